@@ -1,0 +1,1 @@
+"""Causal graph discovery with a privacy guarantee that is true."""

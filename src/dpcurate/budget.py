@@ -1,0 +1,178 @@
+"""Public arithmetic of privacy: budgets, costs, events and the conversion between their currencies.
+
+Nothing here sees a row. The filter that decides is in `private/ledger.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dpcurate.errors import BudgetError
+
+Number = Fraction | float
+INFINITE = math.inf
+
+
+def _best_order(rho: float, epsilon: float) -> float:
+    """The order alpha that minimises the delta bound: the root of its increasing derivative."""
+    low, high = 1.0 + 1e-12, epsilon / rho + 2.0
+    for _ in range(100):
+        alpha = (low + high) / 2
+        rising = (2 * alpha - 1) * rho - epsilon + math.log1p(-1 / alpha) > 0
+        low, high = (low, alpha) if rising else (alpha, high)
+    return high
+
+
+def delta_of(*, rho: float, epsilon: float) -> float:
+    """Smallest delta for which rho-zCDP is known to give (epsilon, delta)-DP.
+
+    Canonne, Kamath, Steinke 2020, Prop. 7. Every order gives a valid bound, so a search that
+    stops early is still safe.
+    """
+    if rho <= 0:
+        return 0.0
+    alpha = _best_order(rho, epsilon)
+    log_delta = (alpha - 1) * (alpha * rho - epsilon) + alpha * math.log1p(-1 / alpha) - math.log(alpha - 1)
+    return math.exp(min(0.0, log_delta))
+
+
+def epsilon_of(*, rho: float, delta: float) -> float:
+    """Smallest epsilon for which rho-zCDP is known to give (epsilon, delta)-DP, rounded up."""
+    if rho <= 0:
+        return 0.0
+    if math.isinf(rho) or delta <= 0:
+        return math.inf
+    low, high = 0.0, rho + 2 * math.sqrt(rho * math.log(1 / delta))  # the simple conversion is larger
+    for _ in range(100):
+        middle = (low + high) / 2
+        fits = delta_of(rho=rho, epsilon=middle) <= delta
+        low, high = (low, middle) if fits else (middle, high)
+    return high * (1 + 1e-12)
+
+
+def rho_of(*, epsilon: float, delta: float) -> float:
+    """Largest rho whose zCDP guarantee is known to imply (epsilon, delta)-DP, rounded down."""
+    if math.isinf(epsilon):
+        return math.inf
+    low, high = 0.0, max(1.0, 2 * epsilon)
+    for _ in range(100):
+        middle = (low + high) / 2
+        fits = delta_of(rho=middle, epsilon=epsilon) <= delta
+        low, high = (middle, high) if fits else (low, middle)
+    return low * (1 - 1e-12)
+
+
+def _positive(name: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or math.isnan(value) or value <= 0:
+        raise BudgetError(f"{name} must be a number greater than 0, got {value!r}; small values mean more privacy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that may ever be learnt about one unit of a table.
+
+    `Budget(epsilon=, delta=)` with 0 < delta < 1 is kept in rho-zCDP by the tight conversion,
+    `Budget(epsilon=, delta=0)` is kept in pure epsilon, `Budget(rho=)` is zCDP as given (its delta
+    is only used to print an epsilon). `Budget.unlimited()` protects nobody.
+    """
+
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    pure: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise BudgetError("give either epsilon= with delta=, or rho=, not both and not neither")
+        if self.delta is not None and not (isinstance(self.delta, (int, float)) and 0 <= self.delta < 1):
+            raise BudgetError(f"delta must be at least 0 and below 1, got {self.delta!r}; 1e-10 is a common choice")
+        if self.rho is not None:
+            _positive("rho", self.rho)
+            object.__setattr__(self, "delta", self.delta or 1e-10)
+            object.__setattr__(self, "epsilon", epsilon_of(rho=float(self.rho), delta=float(self.delta or 1e-10)))
+            return
+        assert self.epsilon is not None
+        _positive("epsilon", self.epsilon)
+        if self.delta is None:
+            raise BudgetError("epsilon= needs delta=: 0 for a pure guarantee, or a small number such as 1e-10")
+        object.__setattr__(self, "pure", self.delta == 0)
+        rho = self.epsilon**2 / 2 if self.delta == 0 else rho_of(epsilon=self.epsilon, delta=self.delta)
+        object.__setattr__(self, "rho", rho)
+
+    @classmethod
+    def unlimited(cls) -> Budget:
+        """No limit and no protection, for exact runs on public data."""
+        return cls(rho=math.inf)
+
+    @property
+    def ceiling(self) -> float:
+        """The total in the currency the filter counts in."""
+        total = self.epsilon if self.pure else self.rho
+        assert total is not None
+        return total
+
+    @property
+    def currency(self) -> str:
+        """'epsilon' for a pure budget, 'rho' otherwise."""
+        return "epsilon" if self.pure else "rho"
+
+    def __str__(self) -> str:
+        if math.isinf(self.ceiling):
+            return "unlimited (NOT PRIVATE)"
+        if self.pure:
+            return f"epsilon = {self.epsilon:.6g}, delta = 0"
+        return f"epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g} (rho = {self.rho:.6g})"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one release costs, in both currencies; infinite where there is no guarantee."""
+
+    epsilon: Number
+    rho: Number
+
+    @classmethod
+    def pure(cls, epsilon: Fraction) -> Cost:
+        """A pure epsilon-DP step: epsilon^2/2-zCDP (Bun and Steinke 2016, Prop. 1.4)."""
+        return cls(epsilon, epsilon * epsilon / 2)
+
+    @classmethod
+    def bounded_range(cls, epsilon: Fraction) -> Cost:
+        """An epsilon-bounded-range step: epsilon^2/8-zCDP (Cesar and Rogers 2021)."""
+        return cls(epsilon, epsilon * epsilon / 8)
+
+    @classmethod
+    def concentrated(cls, rho: Fraction) -> Cost:
+        """A rho-zCDP step with no pure guarantee."""
+        return cls(math.inf, rho)
+
+    @classmethod
+    def infinite(cls) -> Cost:
+        """No guarantee at all."""
+        return cls(math.inf, math.inf)
+
+    def within(self, budget: Budget) -> Number:
+        """This cost in the budget's currency."""
+        return self.epsilon if budget.pure else self.rho
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One charged step: what was done and what it costs, apart from any accountant.
+
+    `noise` is the noise multiplier (scale over sensitivity) of Gaussian and Laplace noise.
+    `claimed` is the epsilon an unproved method's authors would report for the step.
+    """
+
+    mechanism: str
+    about: str
+    cost: Cost
+    noise: float | None = None
+    claimed: float | None = None
+
+    @property
+    def private(self) -> bool:
+        """Whether the step has a finite proved cost."""
+        return not math.isinf(self.cost.rho)

@@ -1,0 +1,81 @@
+"""Every error dpcurate raises on purpose, one tree.
+
+    DpcurateError
+    ├── SchemaError        the public description of the table is wrong (also carries a line)
+    ├── BudgetError        an epsilon, delta or rho that means nothing
+    ├── RequestError       a request the door does not understand or cannot hold
+    │   └── DomainTooLarge a table with more cells than the limit
+    ├── RefusedError       the door stays shut: nothing was read, nothing was spent
+    │   ├── BudgetExceeded not enough budget is left
+    │   ├── NotPrivate     an exact or unproved release on a private curator
+    │   └── GateClosed     an interactive gate that has given its last answer
+    ├── LedgerError        the books on disk are damaged, foreign or belong to another table
+    ├── OwnerError         something is wrong with the rows; raised only while a table is opened
+    ├── GraphError         a graph or background knowledge that contradicts itself
+    └── FormatError        a file that could not be read (carries a line)
+
+No message depends on a row, except an OwnerError's, which is raised in the owner's process
+before there is an analyst's side.
+"""
+
+from __future__ import annotations
+
+
+class DpcurateError(Exception):
+    """Base of all errors raised on purpose by dpcurate."""
+
+
+class _LineError(DpcurateError):
+    """An error in a text file, with the line it was found on."""
+
+    def __init__(self, message: str, *, line: int | None = None) -> None:
+        super().__init__(message if line is None else f"line {line}: {message}")
+        self.line = line
+
+
+class SchemaError(_LineError):
+    """The public description of the table is wrong."""
+
+
+class FormatError(_LineError):
+    """A file that could not be read."""
+
+
+class GraphError(DpcurateError):
+    """A graph or background knowledge that contradicts itself."""
+
+
+class BudgetError(DpcurateError):
+    """An epsilon, delta or rho that means nothing."""
+
+
+class RequestError(DpcurateError):
+    """A request the door does not understand or cannot hold."""
+
+
+class DomainTooLarge(RequestError):
+    """A table with more cells than the limit."""
+
+
+class RefusedError(DpcurateError):
+    """The door stays shut: nothing was read, nothing was spent."""
+
+
+class BudgetExceeded(RefusedError):
+    """Not enough budget is left."""
+
+
+class NotPrivate(RefusedError):
+    """An exact or unproved release was asked of a private curator."""
+
+
+class GateClosed(RefusedError):
+    """An interactive gate that has given its last answer."""
+
+
+class LedgerError(DpcurateError):
+    """The books on disk are damaged, foreign or belong to another table."""
+
+
+class OwnerError(DpcurateError):
+    """Something is wrong with the rows; raised only while a table is opened."""

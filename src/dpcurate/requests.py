@@ -1,0 +1,364 @@
+"""The door's whole vocabulary: what may be asked of a curator, and what comes back.
+
+A request names a statistic and a release. It is a frozen value without callables, so nothing of
+the analyst's ever runs inside the room.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.errors import RequestError
+from dpcurate.schema import Neighbours, Schema
+
+Array = NDArray[np.float64]
+
+
+def _names(*names: str) -> None:
+    if any(not isinstance(n, str) for n in names):
+        raise RequestError(f"columns are named by text, got {names!r}")
+    repeated = sorted({n for n in names if names.count(n) > 1})
+    if repeated:
+        raise RequestError(f"the column(s) {', '.join(map(repr, repeated))} stand more than once in one statistic")
+
+
+def _positive(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value < math.inf:
+        raise RequestError(f"{name} must be a finite number greater than 0, got {value!r}")
+
+
+# --- statistics: what is computed from the rows -------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many rows hold each combination of levels, over the full public domain."""
+
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        _names(*self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Contrasts:
+    """For each set of columns the sum over rows of the product of centred indicators e_x - 1/r.
+
+    The empty set is the row count. `weights` (1 each when not given) shift noise between sets:
+    a set of weight w gets noise of scale sigma / w.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sets", tuple(tuple(s) for s in self.sets))
+        object.__setattr__(self, "weights", tuple(self.weights) or (1.0,) * len(self.sets))
+        if not self.sets:
+            raise RequestError("contrasts need at least one set of columns")
+        if len(self.weights) != len(self.sets):
+            raise RequestError(f"{len(self.sets)} sets need as many weights, got {len(self.weights)}")
+        for one in self.sets:
+            _names(*one)
+        if len({frozenset(s) for s in self.sets}) < len(self.sets):
+            raise RequestError("a set of columns stands more than once; ask for it once with a larger weight")
+        for weight in self.weights:
+            _positive("a weight", weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The sum over rows of y y^T, y = (1, x), each column scaled to [-1, 1] by its public bounds.
+
+    With `clip`, rows are first shrunk to Euclidean norm `clip`.
+    """
+
+    columns: tuple[str, ...]
+    clip: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        _names(*self.columns)
+        if not self.columns:
+            raise RequestError("moments need at least one column")
+        if self.clip is not None:
+            _positive("clip", self.clip)
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """The sum over rows of the off-diagonal of -x (x - W^T x)^T, each row's matrix clipped.
+
+    `weights` is W as a tuple of rows; `clip` bounds the Frobenius norm of every row's matrix.
+    """
+
+    columns: tuple[str, ...]
+    weights: tuple[tuple[float, ...], ...]
+    clip: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "weights", tuple(tuple(float(w) for w in row) for row in self.weights))
+        _names(*self.columns)
+        _positive("clip", self.clip)
+        d = len(self.columns)
+        if len(self.weights) != d or any(len(row) != d for row in self.weights):
+            raise RequestError(f"a gradient over {d} columns needs a {d} x {d} matrix of weights")
+        if not np.isfinite(np.array(self.weights)).all() or np.abs(np.array(self.weights)).max(initial=0) > 1e6:
+            raise RequestError("the weights of a gradient must be finite and at most a million in size")
+
+
+@dataclass(frozen=True, slots=True)
+class Tau:
+    """Kendall's association of x and y in the strata of `given`: the sum of 2 C_k / (n_k - 1)."""
+
+    x: str
+    y: str
+    given: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "given", tuple(self.given))
+        _names(self.x, self.y, *self.given)
+
+
+@dataclass(frozen=True, slots=True)
+class KendallP(Tau):
+    """The p-value of Kendall's test with a proved sensitivity; needs the schema's public row count."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedKendallP(Tau):
+    """The p-value as the published systems compute it, with the sensitivity they state: NOT PROVED.
+
+    `bound` is 'priv-pc', 'curate-printed' (the paper's formula) or 'curate-code'.
+    """
+
+    bound: Literal["priv-pc", "curate-printed", "curate-code"] = "curate-code"
+
+    def __post_init__(self) -> None:
+        Tau.__post_init__(self)
+        if self.bound not in ("priv-pc", "curate-printed", "curate-code"):
+            raise RequestError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {self.bound!r}")
+
+
+Statistic = Counts | Contrasts | Moments | Gradient | Tau | KendallP | PublishedKendallP
+
+
+# --- releases: how it may leave the room ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laplace:
+    """Discrete Laplace noise, by its scale or by the epsilon it is to cost."""
+
+    epsilon: float | None = None
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        _one_of(epsilon=self.epsilon, scale=self.scale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian:
+    """Discrete Gaussian noise, by sigma, by the rho it is to cost, or by (epsilon, delta).
+
+    The last is the analytic calibration of Balle and Wang 2018, equation (1) of the CURATE paper.
+    """
+
+    sigma: float | None = None
+    rho: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        _one_of(sigma=self.sigma, rho=self.rho, epsilon=self.epsilon)
+        if (self.epsilon is None) != (self.delta is None):
+            raise RequestError("Gaussian noise by epsilon needs delta, and delta goes with epsilon only")
+        if self.delta is not None and not 0 < self.delta < 1:
+            raise RequestError(f"delta must lie between 0 and 1, got {self.delta!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """No noise: NOT PRIVATE, of infinite cost, for public data and for comparison."""
+
+
+def _one_of(**choices: float | None) -> None:
+    given = {name: value for name, value in choices.items() if value is not None}
+    if len(given) != 1:
+        raise RequestError(f"give exactly one of {', '.join(choices)}")
+    for name, value in given.items():
+        _positive(name, value)
+
+
+Noise = Laplace | Gaussian | Exact
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Ask for a statistic with noise."""
+
+    statistic: Statistic
+    noise: Noise
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How far a scalar statistic lies beyond a public threshold, in units of its sensitivity.
+
+    'above' is (|value| - threshold) / sensitivity, 'below' its negative: one row moves it by at
+    most 1 whatever the statistic, so scores of different tests may be compared.
+    """
+
+    statistic: Tau
+    threshold: float
+    side: Literal["above", "below"]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.statistic, Tau):
+            raise RequestError("a score needs a statistic that is one number: Tau, KendallP or PublishedKendallP")
+        if not math.isfinite(self.threshold) or abs(self.threshold) > 1e12:
+            raise RequestError(f"a threshold must be a finite number, got {self.threshold!r}")
+        if self.side not in ("above", "below"):
+            raise RequestError(f"side must be 'above' or 'below', got {self.side!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choose:
+    """Pick the candidate of (about) the highest score by the exponential mechanism.
+
+    With `or_none` a further candidate of score 0, meaning none of them, takes part; its index is
+    the number of candidates.
+    """
+
+    candidates: tuple[Score, ...]
+    epsilon: float
+    or_none: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", tuple(self.candidates))
+        _positive("epsilon", self.epsilon)
+        if not self.candidates:
+            raise RequestError("choosing needs at least one candidate")
+        if any(not isinstance(c, Score) for c in self.candidates):
+            raise RequestError("candidates are scores")
+
+
+Request = Release | Choose
+
+
+# --- gates: interactive mechanisms that keep a secret in the room ---------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboveThreshold:
+    """A gate that tells of each score whether it is positive, until the first yes; then it closes."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _positive("epsilon", self.epsilon)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A gate to a fresh secret Poisson sample of the rows.
+
+    What is asked of the sample may cost `epsilon` altogether, in pure epsilon; the curator is
+    charged the smaller, amplified epsilon at once, when the gate opens.
+    """
+
+    rate: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _positive("epsilon", self.epsilon)
+        if not isinstance(self.rate, (int, float)) or not 0 < self.rate <= 1:
+            raise RequestError(f"a sampling rate lies above 0 and at most at 1, got {self.rate!r}")
+
+
+# --- answers ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A released statistic: its parts and the standard deviation of the noise in each.
+
+    Contrasts have a part for each set of columns; every other statistic has one.
+    """
+
+    parts: tuple[Array, ...]
+    scales: tuple[float, ...]
+
+    @property
+    def value(self) -> Array:
+        """The only part."""
+        (part,) = self.parts
+        return part
+
+    @property
+    def scale(self) -> float:
+        """The noise of the only part."""
+        (scale,) = self.scales
+        return scale
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+
+class ThresholdGate(Protocol):
+    """An open above-threshold gate."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has said yes."""
+
+    def ask(self, score: Score) -> bool:
+        """Whether the score is (about) positive."""
+
+
+class SampleGate(Protocol):
+    """An open gate to a secret sample."""
+
+    def ask(self, request: Request) -> Any:
+        """Ask of the sample."""
+
+    def open(self, gate: AboveThreshold) -> ThresholdGate:
+        """Open a gate on the sample."""
+
+
+class Door(Protocol):
+    """What a learner sees: public facts, and answers."""
+
+    @property
+    def schema(self) -> Schema:
+        """The public description of the table."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation the guarantee is about."""
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget, in its currency."""
+
+    def ask(self, request: Request) -> Any:
+        """An Answer to a Release, an index to a Choose."""
+
+    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
+        """Answers to many requests, charged together and read in one pass where the source can."""
+
+    def open(self, gate: AboveThreshold | Sample) -> Any:
+        """Open an interactive gate."""
+
+    def reserve(self, amount: float) -> AbstractContextManager[Any]:
+        """Set aside budget for many small requests with one durable entry in the books."""

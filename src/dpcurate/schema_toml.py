@@ -1,0 +1,133 @@
+"""A schema as a TOML file: reading with the line of every mistake, and writing."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from dpcurate.errors import SchemaError
+from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Person, Schema, did_you_mean
+
+T = TypeVar("T")
+_KINDS: Mapping[str, tuple[Callable[..., Column], tuple[str, ...], tuple[str, ...]]] = {
+    "categorical": (Categorical, ("levels",), ("missing", "outside")),
+    "ordinal": (Ordinal, ("levels",), ("missing", "outside")),
+    "numeric": (Numeric, ("low", "high"), ("bins", "edges", "missing", "outside")),
+}
+
+
+def loads(text: str) -> Schema:
+    """Read TOML text; an error names its line."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"line (\d+)", str(error))
+        raise SchemaError(f"not valid TOML: {error}", line=int(at[1]) if at else None) from None
+    _only(data, ("rows", "person", "columns"), "the schema", text, ())
+    columns = data.get("columns")
+    if not isinstance(columns, dict) or not columns:
+        raise SchemaError("no columns: add a table such as [columns.age]", line=_line(text, ("columns",)))
+    with_line = tuple(_column(name, fields, text) for name, fields in columns.items())
+    person = _person(data["person"], text) if "person" in data else None
+    return _at(text, ("rows",), lambda: Schema(with_line, data.get("rows"), person))
+
+
+def _column(name: str, fields: Any, text: str) -> Column:
+    path = ("columns", name)
+    if not isinstance(fields, dict):
+        raise SchemaError(f"column {name!r} must be a table: [columns.{_key(name)}]", line=_line(text, path))
+    kind = fields.get("kind")
+    if kind not in _KINDS:
+        known = ", ".join(_KINDS)
+        raise SchemaError(f"column {name!r}: kind must be one of {known}, got {kind!r}", line=_line(text, (*path, "kind")))
+    make, needed, optional = _KINDS[kind]
+    _only(fields, ("kind", *needed, *optional), f"{kind} column {name!r}", text, path)
+    absent = [key for key in needed if key not in fields]
+    if absent:
+        raise SchemaError(f"{kind} column {name!r} needs {' and '.join(absent)}", line=_line(text, path))
+    for key in ("levels", "edges"):
+        if key in fields and not isinstance(fields[key], list):
+            raise SchemaError(f"column {name!r}: {key} must be a list", line=_line(text, (*path, key)))
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items() if k != "kind"}
+    return _at(text, path, lambda: make(name, **values))
+
+
+def _person(fields: Any, text: str) -> Person:
+    if not isinstance(fields, dict):
+        raise SchemaError('person must be a table with column = "..." and rows = ...', line=_line(text, ("person",)))
+    _only(fields, ("column", "rows"), "person", text, ("person",))
+    if set(fields) != {"column", "rows"}:
+        raise SchemaError("person needs both column and rows", line=_line(text, ("person",)))
+    return _at(text, ("person",), lambda: Person(**fields))
+
+
+def _only(found: Mapping[str, Any], known: tuple[str, ...], where: str, text: str, path: tuple[str, ...]) -> None:
+    for key in found:
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise SchemaError(f"{where} has no setting {key!r}{hint}", line=_line(text, (*path, key)))
+
+
+def _at(text: str, path: tuple[str, ...], make: Callable[[], T]) -> T:
+    """Build a value; put the line of the setting its complaint names on the error."""
+    try:
+        return make()
+    except SchemaError as error:
+        named = re.search(r"\b(low|bins|edges|missing|outside|levels?)\b", str(error).split(":", 1)[-1])
+        key = {"level": "levels"}.get(named[1], named[1]) if named else None
+        line = (_line(text, (*path, key)) if key else None) or _line(text, path)
+        raise SchemaError(str(error), line=line) from None
+
+
+def _line(text: str, path: tuple[str, ...]) -> int | None:
+    """The line on which a table or key stands, by reading headers; None if it is not there."""
+    here: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = re.match(r"\s*\[+(.+?)\]+\s*(#.*)?$", line)
+        if header and "=" not in line.split("]")[0]:
+            here = _dotted(header[1])
+            if here == path or (len(path) == 1 and here[:1] == path):
+                return number
+            continue
+        assigned = re.match(r"""\s*((?:"[^"]*"|'[^']*'|[\w.-]+|\s*\.\s*)+?)\s*=""", line)
+        if assigned and (*here, *_dotted(assigned[1])) == path:
+            return number
+    return None
+
+
+def _dotted(key: str) -> tuple[str, ...]:
+    parts = re.findall(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^.\s]+)\s*""", key)
+    return tuple(json.loads(p) if p.startswith('"') else p.strip("'") for p in parts)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(value: str) -> str:
+    """A TOML basic string; JSON's escapes are a subset, but for surrogates and DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def dumps(schema: Schema) -> str:
+    """The schema as TOML."""
+    lines = ["# Public facts about the table; chosen without looking at it."]
+    if schema.rows is not None:
+        lines.append(f"rows = {schema.rows}")
+    if schema.person is not None:
+        lines += ["", "[person]", f"column = {_text(schema.person.column)}", f"rows = {schema.person.rows}"]
+    for column in schema.columns:
+        lines += ["", f"[columns.{_key(column.name)}]", f'kind = "{column.kind}"', *_settings(column)]
+    return "\n".join(lines) + "\n"
+
+
+def _settings(column: Column) -> list[str]:
+    if isinstance(column, Numeric):
+        missing = column.missing if isinstance(column.missing, float) else _text(column.missing)
+        facts = {"low": column.low, "high": column.high, "bins": column.bins, "edges": list(column.edges), "missing": missing}
+    else:
+        facts = {"levels": f"[{', '.join(map(_text, column.levels))}]", "missing": _text(column.missing)}
+    return [f"{key} = {value}" for key, value in facts.items()] + [f"outside = {_text(column.outside)}"]
