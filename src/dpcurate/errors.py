@@ -9,6 +9,7 @@
     │   ├── BudgetExceeded not enough budget is left
     │   ├── NotPrivate     an exact or unproved release on a private curator
     │   └── GateClosed     an interactive gate that has given its last answer
+    ├── SourceError        the table could not be read; what was charged stays charged
     ├── LedgerError        the books on disk are damaged, foreign or belong to another table
     ├── OwnerError         something is wrong with the rows; raised only while a table is opened
     ├── GraphError         a graph or background knowledge that contradicts itself
@@ -71,6 +72,10 @@ class NotPrivate(RefusedError):
 
 class GateClosed(RefusedError):
     """An interactive gate that has given its last answer."""
+
+
+class SourceError(DpcurateError):
+    """The table could not be read; what was charged stays charged."""
 
 
 class LedgerError(DpcurateError):

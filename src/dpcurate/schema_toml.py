@@ -40,7 +40,7 @@ def _column(name: str, fields: Any, text: str) -> Column:
     if not isinstance(fields, dict):
         raise SchemaError(f"column {name!r} must be a table: [columns.{_key(name)}]", line=_line(text, path))
     kind = fields.get("kind")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(_KINDS)
         raise SchemaError(f"column {name!r}: kind must be one of {known}, got {kind!r}", line=_line(text, (*path, "kind")))
     make, needed, optional = _KINDS[kind]

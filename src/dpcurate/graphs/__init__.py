@@ -1,1 +1,1 @@
-"""."""
+"""Graph values and what is done to them: orientation, background knowledge, metrics, file formats."""

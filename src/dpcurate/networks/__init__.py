@@ -1,1 +1,31 @@
-"""."""
+"""Worlds to test in: the benchmark networks as data, BIF both ways, samplers, random worlds."""
+
+from dpcurate.networks.bif import parse, write
+from dpcurate.networks.library import SHIPPED, load, names
+from dpcurate.networks.network import Network, Variable
+from dpcurate.networks.worlds import (
+    Effect,
+    LinearWorld,
+    NonlinearWorld,
+    random_dag,
+    random_linear,
+    random_network,
+    random_nonlinear,
+)
+
+__all__ = [
+    "SHIPPED",
+    "Effect",
+    "LinearWorld",
+    "Network",
+    "NonlinearWorld",
+    "Variable",
+    "load",
+    "names",
+    "parse",
+    "random_dag",
+    "random_linear",
+    "random_network",
+    "random_nonlinear",
+    "write",
+]

@@ -1,0 +1,117 @@
+"""Graphs to and from text and files.
+
+`load` and `save` go by the file's suffix, `loads` and `dumps` by the format's name. A format that
+cannot say which kind of graph it holds is read as a CPDAG if it has a line and as a DAG otherwise;
+`kind` overrides. Separators survive only in JSON. Objects of other libraries: `objects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpcurate.errors import FormatError
+from dpcurate.graphs.checks import hint
+from dpcurate.graphs.formats import bif, dagitty, dot, edgelist, gml, graphml, jsontext, tetrad
+from dpcurate.graphs.formats.bif import read_bif_structure
+from dpcurate.graphs.formats.draft import Draft, Kind
+from dpcurate.graphs.formats.objects import (
+    from_adjacency,
+    from_causallearn,
+    from_networkx,
+    from_pgmpy,
+    to_adjacency,
+    to_causallearn,
+    to_networkx,
+    to_pgmpy,
+)
+from dpcurate.graphs.graph import Graph
+
+__all__ = [
+    "FORMATS",
+    "dumps",
+    "from_adjacency",
+    "from_causallearn",
+    "from_networkx",
+    "from_pgmpy",
+    "load",
+    "loads",
+    "read_bif_structure",
+    "save",
+    "to_adjacency",
+    "to_causallearn",
+    "to_networkx",
+    "to_pgmpy",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How one format is read and written, and the suffixes of its files."""
+
+    suffixes: tuple[str, ...]
+    read: Callable[[str], Draft]
+    write: Callable[[Graph], str]
+
+
+FORMATS: Mapping[str, Format] = {
+    "json": Format((".json",), jsontext.read, jsontext.write),
+    "csv": Format((".csv",), edgelist.read, edgelist.write),
+    "dot": Format((".dot", ".gv"), dot.read, dot.write),
+    "graphml": Format((".graphml",), graphml.read, graphml.write),
+    "gml": Format((".gml",), gml.read, gml.write),
+    "dagitty": Format((".dagitty",), dagitty.read, dagitty.write),
+    "tetrad": Format((".txt", ".tetrad"), tetrad.read, tetrad.write),
+    "bif": Format((".bif",), bif.read, bif.write),
+}
+
+
+def loads(text: str, format: str, kind: Kind | None = None) -> Graph:
+    """The graph in the text; a FormatError says the line."""
+    return _format(format).read(text).finish(kind)
+
+
+def dumps(graph: Graph, format: str) -> str:
+    """The graph as text; equal graphs give equal text."""
+    return _format(format).write(graph)
+
+
+def load(path: str | Path, kind: Kind | None = None) -> Graph:
+    """The graph in the file, whose suffix names the format."""
+    found = _format_of(path)
+    raw = Path(path).read_bytes()
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FormatError("not UTF-8 text", line=raw.count(b"\n", 0, error.start) + 1) from None
+    return found.read(text).finish(kind)
+
+
+def save(graph: Graph, path: str | Path) -> None:
+    """Write the graph to a file, whose suffix names the format."""
+    text = _format_of(path).write(graph)
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError as error:
+        raise FormatError(
+            f"a node's name holds {text[error.start]!r}, which is no character; rename it"
+        ) from None
+    Path(path).write_bytes(raw)
+
+
+def _format(name: str) -> Format:
+    if name not in FORMATS:
+        raise FormatError(
+            f"unknown format {name!r}{hint(name, FORMATS)}; the formats are {', '.join(FORMATS)}"
+        )
+    return FORMATS[name]
+
+
+def _format_of(path: str | Path) -> Format:
+    suffix = Path(path).suffix.lower()
+    for found in FORMATS.values():
+        if suffix in found.suffixes:
+            return found
+    known = ", ".join(one for found in FORMATS.values() for one in found.suffixes)
+    raise FormatError(f"no format has the suffix {suffix!r} of {str(path)!r}; the suffixes are {known}")

@@ -1,0 +1,64 @@
+"""Graphviz DOT: a line of a CPDAG is an edge with dir=none, a skeleton is an undirected graph.
+
+The language itself only escapes the quote; as Graphviz shows a backslash only when it is doubled,
+a name's backslashes are written doubled and read back as one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.dotlike import Link, parse
+from dpcurate.graphs.formats.draft import BIDIRECTED, Draft, kind_of
+from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
+
+
+def quote(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def unquote(inside: str) -> str:
+    """Undo `quote`; a backslash at a line's end joins the lines, any other stays."""
+    return re.sub(r'\\(\r?\n|[\\"])', lambda match: match[1].strip("\r\n"), inside)
+
+
+def write(graph: Graph) -> str:
+    plain = isinstance(graph, Skeleton)
+    rows = [] if plain else [f"kind={kind_of(graph)}"]
+    rows += [quote(name) for name in graph.nodes]
+    for a, mark, b in ordered_edges(graph):
+        arrow = "--" if plain else "->"
+        rows.append(f"{quote(a)} {arrow} {quote(b)}" + (" [dir=none]" if mark == "--" and not plain else ""))
+    body = "".join(f"  {row};\n" for row in rows)
+    return f"{'graph' if plain else 'digraph'} {{\n{body}}}\n"
+
+
+def read(text: str) -> Draft:
+    parsed = parse(text, ("graph", "digraph"), unquote)
+    draft = Draft()
+    if parsed.word == "graph":
+        draft.kind = "skeleton"
+    if "kind" in parsed.attributes:
+        draft.say_kind(*parsed.attributes["kind"])
+    for name, line in parsed.nodes:
+        draft.mention(name, line)
+    for link in parsed.links:
+        _add(draft, link, "--" if parsed.word == "graph" else "->")
+    draft.join_opposites()
+    return draft
+
+
+def _add(draft: Draft, link: Link, mark: str) -> None:
+    if link.mark != mark:
+        raise FormatError(f"this graph's edges are written {mark}, not {link.mark}", line=link.line)
+    direction = link.attributes.get("dir", "forward")
+    if mark == "--" or direction == "none":
+        draft.line(link.a, link.b, link.line)
+    elif direction == "forward":
+        draft.arrow(link.a, link.b, link.line)
+    elif direction == "back":
+        draft.arrow(link.b, link.a, link.line)
+    else:
+        raise FormatError(f"an edge with dir={direction}; {BIDIRECTED}", line=link.line)

@@ -1,0 +1,127 @@
+"""What a reader has seen so far, with the line of everything, and the graph it makes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from dpcurate.errors import FormatError, GraphError
+from dpcurate.graphs.checks import Arrow, Edge, find_cycle, hint
+from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton
+
+Kind = Literal["dag", "cpdag", "skeleton"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+BIDIRECTED = "dpcurate's graphs have arrows and undirected edges only"
+
+
+def kind_of(graph: Graph) -> Kind:
+    """The word for the graph's kind in a file."""
+    if isinstance(graph, Dag):
+        return "dag"
+    return "cpdag" if isinstance(graph, Cpdag) else "skeleton"
+
+
+@dataclass(slots=True)
+class Draft:
+    """Nodes, arrows and lines in the order they were read, each with its line in the text."""
+
+    kind: Kind | None = None
+    nodes: dict[str, int | None] = field(default_factory=dict)
+    arrows: dict[Arrow, int | None] = field(default_factory=dict)
+    lines: dict[Edge, int | None] = field(default_factory=dict)
+    separators: dict[Edge, tuple[str, ...]] = field(default_factory=dict)
+    separators_line: int | None = None
+
+    def say_kind(self, word: str, line: int | None) -> None:
+        if word not in KINDS:
+            raise FormatError(f"the kind of graph is one of {', '.join(KINDS)}, not {word!r}", line=line)
+        self.kind = word
+
+    def declare(self, name: str, line: int | None) -> None:
+        """A node that must not have been declared before."""
+        if name in self.nodes:
+            raise FormatError(f"the node {name!r} is listed twice", line=line)
+        self.mention(name, line)
+
+    def mention(self, name: str, line: int | None) -> None:
+        """A node that may or may not be new."""
+        if not name:
+            raise FormatError("a node has an empty name", line=line)
+        self.nodes.setdefault(name, line)
+
+    def require(self, name: str, line: int | None) -> None:
+        """A node that must have been declared."""
+        if name not in self.nodes:
+            raise FormatError(f"unknown node {name!r}{hint(name, self.nodes)}", line=line)
+
+    def arrow(self, a: str, b: str, line: int | None) -> None:
+        # An opposite arrow is left to join_opposites, or to the search for cycles.
+        self._refuse_second(a, b, line, [(a, b)])
+        self.arrows[a, b] = line
+
+    def line(self, a: str, b: str, line: int | None) -> None:
+        self._refuse_second(a, b, line, [(a, b), (b, a)])
+        self.lines[frozenset((a, b))] = line
+
+    def _refuse_second(self, a: str, b: str, line: int | None, arrows: list[Arrow]) -> None:
+        if a == b:
+            raise FormatError(f"an edge joins {a!r} with itself", line=line)
+        if frozenset((a, b)) in self.lines or any(arrow in self.arrows for arrow in arrows):
+            raise FormatError(f"a second edge between {a!r} and {b!r}", line=line)
+
+    def join_opposites(self) -> None:
+        """Two opposite arrows are one line, the custom of networkx, pgmpy and adjacency matrices."""
+        for (a, b), line in list(self.arrows.items()):
+            if (a, b) in self.arrows and (b, a) in self.arrows:
+                del self.arrows[a, b], self.arrows[b, a]
+                self.lines[frozenset((a, b))] = line
+
+    def finish(self, kind: Kind | None = None) -> Graph:
+        """The graph: of this kind, else of the kind the text said, else of the kind it looks like."""
+        kind = kind or self.kind or ("cpdag" if self.lines else "dag")
+        if kind not in KINDS:
+            raise FormatError(f"the kind of graph is one of {', '.join(KINDS)}, not {kind!r}")
+        self._check_cycle()
+        if kind == "dag":
+            _refuse(self.lines, "a DAG has no undirected edge")
+        if kind == "skeleton":
+            _refuse(self.arrows, "a skeleton has no arrow")
+        try:
+            return self._build(kind)
+        except GraphError as error:
+            raise FormatError(str(error), line=self.separators_line) from None
+
+    def _build(self, kind: Kind) -> Graph:
+        nodes = tuple(self.nodes)
+        if kind == "dag":
+            return Dag(nodes, frozenset(self.arrows))
+        if kind == "cpdag":
+            return Cpdag(nodes, frozenset(self.arrows), frozenset(self.lines))
+        return Skeleton(nodes, frozenset(self.lines), self.separators)
+
+    def _check_cycle(self) -> None:
+        if find_cycle(tuple(self.nodes), self.arrows) is None:
+            return
+        # The line to name is that of the first arrow that closes a cycle.
+        nodes, arrows = tuple(self.nodes), list(self.arrows)
+        closed = range(1, len(arrows) + 1)
+        first = bisect_left(closed, True, key=lambda count: find_cycle(nodes, arrows[:count]) is not None)
+        message = find_cycle(nodes, arrows[: first + 1])
+        raise FormatError(str(message), line=self.arrows[arrows[first]])
+
+
+def _refuse(edges: Mapping[Arrow, int | None] | Mapping[Edge, int | None], why: str) -> None:
+    for edge, line in edges.items():
+        a, b = sorted(edge)
+        raise FormatError(f"{why}, but {a!r} and {b!r} are joined by one; read it as another kind", line=line)
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines ended by a newline only: str.splitlines also cuts at characters a name may hold."""
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
+def line_at(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1

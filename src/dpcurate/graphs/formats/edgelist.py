@@ -1,0 +1,92 @@
+"""CSV edge list with the columns from, to, edge.
+
+    ,,cpdag          the kind of graph
+    smoke,,node      a node (this keeps the order, and nodes without edges)
+    smoke,lung,arrow
+    lung,xray,line
+
+A plain file with the columns from,to (or source,target) is read as arrows. A name that a
+spreadsheet would run as a formula is written behind an apostrophe, and read without it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.draft import Draft, kind_of
+from dpcurate.graphs.graph import Graph, ordered_edges
+
+HEADS = (["from", "to"], ["source", "target"])
+WORDS = {"->": "arrow", "--": "line"}
+# OWASP's list for CSV injection, with the full-width forms some locales accept.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def guard(name: str) -> str:
+    """Put an apostrophe before what would be a formula, or would look like a guarded name."""
+    return "'" + name if name.startswith(FORMULA) or _guarded(name) else name
+
+
+def unguard(cell: str) -> str:
+    return cell[1:] if _guarded(cell) else cell
+
+
+def _guarded(cell: str) -> bool:
+    return cell.startswith("'") and cell[1:].startswith((*FORMULA, "'"))
+
+
+def write(graph: Graph) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["from", "to", "edge"])
+    writer.writerow(["", "", kind_of(graph)])
+    writer.writerows([guard(name), "", "node"] for name in graph.nodes)
+    writer.writerows([guard(a), guard(b), WORDS[mark]] for a, mark, b in ordered_edges(graph))
+    return out.getvalue()
+
+
+def read(text: str) -> Draft:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    draft = Draft()
+    width, start = 0, 1
+    try:
+        for row in reader:
+            # line_num is where the row ends; a quoted name may hold newlines.
+            if width:
+                _read_row(draft, [*row, "arrow"] if width == 2 else row, width, start)
+            elif row:
+                width = _columns(row, start)
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise FormatError(f"not CSV: {error}", line=reader.line_num) from None
+    if not width:
+        raise FormatError("empty; the first row must be from,to,edge", line=1)
+    return draft
+
+
+def _columns(row: list[str], line: int) -> int:
+    names = [cell.strip().lower() for cell in row]
+    if names[:2] not in HEADS or names[2:] not in ([], ["edge"]):
+        raise FormatError(f"the first row must be from,to,edge or from,to, not {','.join(row)}", line=line)
+    return len(names)
+
+
+def _read_row(draft: Draft, row: list[str], width: int, line: int) -> None:
+    if row in ([], ["arrow"]):
+        return
+    if len(row) != 3:
+        given = len(row) - (width == 2)
+        raise FormatError(f"{given} cells where the first row has {width}", line=line)
+    a, b, word = unguard(row[0]), unguard(row[1]), row[2]
+    if word in WORDS.values():
+        draft.mention(a, line)
+        draft.mention(b, line)
+        (draft.arrow if word == "arrow" else draft.line)(a, b, line)
+    elif word == "node" and not b:
+        draft.declare(a, line)
+    elif a or b:
+        raise FormatError(f"the third cell must be arrow, line or node, not {word!r}", line=line)
+    else:
+        draft.say_kind(word, line)

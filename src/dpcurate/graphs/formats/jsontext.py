@@ -1,0 +1,114 @@
+"""JSON: {"kind": "cpdag", "nodes": [...], "arrows": [[a, b]], "lines": [[a, b]]}.
+
+A skeleton has "separators" too: [{"pair": [a, b], "given": [...]}].
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.draft import Draft, kind_of, line_at
+from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
+
+_NAME = r'"(?:\\.|[^"\\])*"'
+_PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")
+
+
+def write(graph: Graph) -> str:
+    edges = ordered_edges(graph)
+    table: dict[str, Any] = {
+        "kind": kind_of(graph),
+        "nodes": list(graph.nodes),
+        "arrows": [[a, b] for a, mark, b in edges if mark == "->"],
+        "lines": [[a, b] for a, mark, b in edges if mark == "--"],
+    }
+    if isinstance(graph, Skeleton):
+        pairs = sorted((sorted(pair), list(given)) for pair, given in graph.separators.items())
+        table["separators"] = [{"pair": pair, "given": given} for pair, given in pairs]
+    rows = ",\n".join(f"  {json.dumps(key)}: {_rows(value)}" for key, value in table.items())
+    return f"{{\n{rows}\n}}\n"
+
+
+def _rows(value: Any) -> str:
+    """One entry a line, so that files compare well and an error can point at its line."""
+    if isinstance(value, str) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    return "[\n" + ",\n".join("    " + json.dumps(item, ensure_ascii=False) for item in value) + "\n  ]"
+
+
+def read(text: str) -> Draft:
+    table = _table(text)
+    draft = Draft()
+    if "kind" in table:
+        draft.say_kind(str(table["kind"]), _line_of_key(text, "kind"))
+    for name in _strings(table.get("nodes"), "nodes", _line_of_key(text, "nodes")):
+        draft.declare(name, _line_of_key(text, "nodes"))
+    places = _lines_of_pairs(text)
+    for key, add in (("arrows", draft.arrow), ("lines", draft.line)):
+        for a, b in _pairs(table.get(key, []), key, text):
+            line = places.get((a, b))
+            draft.require(a, line)
+            draft.require(b, line)
+            add(a, b, line)
+    draft.separators_line = _line_of_key(text, "separators")
+    for entry in _list(table.get("separators", []), "separators", text):
+        pair, given = _separator(entry, text)
+        draft.separators[frozenset(pair)] = tuple(given)
+    return draft
+
+
+def _table(text: str) -> dict[str, Any]:
+    try:
+        table = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"not JSON: {error.msg}", line=error.lineno) from None
+    except RecursionError:
+        raise FormatError("not a graph: nested too deeply", line=1) from None
+    if not isinstance(table, dict):
+        raise FormatError('expected an object with "nodes", "arrows" and "lines"', line=1)
+    return table
+
+
+def _separator(entry: Any, text: str) -> tuple[list[str], list[str]]:
+    line = _line_of_key(text, "separators")
+    if not isinstance(entry, dict) or set(entry) != {"pair", "given"}:
+        raise FormatError('a separator is an object with "pair" and "given"', line=line)
+    return _strings(entry["pair"], "pair", line), _strings(entry["given"], "given", line)
+
+
+def _pairs(value: Any, key: str, text: str) -> list[list[str]]:
+    line = _line_of_key(text, key)
+    pairs = [_strings(part, key, line) for part in _list(value, key, text)]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise FormatError(f'"{key}" holds pairs of names, not {pair!r}', line=line)
+    return pairs
+
+
+def _list(value: Any, key: str, text: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise FormatError(f'"{key}" must be a list', line=_line_of_key(text, key))
+    return value
+
+
+def _strings(value: Any, key: str, line: int) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise FormatError(f'"{key}" must hold lists of names', line=line)
+    return value
+
+
+def _line_of_key(text: str, key: str) -> int:
+    found = re.search(rf'"{key}"\s*:', text)
+    return line_at(text, found.start()) if found else 1
+
+
+def _lines_of_pairs(text: str) -> dict[tuple[str, ...], int]:
+    """The last line of every pair of names; json gives no positions of its own."""
+    found, line, place = {}, 1, 0
+    for match in _PAIR.finditer(text):
+        line, place = line + text.count("\n", place, match.start()), match.start()
+        found[tuple(json.loads(match[0]))] = line
+    return found

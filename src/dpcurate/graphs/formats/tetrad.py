@@ -1,0 +1,100 @@
+"""The text of Tetrad and causal-learn:
+
+    Graph Nodes:
+    smoke;lung
+
+    Graph Edges:
+    1. smoke --> lung
+
+The format has no quoting. A name it would mangle is written as a JSON string, which this reader
+understands; a plain name with spaces is read as it stands.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.draft import BIDIRECTED, Draft, kind_of, split_lines
+from dpcurate.graphs.graph import Graph, ordered_edges
+
+_STRING = r'"(?:\\.|[^"\\])*"'
+_EDGE = re.compile(
+    rf"\d+\.\s+(?P<a>{_STRING}|\S.*?)\s+(?P<mark>[<o-][-o][->o])\s+(?P<b>{_STRING}|.*?\S)"
+    r"(?P<rest>(?:\s+(?:dd|pd|nl|pl))*)\s*"
+)
+_PLAIN = re.compile(r'[^\s;,"\\]+')
+MARKS = {"->": "-->", "--": "---"}
+
+
+def write(graph: Graph) -> str:
+    rows = ["Graph Nodes:", ";".join(map(_quote, graph.nodes)), "", "Graph Edges:"]
+    for number, (a, mark, b) in enumerate(ordered_edges(graph), 1):
+        rows.append(f"{number}. {_quote(a)} {MARKS[mark]} {_quote(b)}")
+    return "\n".join([*rows, "", "Graph Attributes:", f"kind: {kind_of(graph)}", ""])
+
+
+def _quote(name: str) -> str:
+    # Non-ASCII stays as it is, except line ends of any alphabet, which would cut the line.
+    if _PLAIN.fullmatch(name):
+        return name
+    return re.sub(r"[^\S ]", lambda match: f"\\u{ord(match[0]):04x}", json.dumps(name, ensure_ascii=False))
+
+
+def _unquote(text: str, line: int) -> str:
+    if not text.startswith('"'):
+        return text
+    try:
+        return str(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise FormatError(f"the name {text} is not a JSON string: {error.msg}", line=line) from None
+
+
+def read(text: str) -> Draft:
+    draft, section, seen = Draft(), "", False
+    for line, row in enumerate(split_lines(text), 1):
+        heading = re.fullmatch(r"\s*Graph (Nodes|Edges|Attributes|Node Attributes):\s*", row)
+        if heading:
+            section, seen = heading[1], seen or heading[1] == "Nodes"
+        elif row.strip() and section == "Nodes":
+            _read_nodes(draft, row.strip(), line)
+        elif row.strip() and section == "Edges":
+            _read_edge(draft, row.strip(), line)
+        elif section == "Attributes" and row.startswith("kind:"):
+            draft.say_kind(row.removeprefix("kind:").strip(), line)
+        elif row.strip() and not section:
+            raise FormatError(f"expected 'Graph Nodes:', found {row.strip()!r}", line=line)
+    if not seen:
+        raise FormatError("no 'Graph Nodes:'", line=text.count("\n") + 1)
+    return draft
+
+
+def _read_nodes(draft: Draft, row: str, line: int) -> None:
+    """Names between semicolons; Tetrad also writes commas."""
+    unquoted = re.sub(_STRING, "", row)
+    separator = ";" if ";" in unquoted or "," not in unquoted else ","
+    rest = row
+    while rest:
+        match = re.match(rf"\s*({_STRING}|[^{separator}]*?)\s*(?:{separator}|$)", rest)
+        if match is None:
+            raise FormatError(f"a name that never ends: {rest}", line=line)
+        draft.declare(_unquote(match[1], line), line)
+        rest = rest[match.end() :]
+
+
+def _read_edge(draft: Draft, row: str, line: int) -> None:
+    match = _EDGE.fullmatch(row)
+    if match is None:
+        raise FormatError(f"expected an edge such as '1. a --> b', found {row!r}", line=line)
+    a, b = _unquote(match["a"], line), _unquote(match["b"], line)
+    draft.require(a, line)
+    draft.require(b, line)
+    if match["mark"] == "-->":
+        draft.arrow(a, b, line)
+    elif match["mark"] == "<--":
+        draft.arrow(b, a, line)
+    elif match["mark"] == "---":
+        draft.line(a, b, line)
+    else:
+        raise FormatError(f"an edge {match['mark']}; {BIDIRECTED}", line=line)

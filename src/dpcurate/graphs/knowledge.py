@@ -1,0 +1,184 @@
+"""Background knowledge: what must and must not be in the graph, enforced without exception."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
+from pathlib import Path
+
+from dpcurate.errors import GraphError
+from dpcurate.graphs.checks import Arrow, Edge, checked_nodes, find_cycle, hint
+
+
+class Contradiction(GraphError):
+    """Two facts that cannot both hold; `names` are those of the later fact, to find its line."""
+
+    def __init__(self, first: str, second: str, names: tuple[str, ...]) -> None:
+        super().__init__(f"the background knowledge contradicts itself: {first}, but {second}; remove one")
+        self.names = names
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """Required and forbidden edges (pairs) and arrows (from, to), and tiers from early to late.
+
+    No arrow points from a later tier to an earlier one; nodes in no tier are free. A pair that
+    may not be adjacent is never tested, so it costs no budget.
+    """
+
+    required_edges: frozenset[Edge] = frozenset()
+    forbidden_edges: frozenset[Edge] = frozenset()
+    required_arrows: frozenset[Arrow] = frozenset()
+    forbidden_arrows: frozenset[Arrow] = frozenset()
+    tiers: tuple[frozenset[str], ...] = ()
+    tier_of: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("required_edges", "forbidden_edges"):
+            object.__setattr__(self, name, frozenset(frozenset(pair) for pair in getattr(self, name)))
+        for name in ("required_arrows", "forbidden_arrows"):
+            object.__setattr__(self, name, frozenset(map(tuple, getattr(self, name))))
+        object.__setattr__(self, "tiers", tuple(map(frozenset, self.tiers)))
+        object.__setattr__(self, "tier_of", {x: i for i, tier in enumerate(self.tiers) for x in tier})
+        _check_shapes(self)
+        _check_facts(self)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        required_edges: Iterable[Iterable[str]] = (),
+        forbidden_edges: Iterable[Iterable[str]] = (),
+        required_arrows: Iterable[Arrow] = (),
+        forbidden_arrows: Iterable[Arrow] = (),
+        tiers: Iterable[Iterable[str]] = (),
+    ) -> Knowledge:
+        """From any iterables."""
+        return cls(
+            frozenset(map(frozenset, required_edges)),
+            frozenset(map(frozenset, forbidden_edges)),
+            frozenset(required_arrows),
+            frozenset(forbidden_arrows),
+            tuple(map(frozenset, tiers)),
+        )
+
+    def may_point(self, a: str, b: str) -> bool:
+        """Whether a -> b is possible."""
+        return _against(self, a, b) is None
+
+    def allows(self, a: str, b: str) -> bool:
+        """Whether a and b may be adjacent; if not, the pair need not be tested."""
+        return self.may_point(a, b) or self.may_point(b, a)
+
+    def requires(self, a: str, b: str) -> bool:
+        """Whether a and b must be adjacent."""
+        arrow = (a, b) in self.required_arrows or (b, a) in self.required_arrows
+        return arrow or frozenset((a, b)) in self.required_edges
+
+    def required_pairs(self) -> frozenset[Edge]:
+        """Pairs that must be adjacent, by an edge or an arrow."""
+        return self.required_edges | {frozenset(pair) for pair in self.required_arrows}
+
+    def names(self) -> tuple[str, ...]:
+        """Every node mentioned, sorted."""
+        pairs = [*self.required_edges, *self.forbidden_edges, *self.required_arrows, *self.forbidden_arrows]
+        return tuple(sorted({name for pair in pairs for name in pair} | set(self.tier_of)))
+
+    def check(self, nodes: Iterable[str]) -> None:
+        """Refuse unknown nodes, and knowledge that would force a cycle if all its edges were found.
+
+        The second is checked here, before any budget is spent, and not when the edges turn up.
+        """
+        known = checked_nodes(nodes)
+        for name in self.names():
+            if name not in known:
+                near = hint(name, known)
+                raise GraphError(f"the background knowledge names an unknown node {name!r}{near}")
+        cycle = find_cycle(known, self.forced_arrows(known))
+        if cycle is not None:
+            raise GraphError(
+                f"the background knowledge forces a cycle wherever these edges are found: {cycle};"
+                " allow one arrow more, or forbid one of the edges"
+            )
+
+    def forced_arrows(self, nodes: Iterable[str]) -> frozenset[Arrow]:
+        """Arrows a -> b that are possible while b -> a is not."""
+        return frozenset(
+            (a, b) for a, b in permutations(nodes, 2) if self.may_point(a, b) and not self.may_point(b, a)
+        )
+
+    @classmethod
+    def loads(cls, text: str) -> Knowledge:
+        """Read TOML with the fields' names as keys; see `dumps`."""
+        from dpcurate.graphs.knowledge_file import loads  # built on this module
+
+        return loads(text)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Knowledge:
+        """Read a TOML file; a FormatError says the line."""
+        from dpcurate.graphs.knowledge_file import load  # built on this module
+
+        return load(path)
+
+    def dumps(self) -> str:
+        """TOML that `loads` reads back."""
+        from dpcurate.graphs.knowledge_file import dumps  # built on this module
+
+        return dumps(self)
+
+
+def _against(knowledge: Knowledge, a: str, b: str) -> str | None:
+    """The fact that excludes a -> b."""
+    if frozenset((a, b)) in knowledge.forbidden_edges:
+        return f"the edge {a!r} -- {b!r} is forbidden"
+    if (a, b) in knowledge.forbidden_arrows:
+        return f"the arrow {a!r} -> {b!r} is forbidden"
+    if (b, a) in knowledge.required_arrows:
+        return f"the arrow {b!r} -> {a!r} is required"
+    early, late = knowledge.tier_of.get(b), knowledge.tier_of.get(a)
+    if early is not None and late is not None and early < late:
+        return f"{a!r} is in tier {late + 1}, after {b!r} in tier {early + 1}"
+    return None
+
+
+def _check_shapes(knowledge: Knowledge) -> None:
+    edges = [tuple(sorted(map(str, pair))) for pair in knowledge.required_edges | knowledge.forbidden_edges]
+    for pair in sorted(edges) + sorted(knowledge.required_arrows | knowledge.forbidden_arrows):
+        if len(pair) != 2 or pair[0] == pair[1]:
+            raise GraphError(f"an edge or arrow joins two different nodes, not {list(pair)!r}")
+    for (i, first), (j, second) in combinations(enumerate(knowledge.tiers, 1), 2):
+        for name in sorted(first & second):
+            raise Contradiction(f"{name!r} is in tier {i}", f"{name!r} is in tier {j}", (name,))
+
+
+def _check_facts(knowledge: Knowledge) -> None:
+    """Contradictions that need no list of nodes."""
+    for a, b in sorted(knowledge.required_arrows):
+        other = _against(knowledge, a, b)
+        if other is not None:
+            raise Contradiction(f"the arrow {a!r} -> {b!r} is required", other, (a, b))
+    for a, b in sorted(map(sorted, knowledge.required_edges)):
+        if not knowledge.allows(a, b):
+            raise Contradiction(f"the edge {a!r} -- {b!r} is required", _both(knowledge, a, b), (a, b))
+    cycle = find_cycle(knowledge.names(), set(_required_directions(knowledge)))
+    if cycle is not None:
+        raise GraphError(f"the background knowledge requires a cycle: {cycle}; remove one of the arrows")
+
+
+def _both(knowledge: Knowledge, a: str, b: str) -> str:
+    """Why neither direction is possible, without saying one fact twice."""
+    reasons = {str(_against(knowledge, a, b)), str(_against(knowledge, b, a))}
+    if frozenset((a, b)) in knowledge.forbidden_edges:
+        return f"the edge {a!r} -- {b!r} is forbidden"
+    return " and ".join(sorted(reasons))
+
+
+def _required_directions(knowledge: Knowledge) -> Iterator[Arrow]:
+    """Arrows that must be there: required ones, and required edges with one direction left."""
+    for a, b in map(sorted, knowledge.required_pairs()):
+        if not knowledge.may_point(b, a):
+            yield a, b
+        elif not knowledge.may_point(a, b):
+            yield b, a

@@ -1,0 +1,196 @@
+"""From a skeleton with separators to a CPDAG: colliders, then Meek's rules.
+
+Every step is a function of sets (all proposals are collected before any is drawn), so the result
+does not depend on the order of nodes, edges or separators. Meek (1995), UAI, for the rules;
+Colombo and Maathuis (2014), JMLR 15, for why order matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from dpcurate.errors import GraphError
+from dpcurate.graphs.checks import Arrow, Edge, find_cycle
+from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
+from dpcurate.graphs.knowledge import Knowledge
+
+
+def orient(skeleton: Skeleton, knowledge: Knowledge | None = None) -> Cpdag:
+    """Orient what the separators and the background knowledge decide.
+
+    Evidence from noisy answers can contradict itself. The rule, in this order:
+
+    1. Background knowledge always holds; an arrowhead against it is dropped.
+    2. An edge to which evidence gives an arrowhead at both ends gets neither.
+    3. Arrowheads that together would close a directed cycle are all dropped.
+    4. An edge that lost an arrowhead by 2 or 3 stays a line, unless a directed path between its
+       ends decides it (the other direction would be a cycle).
+
+    A triple a - c - b is evidence only where a separator of a and b is recorded: a collider if c
+    is not in it, else not a collider. A pair that was never tested is evidence of nothing.
+    """
+    board = Board(skeleton)
+    if knowledge is not None:
+        board.draw(_forced(skeleton, knowledge))
+    colliders, board.chains = _triples(skeleton, board.around)
+    board.settle(colliders)
+    while True:
+        board.follow_paths()
+        if not board.settle(_meek(board)):
+            return board.cpdag()
+
+
+def dag_to_cpdag(dag: Dag) -> Cpdag:
+    """The CPDAG of a DAG's Markov class."""
+    place = {name: i for i, name in enumerate(dag.order())}
+    parents: dict[str, list[str]] = {name: [] for name in dag.nodes}
+    around: dict[str, set[str]] = {name: set() for name in dag.nodes}
+    for a, b in dag.arrows:
+        parents[b].append(a)
+        around[a].add(b)
+        around[b].add(a)
+    separators = {}
+    for near in around.values():
+        for a, b in combinations(near, 2):
+            if b not in around[a]:
+                # A node's parents separate it from everything that is not below it.
+                separators[frozenset((a, b))] = tuple(parents[max(a, b, key=place.__getitem__)])
+    return orient(Skeleton(dag.nodes, dag.edges, separators))
+
+
+class Board:
+    """The drawing in progress: arrows, lines and the edges on which evidence disagreed."""
+
+    def __init__(self, skeleton: Skeleton) -> None:
+        self.nodes = skeleton.nodes
+        self.around: dict[str, set[str]] = {name: set() for name in skeleton.nodes}
+        for a, b in skeleton.edges:
+            self.around[a].add(b)
+            self.around[b].add(a)
+        self.lines = {name: set(near) for name, near in self.around.items()}
+        self.parents: dict[str, set[str]] = {name: set() for name in skeleton.nodes}
+        self.arrows: set[Arrow] = set()
+        self.disputed: set[Edge] = set()
+        self.chains: set[tuple[str, Edge]] = set()
+
+    def draw(self, arrows: set[Arrow]) -> None:
+        for a, b in arrows:
+            self.arrows.add((a, b))
+            self.parents[b].add(a)
+            self.lines[a].discard(b)
+            self.lines[b].discard(a)
+
+    def settle(self, proposed: set[Arrow]) -> bool:
+        """Draw the proposals nothing contradicts, remember the disputed rest; whether any was drawn."""
+        fresh = {(a, b) for a, b in proposed if b in self.lines[a] and frozenset((a, b)) not in self.disputed}
+        agreed = {(a, b) for a, b in fresh if (b, a) not in fresh}
+        agreed -= self._on_cycles(agreed)
+        self.disputed |= {frozenset(pair) for pair in fresh - agreed}
+        self.draw(agreed)
+        return bool(agreed)
+
+    def follow_paths(self) -> None:
+        """Meek's rule 2 for paths of any length: a line along a directed path gets its direction.
+
+        One pass is enough: an arrow beside a path makes nothing newly reachable.
+        """
+        below = self._below(self.arrows)
+        self.draw({(a, b) for a in self.nodes for b in self.lines[a] if b in below[a]})
+
+    def _on_cycles(self, proposed: set[Arrow]) -> set[Arrow]:
+        together = self.arrows | proposed
+        if find_cycle(self.nodes, together) is None:
+            return set()
+        below = self._below(together)
+        return {(a, b) for a, b in proposed if a in below[b]}
+
+    def _below(self, arrows: set[Arrow]) -> dict[str, set[str]]:
+        """For each node, the nodes a directed path leads to."""
+        children: dict[str, list[str]] = {name: [] for name in self.nodes}
+        for a, b in arrows:
+            children[a].append(b)
+        return {name: _reach(name, children) for name in self.nodes}
+
+    def cpdag(self) -> Cpdag:
+        lines = frozenset(frozenset((a, b)) for a in self.nodes for b in self.lines[a])
+        return Cpdag(self.nodes, frozenset(self.arrows), lines)
+
+
+def _reach(start: str, children: dict[str, list[str]]) -> set[str]:
+    found: set[str] = set()
+    todo = list(children[start])
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo.extend(children[name])
+    return found
+
+
+def _forced(skeleton: Skeleton, knowledge: Knowledge) -> set[Arrow]:
+    """Arrows the knowledge leaves no choice about; the skeleton must already obey it."""
+    knowledge.check(skeleton.nodes)
+    for a, b in map(sorted, skeleton.edges):
+        if not knowledge.allows(a, b):
+            raise GraphError(f"the skeleton has an edge {a!r} -- {b!r} that the background knowledge forbids")
+    for a, b in map(sorted, knowledge.required_pairs() - skeleton.edges):
+        raise GraphError(f"the skeleton lacks the edge {a!r} -- {b!r} that the background knowledge requires")
+    pairs = [pair for a, b in skeleton.edges for pair in ((a, b), (b, a))]
+    return {(a, b) for a, b in pairs if not knowledge.may_point(b, a)}
+
+
+def _triples(skeleton: Skeleton, around: dict[str, set[str]]) -> tuple[set[Arrow], set[tuple[str, Edge]]]:
+    """Arrowheads of all colliders, and the triples (middle, ends) known not to be colliders."""
+    heads: set[Arrow] = set()
+    chains: set[tuple[str, Edge]] = set()
+    for middle, near in around.items():
+        for a, b in combinations(near, 2):
+            given = skeleton.separators.get(frozenset((a, b)))
+            if given is not None and middle in given:
+                chains.add((middle, frozenset((a, b))))
+            elif given is not None:
+                heads |= {(a, middle), (b, middle)}
+    return heads, chains
+
+
+def _meek(board: Board) -> set[Arrow]:
+    """All arrows that rules 1, 3 and 4 ask for now; rule 2 is `follow_paths`."""
+    return {(a, b) for a in board.nodes for b in board.lines[a] if any(_reasons(board, a, b))}
+
+
+def _reasons(board: Board, a: str, b: str) -> Iterator[bool]:
+    """Why a -- b must be a -> b: the other direction would make a known non-collider a collider."""
+    lines, parents, chains = board.lines, board.parents, board.chains
+    # Rule 1: c -> a -- b.
+    yield any((a, frozenset((c, b))) in chains for c in parents[a])
+    # Rule 3: a -- c -> b and a -- d -> b.
+    yield any((a, frozenset(pair)) in chains for pair in combinations(parents[b] & lines[a], 2))
+    # Rule 4: a -- d -> c -> b with a and c adjacent.
+    between = parents[b] & board.around[a]
+    yield any((a, frozenset((b, d))) in chains for c in between for d in parents[c] & lines[a])
+
+
+def extension(cpdag: Cpdag) -> Dag | None:
+    """A DAG with these arrows and no new collider (Dor and Tarsi 1992), or None if there is none."""
+    around = {name: set(cpdag.neighbours(name)) for name in cpdag.nodes}
+    lines = {name: {x for x in near if frozenset((name, x)) in cpdag.lines} for name, near in around.items()}
+    arrows = set(cpdag.arrows)
+    while around:
+        sink = next((name for name in around if _may_be_last(name, around, lines, cpdag.arrows)), None)
+        if sink is None:
+            return None
+        arrows |= {(other, sink) for other in lines[sink]}
+        for other in around.pop(sink):
+            around[other].discard(sink)
+            lines[other].discard(sink)
+    return Dag(cpdag.nodes, frozenset(arrows))
+
+
+def _may_be_last(
+    name: str, around: dict[str, set[str]], lines: dict[str, set[str]], arrows: frozenset[Arrow]
+) -> bool:
+    near = around[name]
+    if any((name, other) in arrows for other in near):
+        return False
+    return all(near - {other} <= around[other] for other in lines[name])

@@ -1,0 +1,166 @@
+"""Bayesian networks in the Bayesian Interchange Format (BIF 0.15), both ways.
+
+The reader takes what the bnlearn repository and JavaBayes write: network, variable and
+probability blocks; `table`, `default` and labelled rows; properties and comments, which are
+skipped; blocks in any order after the network's. Every refusal is a FormatError with its line.
+
+A conditional `table` counts like a C array over (child, parents...): the child changes slowest.
+A row may miss 1 by TOLERANCE, because published files are rounded; its digits are kept as they are.
+
+Cozman, "The Interchange Format for Bayesian Networks", 1998.
+"""
+
+from __future__ import annotations
+
+import math
+from graphlib import CycleError, TopologicalSorter
+from itertools import product
+from typing import NoReturn
+
+import numpy as np
+
+from dpcurate.networks.bif_grammar import Block, Grammar, Values
+from dpcurate.networks.inference import Floats
+from dpcurate.networks.network import TOLERANCE, Network, Variable
+from dpcurate.networks.tokens import quote, show
+from dpcurate.schema import did_you_mean
+
+MAX_CELLS = 1 << 25
+"""Most probabilities in a whole network: a short text with defaults must not fill the memory."""
+
+
+def parse(text: str) -> Network:
+    """Read a network; a FormatError tells the line of the first mistake found."""
+    return _Assembly(Grammar(text)).network()
+
+
+def write(network: Network, *, note: str = "") -> str:
+    """The network as BIF text that `parse` reads back unchanged; `note` becomes a comment on top."""
+    lines = [f"// {line}".rstrip() for line in note.splitlines()]
+    lines += [f"network {quote(network.name)} {{", "}"]
+    for v in network.variables:
+        levels = ", ".join(map(quote, v.levels))
+        lines += [f"variable {quote(v.name)} {{", f"  type discrete [ {len(v.levels)} ] {{ {levels} }};", "}"]
+    known = {v.name: v.levels for v in network.variables}
+    for v in network.variables:
+        given = f" | {', '.join(map(quote, v.parents))}" if v.parents else ""
+        lines += [f"probability ( {quote(v.name)}{given} ) {{"]
+        for labels, row in zip(product(*(known[p] for p in v.parents)), v.table.tolist(), strict=True):
+            head = f"({', '.join(map(quote, labels))})" if labels else "table"
+            lines.append(f"  {head} {', '.join(map(repr, row))};")
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+class _Assembly:
+    """Fits the blocks of a text together."""
+
+    def __init__(self, text: Grammar) -> None:
+        self._text = text
+        self._cells = 0
+
+    def network(self) -> Network:
+        for known, block in self._text.blocks.items():
+            self._require_declared(known, block.at)
+            self._check_parents(known, block)
+        for known, found in self._text.declared.items():
+            if known not in self._text.blocks:
+                self._text.fail(f"variable {show(known)} has no probability block", found.at)
+        self._check_acyclic()
+        return Network(self._text.name, tuple(self._variable(known) for known in self._text.declared))
+
+    def _require_declared(self, name: str, at: int) -> None:
+        if name not in self._text.declared:
+            near = did_you_mean(name[:80], tuple(self._text.declared))
+            self._text.fail(f"variable {show(name)} is not declared{near}", at)
+
+    def _check_parents(self, name: str, block: Block) -> None:
+        seen = {name}
+        for parent in block.parents:
+            self._require_declared(parent.text, parent.at)
+            if parent.text in seen:
+                self._text.fail(f"{show(parent.text)} is named twice in the block of {show(name)}", parent.at)
+            seen.add(parent.text)
+
+    def _check_acyclic(self) -> None:
+        graph = {name: [p.text for p in block.parents] for name, block in self._text.blocks.items()}
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            cycle = error.args[1]
+            text = " -> ".join(show(x) for x in cycle[:8]) + (" -> ..." if len(cycle) > 8 else "")
+            self._text.fail(f"the parents form a cycle: {text}", max(self._text.blocks[x].at for x in cycle))
+
+    def _variable(self, name: str) -> Variable:
+        block, levels = self._text.blocks[name], self._text.declared[name].levels
+        parents = tuple(p.text for p in block.parents)
+        rows = math.prod(len(self._text.declared[p].levels) for p in parents)
+        self._cells += rows * len(levels)
+        if self._cells > MAX_CELLS:
+            self._text.fail(f"the tables up to {show(name)} have more than {MAX_CELLS} cells", block.at)
+        fill = self._rows if block.table is None else self._whole_table
+        return Variable(name, levels, parents, fill(name, block, (rows, len(levels))))
+
+    def _whole_table(self, name: str, block: Block, shape: tuple[int, int]) -> Floats:
+        assert block.table is not None
+        at = block.table.at
+        for other in (*block.rows, *filter(None, [block.default])):
+            self._text.fail(f"the block of {show(name)} has a table and also rows or a default", other.at)
+        self._check_count(name, block.table, shape[0] * shape[1])
+        table = np.array(block.table.numbers).reshape(shape[::-1]).T
+        off = np.abs(table.sum(axis=1) - 1) > TOLERANCE
+        if off.any():
+            row = int(off.argmax())
+            where = f" in column {row} of the table" if shape[0] > 1 else ""
+            self._text.fail(f"probabilities of {show(name)} sum to {table[row].sum():.6g}, not 1{where}", at)
+        return table
+
+    def _rows(self, name: str, block: Block, shape: tuple[int, int]) -> Floats:
+        table = np.empty(shape)
+        if block.default is not None:
+            table[:] = self._distribution(name, block.default, shape[1])
+        seen: set[int] = set()
+        for values in block.rows:
+            place = self._place(name, block, values)
+            if place in seen:
+                labels = ", ".join(show(x.text) for x in values.labels)
+                self._text.fail(f"the row ({labels}) of {show(name)} is given twice", values.at)
+            seen.add(place)
+            table[place] = self._distribution(name, values, shape[1])
+        if block.default is None and len(seen) < shape[0]:
+            self._missing(name, block, shape[0], seen)
+        return table
+
+    def _place(self, name: str, block: Block, values: Values) -> int:
+        if len(values.labels) != len(block.parents):
+            found = f"{len(values.labels)} level(s) for {len(block.parents)} parent(s)"
+            self._text.fail(f"this row of {show(name)} names {found}", values.at)
+        place = 0
+        for label, parent in zip(values.labels, block.parents, strict=True):
+            known = self._text.declared[parent.text]
+            if label.text not in known.places:
+                near = did_you_mean(label.text[:80], known.levels)
+                self._text.fail(f"{show(parent.text)} has no level {show(label.text)}{near}", label.at)
+            place = place * len(known.levels) + known.places[label.text]
+        return place
+
+    def _distribution(self, name: str, values: Values, size: int) -> list[float]:
+        self._check_count(name, values, size)
+        total = sum(values.numbers)
+        if abs(total - 1) > TOLERANCE:
+            self._text.fail(f"probabilities of {show(name)} sum to {total:.6g}, not 1", values.at)
+        return values.numbers
+
+    def _check_count(self, name: str, values: Values, size: int) -> None:
+        if len(values.numbers) != size:
+            self._text.fail(f"{show(name)} needs {size} probabilities here, got {len(values.numbers)}", values.at)
+
+    def _missing(self, name: str, block: Block, rows: int, seen: set[int]) -> NoReturn:
+        place = next(i for i in range(rows) if i not in seen)
+        labels: list[str] = []
+        for parent in reversed(block.parents):
+            levels = self._text.declared[parent.text].levels
+            place, level = divmod(place, len(levels))
+            labels.insert(0, show(levels[level]))
+        what = f"{rows - len(seen)} of {rows} rows, first ({', '.join(labels)}), and has no default"
+        self._text.fail(f"the block of {show(name)} misses {what}", block.at)

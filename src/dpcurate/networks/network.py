@@ -1,0 +1,213 @@
+"""A discrete Bayesian network as a value, its forward sampler and its exact marginals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcurate.errors import GraphError, RequestError
+from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.networks.inference import Floats, factor, joint
+from dpcurate.networks.streams import streams, whole
+from dpcurate.schema import MAX_LEVELS, Categorical, Schema, did_you_mean
+
+TOLERANCE = 1e-3
+"""How far a row of probabilities may be from 1. Published digits are kept; sampling normalises."""
+
+Codes = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """A node with its levels, parents and conditional table.
+
+    `table` has one column per level and one row per combination of the parents' levels, in
+    counting order: the last parent changes fastest.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    parents: tuple[str, ...]
+    table: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", tuple(self.levels))
+        object.__setattr__(self, "parents", tuple(self.parents))
+        self._check_names()
+        table = np.array(self.table, dtype=np.float64)
+        if table.ndim != 2 or table.shape[1] != len(self.levels):
+            raise GraphError(f"{self.name!r} has {len(self.levels)} levels; its table has shape {table.shape}")
+        off = ~(np.abs(table.sum(axis=1) - 1) <= TOLERANCE) | (table < 0).any(axis=1)
+        if off.any():
+            raise GraphError(f"{self.name!r}: row {int(off.argmax())} of the table is not a distribution")
+        table.flags.writeable = False
+        object.__setattr__(self, "table", table)
+
+    def _check_names(self) -> None:
+        for text in (self.name, *self.levels, *self.parents):
+            if not isinstance(text, str) or not text:
+                raise GraphError(f"names and levels are texts of at least one character, got {text!r}")
+        if not 1 <= len(set(self.levels)) == len(self.levels) <= MAX_LEVELS:
+            raise GraphError(f"{self.name!r} needs 1 to {MAX_LEVELS} different levels, got {len(self.levels)}")
+        if len({self.name, *self.parents}) <= len(self.parents):
+            raise GraphError(f"{self.name!r} names a parent twice or itself: {list(self.parents)!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Variable):
+            return NotImplemented
+        return self._names == other._names and np.array_equal(self.table, other.table)
+
+    def __hash__(self) -> int:
+        return hash(self._names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that the table is read-only again.
+        return Variable, (self.name, self.levels, self.parents, self.table)
+
+    @property
+    def _names(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        return self.name, self.levels, self.parents
+
+    @property
+    def parameters(self) -> int:
+        """Free parameters: one less than the levels, for each row."""
+        return len(self.table) * (len(self.levels) - 1)
+
+    @property
+    def probabilities(self) -> Floats:
+        """The table with rows that sum to 1."""
+        return np.asarray(self.table / self.table.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A directed acyclic graph with a conditional table at each node."""
+
+    name: str
+    variables: tuple[Variable, ...]
+    _dag: Dag = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", tuple(self.variables))
+        if not isinstance(self.name, str) or not self.name or not self.variables:
+            raise GraphError(f"a network needs a name and at least one variable, got {self.name!r}")
+        object.__setattr__(self, "_dag", Dag(self.nodes, frozenset(self.arcs)))
+        sizes = {v.name: len(v.levels) for v in self.variables}
+        for v in self.variables:
+            rows = math.prod(sizes[p] for p in v.parents)
+            if len(v.table) != rows:
+                raise GraphError(
+                    f"{v.name!r} needs {rows} rows, one per combination of its parents; got {len(v.table)}"
+                )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Network, (self.name, self.variables)
+
+    def __getitem__(self, name: str) -> Variable:
+        for variable in self.variables:
+            if variable.name == name:
+                return variable
+        raise RequestError(f"network {self.name!r} has no variable {name!r}{did_you_mean(name, self.nodes)}")
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the variables in declared order."""
+        return tuple(v.name for v in self.variables)
+
+    @property
+    def arcs(self) -> tuple[tuple[str, str], ...]:
+        """(parent, child) pairs in declared order."""
+        return tuple((p, v.name) for v in self.variables for p in v.parents)
+
+    @property
+    def parameters(self) -> int:
+        """Number of free parameters."""
+        return sum(v.parameters for v in self.variables)
+
+    @property
+    def dag(self) -> Dag:
+        """The true graph."""
+        return self._dag
+
+    @property
+    def cpdag(self) -> Cpdag:
+        """The class of graphs that no sample tells from the true one."""
+        return self._dag.cpdag()
+
+    @property
+    def schema(self) -> Schema:
+        """The public facts: every column with its declared levels, no row count."""
+        return Schema(tuple(Categorical(v.name, v.levels) for v in self.variables))
+
+    def codes(self, rows: int, *, seed: int) -> Codes:
+        """Draw `rows` rows as level numbers: rows by nodes, column-major, uint8 where it fits.
+
+        Inverse transform per node, parents first. Column j has its own PCG64 stream, so the first
+        rows of a longer sample are the shorter sample.
+        """
+        count = whole("rows", rows)
+        drawn = self._blank(count)
+        column = {name: j for j, name in enumerate(self.nodes)}
+        draws = streams(seed, "network rows", len(self.variables))
+        for name in self._dag.order():
+            j = column[name]
+            v = self.variables[j]
+            row = np.zeros(count, dtype=np.intp)
+            for parent in v.parents:
+                row *= len(self.variables[column[parent]].levels)
+                row += drawn[:, column[parent]]
+            drawn[:, j] = _invert(_cumulative(v.probabilities), row, draws[j].random(count))
+        return drawn
+
+    def _blank(self, rows: int) -> Codes:
+        shape = (rows, len(self.variables))
+        if max(len(v.levels) for v in self.variables) > 256:
+            return np.zeros(shape, np.uint16, order="F")
+        return np.zeros(shape, np.uint8, order="F")
+
+    def sample(self, rows: int, *, seed: int) -> dict[str, npt.NDArray[np.object_]]:
+        """Draw `rows` rows as labels, one array of str per column (for pandas, polars, DuckDB)."""
+        codes = self.codes(rows, seed=seed)
+        return {v.name: np.array(v.levels, dtype=object).take(codes[:, j]) for j, v in enumerate(self.variables)}
+
+    def marginal(self, nodes: Sequence[str]) -> Floats:
+        """The exact joint distribution of `nodes`, one axis each in the order asked."""
+        keep = tuple(nodes)
+        if isinstance(nodes, str) or not keep or len(set(keep)) < len(keep):
+            raise RequestError(f"marginal takes a list of different variables, got {nodes!r}")
+        by_name = {v.name: v for v in self.variables}
+        sizes = {v.name: len(v.levels) for v in self.variables}
+        needed = {self[name].name for name in keep}
+        for name in reversed(self._dag.order()):
+            if name in needed:
+                needed.update(by_name[name].parents)
+        scopes = [(*by_name[x].parents, x) for x in self.nodes if x in needed]
+        return joint([factor(n, [sizes[x] for x in n], by_name[n[-1]].probabilities) for n in scopes], keep)
+
+
+def _cumulative(probabilities: Floats) -> Floats:
+    """Chance of each level or a lower one, padded to a power of two with a number no draw reaches."""
+    rows, size = probabilities.shape
+    padded = np.full((rows, 1 << (size - 1).bit_length()), np.inf)
+    total = probabilities.cumsum(axis=1)
+    # Dividing by the last sum makes it 1 exactly, so a last level of probability 0 is never drawn.
+    padded[:, : size - 1] = total[:, :-1] / total[:, -1:]
+    return padded
+
+
+def _invert(cumulative: Floats, row: npt.NDArray[np.intp], draw: Floats) -> npt.NDArray[np.intp]:
+    """How many entries of `cumulative[row]` are at most `draw`, by halving."""
+    width = cumulative.shape[1]
+    flat = cumulative.ravel()
+    row *= width
+    step = width // 2
+    while step:
+        row += step * (draw >= flat.take(row + (step - 1)))
+        step //= 2
+    row &= width - 1
+    return row

@@ -1,0 +1,100 @@
+"""The words of a BIF file, one at a time, each with its place in the text."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, NoReturn
+
+from dpcurate.errors import FormatError
+
+WORD, QUOTED, MARK, END = "word", "quoted", "mark", "end"
+
+# Possessive (*+) so that a text without an end is refused in one pass. A comma is a blank in BIF.
+_BLANK = r"(?:[\s,]++|//[^\n]*+|/\*.*?\*/)*+"
+_BARE = r'(?:[^\s,{}\[\]();|"/\x00]|/(?![/*]))++'
+_TOKEN = re.compile(
+    rf'{_BLANK}(?:(?P<word>{_BARE})|"(?P<quoted>[^"\n\x00]*)"|(?P<mark>[{{}}\[\]();|])|(?P<end>\Z))',
+    re.DOTALL,
+)
+_SKIP = re.compile(_BLANK, re.DOTALL)
+_PROPERTY = re.compile(r'(?:"[^"]*"|[^";])*+;')
+_BARE_NAME = re.compile(_BARE)
+_LONGEST = 60
+
+
+class Token(NamedTuple):
+    """A word, a quoted name, a mark or the end."""
+
+    kind: str
+    text: str
+    at: int
+
+    @property
+    def is_name(self) -> bool:
+        """A bare or quoted name."""
+        return self.kind in (WORD, QUOTED)
+
+    def is_word(self, text: str) -> bool:
+        """Whether it is this keyword, not in quotes."""
+        return self.kind == WORD and self.text == text
+
+    def is_mark(self, text: str) -> bool:
+        """Whether it is this mark."""
+        return self.kind == MARK and self.text == text
+
+
+class Scanner:
+    """Reads tokens from left to right; `token` is the next one."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._after = 0
+        self.token = self._scan()
+
+    def take(self) -> Token:
+        """The next token; moves on."""
+        token = self.token
+        if token.kind != END:
+            self.token = self._scan()
+        return token
+
+    def skip_property(self) -> None:
+        """Move past `property ...;`, whose text is free except that quotes hide a semicolon."""
+        found = _PROPERTY.match(self._text, self._after)
+        if found is None:
+            self.fail("this property never ends with ';'", self.token.at)
+        self._after = found.end()
+        self.token = self._scan()
+
+    def fail(self, message: str, at: int) -> NoReturn:
+        """Refuse the text at a place."""
+        raise FormatError(message, line=self._text.count("\n", 0, at) + 1)
+
+    def _scan(self) -> Token:
+        found = _TOKEN.match(self._text, self._after)
+        if found is None:
+            self._refuse()
+        self._after = found.end()
+        kind = str(found.lastgroup)
+        at = len(self._text.rstrip()) if kind == END else found.start(kind)
+        return Token(kind, found[kind], at)
+
+    def _refuse(self) -> NoReturn:
+        blank = _SKIP.match(self._text, self._after)
+        at = blank.end() if blank else self._after
+        reasons = {'"': "this quoted name never ends", "/": "this comment never ends"}
+        self.fail(reasons.get(self._text[at], f"unexpected character {self._text[at]!r}"), at)
+
+
+def quote(name: str) -> str:
+    """The name as BIF text, in quotes where it needs them."""
+    if _BARE_NAME.fullmatch(name):
+        return name
+    if any(x in name for x in '"\n\x00'):
+        raise FormatError(f"BIF cannot hold the name {show(name)}: it has a quote, a line break or a zero character")
+    return f'"{name}"'
+
+
+def show(name: str) -> str:
+    """The name for an error message, never a page long."""
+    return repr(name if len(name) <= _LONGEST else name[: _LONGEST - 3] + "...")

@@ -1,0 +1,280 @@
+"""Random worlds: a random graph, and mechanisms on it that are known exactly.
+
+Every world has `dag`, `schema` and `sample(rows, seed=...)`, like a Network. Bounds in a schema
+come from the world's parameters by a stated rule, never from a sample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcurate.errors import DomainTooLarge, GraphError, RequestError
+from dpcurate.graphs.graph import Dag
+from dpcurate.networks.inference import MAX_CELLS, Floats
+from dpcurate.networks.network import Network, Variable
+from dpcurate.networks.streams import stream, streams, whole
+from dpcurate.schema import Numeric, Schema
+
+WIDTH = 4.0
+"""Bounds lie this many standard deviations out."""
+
+SHAPES: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
+    {
+        "tanh": lambda x: np.asarray(np.tanh(x)),
+        "sine": lambda x: np.asarray(np.sin(2 * x)),
+        "bowl": lambda x: np.asarray((x * x - 1) / (x * x + 1)),
+    }
+)
+"""Effects of one parent, all within [-1, 1]: monotone, oscillating, and even (a saturating square)."""
+
+Range = tuple[float, float]
+
+
+def random_dag(
+    nodes: int,
+    *,
+    edges: int | None = None,
+    degree: float | None = None,
+    kind: Literal["er", "scale-free"] = "er",
+    seed: int,
+) -> Dag:
+    """A random DAG over X1, X2, ... with exactly `edges` arrows, or nodes * degree / 2 of them rounded.
+
+    `degree` is the mean number of neighbours. "er": every set of that many pairs is equally likely
+    (Erdos and Renyi, 1959). "scale-free": nodes arrive one by one and choose earlier ones in
+    proportion to 1 + neighbours (Barabasi and Albert, 1999); arrows leave the earlier node, so hubs
+    are common causes and no node has many parents. Names are shuffled: they do not tell the order.
+    """
+    size = whole("nodes", nodes, least=1)
+    count = _edge_count(size, edges, degree)
+    pick = {"er": _uniform_pairs, "scale-free": _preferential_pairs}.get(kind)
+    if pick is None:
+        raise RequestError(f"kind must be 'er' or 'scale-free', got {kind!r}")
+    source = stream(seed, "random dag")
+    names = [f"X{i + 1}" for i in range(size)]
+    order = [names[i] for i in source.permutation(size)]
+    return Dag(tuple(names), frozenset((order[a], order[b]) for a, b in pick(size, count, source)))
+
+
+def _edge_count(nodes: int, edges: int | None, degree: float | None) -> int:
+    if (edges is None) == (degree is None):
+        raise RequestError("give either edges or degree")
+    if degree is not None and not 0 <= degree < math.inf:
+        raise RequestError(f"degree must be a number of at least 0, got {degree!r}")
+    count = round(nodes * degree / 2) if degree is not None else whole("edges", edges or 0)
+    most = nodes * (nodes - 1) // 2
+    if count > most:
+        raise RequestError(f"{nodes} nodes hold at most {most} edges, {count} were asked for")
+    return count
+
+
+def _uniform_pairs(nodes: int, count: int, source: np.random.Generator) -> list[tuple[int, int]]:
+    later, earlier = np.tril_indices(nodes, -1)
+    chosen = source.choice(len(later), size=count, replace=False)
+    return [(int(earlier[i]), int(later[i])) for i in chosen]
+
+
+def _preferential_pairs(nodes: int, count: int, source: np.random.Generator) -> list[tuple[int, int]]:
+    weight = np.ones(nodes)
+    pairs: list[tuple[int, int]] = []
+    for new in range(1, nodes):
+        # An even share of what is left, so the total is exact.
+        share = min(new, math.ceil((count - len(pairs)) / (nodes - new)))
+        chosen = source.choice(new, size=share, replace=False, p=weight[:new] / weight[:new].sum())
+        pairs += [(int(old), new) for old in chosen]
+        weight[chosen] += 1
+        weight[new] += share
+    return pairs
+
+
+def random_network(
+    dag: Dag, *, levels: tuple[int, int] = (2, 4), concentration: float = 1.0, seed: int, name: str = "random"
+) -> Network:
+    """A Network on `dag`: level counts uniform in the range, each row from a symmetric Dirichlet."""
+    low, high = (whole("levels", x, least=2) for x in levels)
+    if low > high:
+        raise RequestError(f"levels must rise, got {levels!r}")
+    if not 0 < concentration < math.inf:
+        raise RequestError(f"concentration must be above 0, got {concentration!r}")
+    source = stream(seed, "random network")
+    sizes = {x: int(source.integers(low, high + 1)) for x in dag.nodes}
+    cells = sum(math.prod(sizes[p] for p in (x, *dag.parents(x))) for x in dag.nodes)
+    if cells > MAX_CELLS:
+        raise DomainTooLarge(f"the tables have {cells} cells, the limit is {MAX_CELLS}; use fewer levels or edges")
+    return Network(name, tuple(_dirichlet(dag, x, sizes, concentration, source) for x in dag.nodes))
+
+
+def _dirichlet(
+    dag: Dag, node: str, sizes: Mapping[str, int], concentration: float, source: np.random.Generator
+) -> Variable:
+    parents = dag.parents(node)
+    rows = math.prod(sizes[p] for p in parents)
+    table = source.dirichlet(np.full(sizes[node], concentration), size=rows)
+    return Variable(node, tuple(str(i) for i in range(sizes[node])), parents, table)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearWorld:
+    """X_j = sum of weights[i, j] X_i over its parents, plus N(0, variances[j]); order of dag.nodes."""
+
+    dag: Dag
+    weights: Floats
+    variances: Floats
+
+    def __post_init__(self) -> None:
+        size = len(self.dag.nodes)
+        object.__setattr__(self, "weights", _fixed("weights", self.weights, (size, size)))
+        object.__setattr__(self, "variances", _variances(self.variances, size))
+        if (self.weights[self.dag.adjacency() == 0] != 0).any():
+            raise GraphError("weights must be 0 where the graph has no arrow")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LinearWorld, (self.dag, self.weights, self.variances)
+
+    @property
+    def covariance(self) -> Floats:
+        """The exact covariance, (I - W)^-T diag(variances) (I - W)^-1."""
+        spread = np.linalg.inv(np.eye(len(self.variances)) - self.weights)
+        return np.asarray(spread.T @ (self.variances[:, None] * spread), dtype=np.float64)
+
+    @property
+    def schema(self) -> Schema:
+        """Bounds are WIDTH exact standard deviations on either side of the mean, 0."""
+        ends = WIDTH * np.sqrt(np.diag(self.covariance))
+        return _schema(self.dag, ends)
+
+    def standardised(self) -> LinearWorld:
+        """The same graph and correlations with every variance 1.
+
+        Otherwise the variance grows along the order and gives it away (Reisach et al., 2021).
+        """
+        scale = np.sqrt(np.diag(self.covariance))
+        return LinearWorld(self.dag, self.weights * scale[:, None] / scale, self.variances / scale**2)
+
+    def sample(self, rows: int, *, seed: int) -> dict[str, Floats]:
+        """Draw `rows` rows, one array per column."""
+        place = {name: i for i, name in enumerate(self.dag.nodes)}
+        return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.weights[place[i], place[j]] * x)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one parent adds to its child: weight * SHAPES[shape](parent)."""
+
+    shape: str
+    weight: float
+
+    def __post_init__(self) -> None:
+        if self.shape not in SHAPES or not math.isfinite(self.weight):
+            raise GraphError(f"an effect is a finite weight and one of {', '.join(SHAPES)}; got {self!r}")
+
+    def __call__(self, parent: Floats) -> Floats:
+        """The part of the child that this parent makes."""
+        return self.weight * SHAPES[self.shape](parent)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NonlinearWorld:
+    """X_j = sum of the effects of its parents, plus N(0, variances[j]); variances in order of dag.nodes."""
+
+    dag: Dag
+    effects: Mapping[tuple[str, str], Effect]
+    variances: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "effects", MappingProxyType(dict(self.effects)))
+        object.__setattr__(self, "variances", _variances(self.variances, len(self.dag.nodes)))
+        if set(self.effects) != self.dag.arrows:
+            raise GraphError("a nonlinear world needs one effect for each arrow of its graph and no other")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NonlinearWorld, (self.dag, dict(self.effects), self.variances)
+
+    @property
+    def schema(self) -> Schema:
+        """Bounds are the largest sum of the parents' effects plus WIDTH standard deviations of the noise."""
+        ends = WIDTH * np.sqrt(self.variances)
+        place = {name: i for i, name in enumerate(self.dag.nodes)}
+        for (_, child), effect in sorted(self.effects.items()):
+            ends[place[child]] += abs(effect.weight)
+        return _schema(self.dag, ends)
+
+    def sample(self, rows: int, *, seed: int) -> dict[str, Floats]:
+        """Draw `rows` rows, one array per column."""
+        return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.effects[i, j](x))
+
+
+def random_linear(dag: Dag, *, weights: Range = (0.5, 2.0), variances: Range = (1.0, 1.0), seed: int) -> LinearWorld:
+    """Weights uniform in +-`weights`, noise variances uniform in `variances`."""
+    source = stream(seed, "random linear")
+    size = len(dag.nodes)
+    drawn = _signed(source, weights, (size, size))
+    return LinearWorld(dag, drawn * dag.adjacency(), _uniform(source, "variances", variances, (size,)))
+
+
+def random_nonlinear(
+    dag: Dag, *, weights: Range = (1.0, 2.0), variances: Range = (0.25, 0.25), seed: int
+) -> NonlinearWorld:
+    """Each arrow gets a uniform shape and a weight uniform in +-`weights`."""
+    source = stream(seed, "random nonlinear")
+    size = len(dag.nodes)
+    drawn = _signed(source, weights, (size, size))
+    shape = source.integers(len(SHAPES), size=(size, size))
+    names = list(SHAPES)
+    place = {name: i for i, name in enumerate(dag.nodes)}
+    found = {(i, j): Effect(names[shape[place[i], place[j]]], float(drawn[place[i], place[j]])) for i, j in dag.arrows}
+    return NonlinearWorld(dag, found, _uniform(source, "variances", variances, (size,)))
+
+
+def _simulate(
+    dag: Dag, variances: Floats, rows: int, seed: int, effect: Callable[[str, str, Floats], Floats]
+) -> dict[str, Floats]:
+    """Parents first, each column with its own stream of noise."""
+    count = whole("rows", rows)
+    sources = dict(zip(dag.nodes, streams(seed, "world rows", len(dag.nodes)), strict=True))
+    spread = dict(zip(dag.nodes, np.sqrt(variances).tolist(), strict=True))
+    found: dict[str, Floats] = {}
+    for node in dag.order():
+        found[node] = spread[node] * sources[node].standard_normal(count)
+        for parent in dag.parents(node):
+            found[node] += effect(parent, node, found[parent])
+    return {node: found[node] for node in dag.nodes}
+
+
+def _schema(dag: Dag, ends: npt.NDArray[Any]) -> Schema:
+    return Schema(tuple(Numeric(n, -end, end) for n, end in zip(dag.nodes, ends.tolist(), strict=True)))
+
+
+def _uniform(source: np.random.Generator, what: str, between: Range, shape: tuple[int, ...]) -> Floats:
+    low, high = between
+    if not 0 <= low <= high < math.inf:
+        raise RequestError(f"{what} must be a rising range of numbers of at least 0, got {between!r}")
+    return source.uniform(low, high, size=shape)
+
+
+def _signed(source: np.random.Generator, between: Range, shape: tuple[int, ...]) -> Floats:
+    sign = np.where(source.random(shape) < 0.5, -1.0, 1.0)
+    return np.asarray(sign * _uniform(source, "weights", between, shape), dtype=np.float64)
+
+
+def _variances(values: Floats, size: int) -> Floats:
+    found = _fixed("variances", values, (size,))
+    if not (found > 0).all():
+        raise GraphError("noise variances must be above 0")
+    return found
+
+
+def _fixed(what: str, values: Floats, shape: tuple[int, ...]) -> Floats:
+    """A read-only copy of the right shape."""
+    found = np.array(values, dtype=np.float64)
+    if found.shape != shape or not np.isfinite(found).all():
+        raise GraphError(f"{what} must be finite numbers of shape {shape}, got shape {found.shape}")
+    found.flags.writeable = False
+    return found

@@ -1,0 +1,96 @@
+"""The curator: the trusted party that holds the table, and the only door to it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dpcurate.budget import Budget, Cost, Event
+from dpcurate.errors import BudgetError, LedgerError, RefusedError
+from dpcurate.private.ledger import Ledger
+from dpcurate.private.noise import Secure, Seeded
+from dpcurate.private.room import Room
+from dpcurate.private.sources import check_rows, open_source
+from dpcurate.schema import Neighbours, Schema
+
+
+class Curator(Room):
+    """Holds a table and answers requests within a privacy budget.
+
+    >>> from dpcurate import Budget, Curator
+    >>> from dpcurate.requests import Counts, Gaussian, Release
+    >>> table = {"smokes": ["yes", "no", "no"], "coughs": ["yes", "yes", "no"]}
+    >>> levels = {"smokes": ("no", "yes"), "coughs": ("no", "yes")}
+    >>> curator = Curator(table, levels, budget=Budget(epsilon=1, delta=1e-6))
+    >>> answer = curator.ask(Release(Counts(("smokes", "coughs")), Gaussian(rho=0.01)))
+    >>> answer.value.shape
+    (2, 2)
+
+    `table` is a pandas, polars or Arrow frame, a mapping of arrays, a NumPy array with columns in the
+    schema's order, a Parquet or CSV path, or `file.duckdb#table`. `ledger` is a path: several runs
+    and processes then share one budget. Whatever is wrong with the rows is told here, to the owner;
+    `check=True` prints a summary of it and says that it looked.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        schema: Schema | str | Path | dict[str, Any],
+        *,
+        budget: Budget | None = None,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        ledger: str | Path | None = None,
+        name: str | None = None,
+        allow_unproved: bool = False,
+        insecure_seed: int | None = None,
+        check: bool = False,
+    ) -> None:
+        schema, relation = Schema.of(schema), Neighbours.of(neighbours)
+        if budget is None and (ledger is None or not Path(ledger).exists()):
+            raise BudgetError("give a budget, such as Budget(epsilon=1, delta=1e-10)")
+        if budget is not None and not isinstance(budget, Budget):
+            raise BudgetError(f"a budget is Budget(epsilon=, delta=) or Budget(rho=), got {budget!r}")
+        if insecure_seed is not None and ledger is not None:
+            raise LedgerError("insecure_seed= is for simulation: the books of a real table cannot hold such a run")
+        source = open_source(table, schema)
+        if check:
+            for sentence in check_rows(table, schema):
+                print(f"owner's check (this looked at the data): {sentence}", file=sys.stderr)
+        books = _books(ledger, name, schema, relation, budget, allow_unproved or insecure_seed is not None)
+        randomness = Secure() if insecure_seed is None else Seeded(insecure_seed)
+        super().__init__(source, schema, relation, books, randomness, allow_unproved=allow_unproved)
+        if insecure_seed is not None:
+            books.charge([Event("insecure-seed", "whoever knows the seed can undo the noise", Cost.infinite())])
+
+    def __repr__(self) -> str:
+        private = "" if self.ledger.private else ", NOT PRIVATE"
+        unit = f"{self.schema.person.rows} rows per person" if self.schema.person else "row"
+        return (
+            f"Curator({len(self.schema.names)} columns, {self.neighbours.value}, unit: {unit}, "
+            f"budget: {self.ledger.budget}{private})"
+        )
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise RefusedError("a curator cannot be copied or pickled: a second curator would be a second budget")
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse  # type: ignore[assignment]
+
+
+def _books(
+    ledger: str | Path | None,
+    name: str | None,
+    schema: Schema,
+    neighbours: Neighbours,
+    budget: Budget | None,
+    allow_unproved: bool,
+) -> Ledger:
+    if ledger is None:
+        assert budget is not None
+        return Ledger(budget, allow_unproved=allow_unproved)
+    facts: dict[str, Any] = {"schema_hash": schema.hash, "neighbours": neighbours.value}
+    if Path(ledger).exists():
+        return Ledger.open(ledger, table=name, budget=budget, **facts)
+    return Ledger.create(
+        ledger, table=name or Path(ledger).stem, budget=budget, allow_unproved=allow_unproved, **facts
+    )

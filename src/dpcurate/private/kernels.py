@@ -1,0 +1,178 @@
+"""Sums over rows: every statistic starts from one of these integer vectors, added up row by row.
+
+A kernel's value for a row depends on that row alone, never on the batch it is in, and integers add
+up to the same total in any order, so all engines agree bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.schema import GRID
+
+Integers = NDArray[np.int64]
+EXACT = 2.0**53
+"""Integers below this are exact in floating point, in whatever order they are added."""
+GRADIENT_STEPS = 1 << 24
+"""Integer steps of a gradient entry between 0 and the clip."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Encoded rows: a code per column, grid values of numeric columns, and how often each occurs."""
+
+    codes: dict[str, NDArray[np.unsignedinteger]]
+    values: dict[str, NDArray[np.int16]]
+    weights: Integers | None
+    size: int
+
+    @property
+    def total(self) -> int:
+        """Number of rows, repeated ones counted."""
+        return self.size if self.weights is None else int(self.weights.sum())
+
+    def part(self, start: int, stop: int) -> Rows:
+        """A slice of the rows."""
+        cut = slice(start, stop)
+        return Rows(
+            {k: v[cut] for k, v in self.codes.items()},
+            {k: v[cut] for k, v in self.values.items()},
+            None if self.weights is None else self.weights[cut],
+            max(0, min(stop, self.size) - start),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CountRows:
+    """The table of counts over the full domain of some columns."""
+
+    columns: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return math.prod(self.sizes)
+
+    def apply(self, rows: Rows) -> Integers:
+        """Counts in the shape of the domain."""
+        if not self.columns:
+            return np.array(rows.total, dtype=np.int64)
+        keys = mixed_radix([rows.codes[c] for c in self.columns], self.sizes)
+        counts = np.bincount(keys, weights=rows.weights, minlength=self.cells)  # exact below 2**53
+        return counts.astype(np.int64, copy=False).reshape(self.sizes)
+
+
+def mixed_radix(codes: list[NDArray[np.unsignedinteger]], sizes: tuple[int, ...]) -> NDArray[np.unsignedinteger]:
+    """One integer per row for its combination of codes, in the smallest type that holds it."""
+    cells = math.prod(sizes)
+    kind = np.uint8 if cells <= 2**8 else np.uint16 if cells <= 2**16 else np.uint32 if cells <= 2**32 else np.uint64
+    key = codes[0].astype(kind)
+    for code, size in zip(codes[1:], sizes[1:], strict=True):
+        key *= kind(size)
+        key += code.astype(kind, copy=False)
+    return key
+
+
+def scaled(rows: Rows, columns: tuple[str, ...], steps: tuple[int, ...]) -> list[NDArray[np.float64]]:
+    """Columns as integers from -steps to steps: grid values, or levels spread evenly."""
+    found = []
+    for column, step in zip(columns, steps, strict=True):
+        if column in rows.values:
+            found.append(rows.values[column].astype(np.float64))
+        else:
+            found.append(2.0 * rows.codes[column] - step)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class MomentRows:
+    """The sum of y y^T, y = (1, x), with x as integers from -steps to steps.
+
+    With `clip`, every row is first shrunk to norm `clip` and put on the grid of GRID steps,
+    rounded toward zero so that its norm cannot grow.
+    """
+
+    columns: tuple[str, ...]
+    steps: tuple[int, ...]
+    clip: float | None
+
+    def apply(self, rows: Rows) -> Integers:
+        """The (d + 1) x (d + 1) matrix."""
+        d = len(self.columns)
+        total = np.zeros((d + 1, d + 1), dtype=np.int64)
+        largest = float(max(self.steps)) if self.clip is None else max(1.0, self.clip) * GRID
+        heaviest = 1 if rows.weights is None else int(rows.weights.max(initial=1))
+        step = max(1, int(EXACT / 2 / max(1.0, largest * largest) / heaviest))
+        for start in range(0, rows.size, min(step, 1 << 18)):
+            total += self._part(rows.part(start, start + min(step, 1 << 18)))
+        return total
+
+    def _part(self, rows: Rows) -> Integers:
+        x = scaled(rows, self.columns, self.steps)
+        if self.clip is not None:
+            x = _clipped(x, self.steps, self.clip)
+        y = np.column_stack([np.ones(rows.size), *x])
+        weighted = y if rows.weights is None else y * rows.weights[:, None]
+        return (weighted.T @ y).astype(np.int64)  # every partial sum is an exact integer
+
+
+def _clipped(x: list[NDArray[np.float64]], steps: tuple[int, ...], clip: float) -> list[NDArray[np.float64]]:
+    unit = [column / step for column, step in zip(x, steps, strict=True)]
+    norm = np.sqrt(_sum([u * u for u in unit]))
+    # The bound is taken a billionth low, which covers the rounding of the norm.
+    shrink = np.minimum(1.0, clip * (1 - 1e-9) / np.maximum(norm, 1e-300))
+    return [np.trunc(u * shrink * GRID) for u in unit]
+
+
+def _sum(terms: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Add in a fixed order, so that a row's value cannot depend on its batch."""
+    total = np.zeros_like(terms[0])
+    for term in terms:
+        total = total + term
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class GradientRows:
+    """The sum of the off-diagonal of -x (x - W^T x)^T, each row's matrix clipped to norm `clip`.
+
+    Entries are in steps of clip / GRADIENT_STEPS, rounded toward zero.
+    """
+
+    columns: tuple[str, ...]
+    steps: tuple[int, ...]
+    weights: tuple[tuple[float, ...], ...]
+    clip: float
+
+    def apply(self, rows: Rows) -> Integers:
+        """The d x d matrix."""
+        d = len(self.columns)
+        total = np.zeros((d, d), dtype=np.int64)
+        step = max(1, (1 << 22) // (d * d))
+        for start in range(0, rows.size, step):
+            total += self._part(rows.part(start, start + step))
+        return total
+
+    def _part(self, rows: Rows) -> Integers:
+        d = len(self.columns)
+        x = [u / s for u, s in zip(scaled(rows, self.columns, self.steps), self.steps, strict=True)]
+        w = np.array(self.weights)
+        rest = [x[j] - _sum([x[k] * w[k, j] for k in range(d)]) for j in range(d)]
+        size = _sum([(x[i] * rest[j]) ** 2 for i in range(d) for j in range(d) if i != j])
+        shrink = np.minimum(1.0, self.clip * (1 - 1e-9) / np.maximum(np.sqrt(size), 1e-300))
+        factor = -shrink * (GRADIENT_STEPS / self.clip)
+        count = np.ones(rows.size, dtype=np.int64) if rows.weights is None else rows.weights
+        total = np.zeros((d, d), dtype=np.int64)
+        for i in range(d):
+            for j in range(d):
+                if i != j:
+                    total[i, j] = int((np.trunc(x[i] * rest[j] * factor).astype(np.int64) * count).sum())
+        return total
+
+
+Kernel = CountRows | MomentRows | GradientRows

@@ -1,0 +1,316 @@
+"""The filter that decides: one ledger per budget, fully adaptive, stop before exceeding.
+
+The guarantee of a table is the ledger's ceiling. What has been spent so far is bookkeeping, not a
+smaller guarantee. The proof is in docs/proofs/ledger.md; where the books are kept, in books.py.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import NoReturn
+
+from dpcurate.budget import Budget, Cost, Event, Number, epsilon_of
+from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
+from dpcurate.private import books, lenses
+
+_NOTHING = "Nothing was read and nothing was spent."
+
+
+@dataclass(slots=True)
+class _Block:
+    """Budget set aside by `reserve`, and what has been charged to it."""
+
+    hold: int
+    units: int
+    used: int = 0
+    events: list[Event] = field(default_factory=list)
+
+
+class Ledger:
+    """The books of one budget.
+
+    `Ledger(budget)` keeps them in memory; `Ledger.create` and `Ledger.open` keep them in a file that
+    several processes and days share. With an unlimited budget or `allow_unproved=True` steps without
+    a finite cost are let through, after which `private` is False for good; finite costs are filtered
+    all the same.
+
+    Safe to share between threads. Refuses copies, pickling and use after a fork: each would be a
+    second budget.
+    """
+
+    def __init__(
+        self, budget: Budget, *, allow_unproved: bool = False, neighbours: str | None = None
+    ) -> None:
+        self._start(budget, books.Memory(), allow_unproved=allow_unproved, neighbours=neighbours)
+
+    def _start(
+        self, budget: Budget, store: books.Store, *, allow_unproved: bool, neighbours: str | None
+    ) -> None:
+        self._budget = budget
+        self._store = store
+        self._unlimited = math.isinf(budget.ceiling)
+        self._ceiling = 0 if self._unlimited else books.round_down(budget.ceiling)
+        self._lenient = allow_unproved or self._unlimited
+        self._neighbours = neighbours
+        self._block: _Block | None = None
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+
+    @classmethod
+    def create(
+        cls, path: str | os.PathLike[str], *, table: str, schema_hash: str, neighbours: str, budget: Budget,
+        allow_unproved: bool = False,
+    ) -> Ledger:  # fmt: skip
+        """New books on disk. An existing file is refused, whatever it holds."""
+        for name, value in (("table", table), ("schema_hash", schema_hash), ("neighbours", neighbours)):
+            if not isinstance(value, str) or not value.strip():
+                raise LedgerError(
+                    f"{name} must be a name that is not blank, got {value!r}; the ledger is found by it"
+                )
+        facts = books.new_facts(
+            table=table,
+            schema_hash=schema_hash,
+            neighbours=neighbours,
+            budget=budget,
+            allow_unproved=allow_unproved,
+        )
+        return cls._on(books.Disk.create(Path(path).absolute(), facts))
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], *, table: str | None = None, schema_hash: str | None = None,
+        neighbours: str | None = None, budget: Budget | None = None,
+    ) -> Ledger:  # fmt: skip
+        """Books that exist, if they are whole and about what the caller thinks they are about."""
+        disk = books.Disk.open(Path(path).absolute())
+        facts = disk.facts
+        pairs = (("table", table, facts.table), ("schema hash", schema_hash, facts.schema_hash),
+                 ("neighbours", neighbours, facts.neighbours))  # fmt: skip
+        for what, asked, written in pairs:
+            if asked is not None and asked != written:
+                _mismatch(disk.path, what, repr(asked), repr(written))
+        if budget is not None and not _same(budget, facts.budget):
+            _mismatch(disk.path, "budget", _worth(budget), _worth(facts.budget))
+        return cls._on(disk)
+
+    @classmethod
+    def _on(cls, disk: books.Disk) -> Ledger:
+        ledger = cls.__new__(cls)
+        facts = disk.facts
+        ledger._start(facts.budget, disk, allow_unproved=facts.allow_unproved, neighbours=facts.neighbours)
+        return ledger
+
+    # --- charging ----------------------------------------------------------------------------------------
+
+    def charge(self, events: Sequence[Event]) -> None:
+        """Pay for all of the events or for none; when this returns they are paid for, durably.
+
+        Raises BudgetExceeded or NotPrivate, with nothing spent. Call it before any row is read.
+        """
+        events = tuple(events)
+        units = sum([self._price(event) for event in events])
+        if not events:
+            return
+        unproved = any(event.cost.rho == math.inf for event in events)
+        with self._mine():
+            if self._block is None:
+                self._store.charge(
+                    lambda spent: self._fit(units, self._ceiling - spent), events, unproved=unproved
+                )
+            else:
+                self._charge_block(self._block, units, events, unproved=unproved)
+
+    def _charge_block(self, block: _Block, units: int, events: tuple[Event, ...], *, unproved: bool) -> None:
+        if units > block.units - block.used:
+            self._refuse(units, block.units - block.used, "the reserved block")
+        if unproved and not self._store.state().unproved:
+            self._store.mark_unproved()  # a crash may forget the block's events, not that the promise is void
+        block.used += units
+        block.events.extend(events)
+
+    @contextmanager
+    def reserve(self, amount: Number) -> Iterator[Ledger]:
+        """Set budget aside for a block of small charges, which then need no disk each.
+
+        Inside the `with`, every charge to this ledger is taken from the block and never exceeds it,
+        even if the ledger has more: what was not set aside beforehand is not durably paid. On the way
+        out the events are written and the rest returns, in one transaction. What a crash leaves
+        reserved counts as spent forever. Blocks do not nest.
+        """
+        with self._mine():
+            if self._block is not None:
+                raise LedgerError("a block is already reserved; leave it before reserving another")
+            block = _Block(*self._store.hold(self._decide_hold(amount)))
+            self._block = block
+        try:
+            yield self
+        finally:
+            with self._mine():
+                self._block = None
+                self._store.settle(block.hold, block.used, block.events)
+
+    def _decide_hold(self, amount: Number) -> books.Decide:
+        if not 0 < amount < math.inf:
+            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {amount!r}")
+        least, most = books.round_down(amount), books.round_up(amount)
+
+        def decide(spent: int) -> int:
+            left = self._ceiling - spent
+            self._fit(least, left)
+            return most if self._unlimited else min(most, left)  # so that all that remains can be reserved
+
+        return decide
+
+    def _price(self, event: Event) -> int:
+        """The event's cost in units, or a refusal of an event that no amount of budget covers."""
+        cost = event.cost
+        if not (cost.rho >= 0 and cost.epsilon >= 0):
+            raise BudgetError(f"{_name(event)} states a cost that means nothing: {cost}. {_NOTHING}")
+        if cost.rho == math.inf and not self._lenient:
+            raise NotPrivate(
+                f"{_name(event)} is an exact or unproved release: no finite privacy cost is known for it. "
+                f"{_NOTHING} Choose a proved release, or open the curator with allow_unproved=True, "
+                "after which every report says NOT PRIVATE"
+            )
+        if self._budget.pure and cost.epsilon == math.inf != cost.rho and not self._unlimited:
+            raise BudgetExceeded(
+                f"{_name(event)} has no pure epsilon (at delta = 0 it is infinite), and this budget has "
+                f"delta = 0. {_NOTHING} Use Laplace noise or the exponential mechanism, or a budget "
+                "with delta > 0"
+            )
+        return books.price(cost, pure=self._budget.pure)
+
+    def _fit(self, units: int, left: int) -> int:
+        if units > left and not self._unlimited:
+            self._refuse(units, left, "the budget")
+        return units
+
+    def _refuse(self, units: int, left: int, source: str) -> NoReturn:
+        asked, rest = books.float_up(units), max(0.0, books.float_down(left))
+        relation = f", neighbours {self._neighbours}" if self._neighbours else ""
+        raise BudgetExceeded(
+            f"asked for {self._amount(asked)}, but only {self._amount(rest)} is left of {source}; "
+            f"the ceiling is {_worth(self._budget)}{relation}. {_NOTHING} Ask for less (more noise, fewer "
+            "requests), or stop here: what has been answered stays within the ceiling"
+        )
+
+    def _amount(self, amount: float) -> str:
+        if self._budget.pure:
+            return f"epsilon = {amount:.6g}"
+        epsilon = epsilon_of(rho=amount, delta=float(self._budget.delta or 0))
+        return f"rho = {amount:.6g} (by itself epsilon = {epsilon:.4g} at delta = {self._budget.delta:.3g})"
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    @property
+    def budget(self) -> Budget:
+        """The ceiling, which is the guarantee."""
+        return self._budget
+
+    @property
+    def facts(self) -> books.Facts | None:
+        """What a ledger on disk says it is about; None in memory."""
+        return self._store.facts if isinstance(self._store, books.Disk) else None
+
+    @property
+    def spent(self) -> float:
+        """What has been taken from the budget, reserved blocks included, in its currency; rounded up."""
+        return books.float_up(self._state().spent)
+
+    @property
+    def reserved(self) -> float:
+        """The part of `spent` that is set aside in blocks still open or left by a crash; rounded up."""
+        return books.float_up(self._state().reserved)
+
+    @property
+    def remaining(self) -> float:
+        """The most that the next charge may cost: inside `reserve` of the block. Rounded down."""
+        with self._mine():
+            if self._block is not None:
+                return books.float_down(self._block.units - self._block.used)
+            return math.inf if self._unlimited else books.float_down(self._ceiling - self._state().spent)
+
+    @property
+    def private(self) -> bool:
+        """False once a step without a finite cost was let through, and always under an unlimited budget."""
+        return not (self._unlimited or self._state().unproved)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything charged, in order. On disk costs are rounded up to the grid of 2**-100."""
+        with self._mine():
+            return self._store.events() + tuple(self._block.events if self._block else ())
+
+    def under(self, lens: str, *, delta: float | None = None) -> lenses.Lens:
+        """The epsilon another composition rule would report for the same events. Only the filter decides."""
+        with self._mine():
+            events = self.events
+            lost = self._state().reserved - (self._block.units if self._block else 0)
+        if lost > 0:
+            events += (
+                Event(
+                    "reserved",
+                    "blocks left by a crash or open elsewhere",
+                    self._block_cost(lost * books.UNIT),
+                ),
+            )
+        return lenses.under(events, lens, delta=float(self._budget.delta or 0) if delta is None else delta)
+
+    def _block_cost(self, amount: Fraction) -> Cost:
+        """A block is itself a filter, so as a whole it costs what it holds."""
+        return Cost.pure(amount) if self._budget.pure else Cost.concentrated(amount)
+
+    def _state(self) -> books.State:
+        with self._mine():
+            return self._store.state()
+
+    # --- one budget, one ledger --------------------------------------------------------------------------
+
+    @contextmanager
+    def _mine(self) -> Iterator[None]:
+        """One thread at a time, and only in the process that opened the ledger."""
+        if os.getpid() != self._process:  # before the lock, which a fork may have copied while it was held
+            raise LedgerError(
+                "this ledger was opened by another process, and a forked copy would be a second budget; "
+                "keep the books on disk and call Ledger.open in each process"
+            )
+        with self._lock:
+            yield
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise LedgerError("a ledger cannot be copied or pickled: a second one would be a second budget")
+
+    def __repr__(self) -> str:
+        where = f"table {self.facts.table!r}" if self.facts else "in memory"
+        return f"<Ledger {where}: {_worth(self._budget)}>"
+
+
+def _name(event: Event) -> str:
+    return f"{event.about!r} ({event.mechanism})"
+
+
+def _worth(budget: Budget) -> str:
+    """A budget in words, in its currency and in epsilon."""
+    if math.isinf(budget.ceiling):
+        return "unlimited (NOT PRIVATE)"
+    rho = "" if budget.pure else f"rho = {float(budget.ceiling):.6g}, that is "
+    return f"{rho}epsilon = {float(budget.epsilon or 0):.6g} at delta = {budget.delta:.3g}"
+
+
+def _same(one: Budget, other: Budget) -> bool:
+    """Whether two budgets were given by the same numbers: the converted one may differ in its last bit."""
+    return one.delta == other.delta and (one.epsilon == other.epsilon or one.rho == other.rho)
+
+
+def _mismatch(path: Path, what: str, asked: str, written: str) -> NoReturn:
+    raise LedgerError(
+        f"{path} keeps the books for {what} {written}, not for {asked}; it was left as it is. Open it with "
+        "what it was made for, or create another ledger, knowing that the budget belongs to the table"
+    )

@@ -1,0 +1,287 @@
+"""Mechanisms: the object that makes the noise is the object that states its cost.
+
+Sensitivities come as exact fractions and every rounding goes to the safe side, so the cost charged
+is never below the cost of the noise drawn. All noise is drawn on integers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpcurate.budget import Cost
+from dpcurate.private.noise import Integers, Randomness, check_scale
+from dpcurate.requests import Exact, Gaussian, Laplace, Noise
+
+STEPS = 1 << 20
+"""Integer steps of a score between two tables that differ by one unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How far one unit can move a statistic: L1, and the square of L2."""
+
+    l1: Fraction
+    l2_squared: Fraction
+
+    def times(self, rows: int) -> Sensitivity:
+        """For a unit of several rows, by the triangle inequality."""
+        return Sensitivity(self.l1 * rows, self.l2_squared * rows * rows)
+
+    def larger(self, other: Sensitivity) -> Sensitivity:
+        """The larger bound of each kind."""
+        return Sensitivity(max(self.l1, other.l1), max(self.l2_squared, other.l2_squared))
+
+
+def _up(value: float) -> float:
+    return math.nextafter(value, math.inf)
+
+
+def integer_scale(scale: Fraction, unit: Fraction) -> float:
+    """The noise scale in integer steps, rounded up."""
+    exact = scale * unit
+    rounded = float(exact)
+    if Fraction(rounded) < exact:
+        rounded = _up(rounded)
+    check_scale(rounded)
+    return rounded
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise:
+    """Discrete Gaussian noise of parameter sigma on every coordinate.
+
+    Guarantee: rho-zCDP with rho = l2_squared / (2 sigma^2), for any integer-valued statistic.
+    Sensitivity: the squared L2 distance, in natural units, of neighbouring tables' statistics.
+    Proof: coordinate i, held in integer steps of 1 / unit_i, gets discrete Gaussian noise of
+    parameter s_i >= sigma unit_i and moves by an integer k_i; its Renyi divergence of order alpha
+    is at most alpha k_i^2 / (2 s_i^2) <= alpha (k_i / unit_i)^2 / (2 sigma^2). Coordinates are
+    independent, so divergences add up to alpha l2_squared / (2 sigma^2).
+    Cites: Canonne, Kamath, Steinke 2020, Theorem 4.
+    """
+
+    sigma: Fraction
+    sensitivity: Sensitivity
+    name = "gaussian"
+
+    @property
+    def cost(self) -> Cost:
+        """The zCDP cost of this very noise."""
+        return Cost.concentrated(self.sensitivity.l2_squared / (2 * self.sigma * self.sigma))
+
+    @property
+    def multiplier(self) -> float:
+        """Noise scale over sensitivity."""
+        return float(self.sigma) / math.sqrt(self.sensitivity.l2_squared)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise in natural units."""
+        return float(self.sigma)
+
+    def draw(self, unit: Fraction, size: int, randomness: Randomness) -> Integers:
+        """Noise for `size` coordinates held in integer steps of 1 / unit."""
+        return randomness.gaussian(integer_scale(self.sigma, unit), size)
+
+    def check(self, unit: Fraction) -> None:
+        """Refuse noise too large for integers."""
+        integer_scale(self.sigma, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise:
+    """Discrete Laplace noise of scale b on every coordinate.
+
+    Guarantee: epsilon-DP with epsilon = l1 / b, hence epsilon^2 / 2-zCDP.
+    Sensitivity: the L1 distance, in natural units, of neighbouring tables' statistics.
+    Proof: in integer steps of 1 / unit_i the scale is s_i >= b unit_i and the shift an integer k_i;
+    the ratio of probabilities is at most exp(sum |k_i| / s_i) <= exp(l1 / b).
+    Cites: Ghosh, Roughgarden, Sundararajan 2012; Bun and Steinke 2016, Prop. 1.4.
+    """
+
+    scale: Fraction
+    sensitivity: Sensitivity
+    name = "laplace"
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of this very noise."""
+        return Cost.pure(self.sensitivity.l1 / self.scale)
+
+    @property
+    def multiplier(self) -> float:
+        """Noise scale over sensitivity."""
+        return float(self.scale / self.sensitivity.l1)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise in natural units."""
+        return float(self.scale) * math.sqrt(2)
+
+    def draw(self, unit: Fraction, size: int, randomness: Randomness) -> Integers:
+        """Noise for `size` coordinates held in integer steps of 1 / unit."""
+        return randomness.laplace(integer_scale(self.scale, unit), size)
+
+    def check(self, unit: Fraction) -> None:
+        """Refuse noise too large for integers."""
+        integer_scale(self.scale, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class NoNoise:
+    """An exact release.
+
+    Guarantee: none.
+    Sensitivity: not used.
+    Proof: none; the cost is infinite.
+    Cites: none.
+    """
+
+    name = "exact"
+    multiplier = None
+    deviation = 0.0
+
+    @property
+    def cost(self) -> Cost:
+        """Infinite."""
+        return Cost.infinite()
+
+    def draw(self, unit: Fraction, size: int, randomness: Randomness) -> Integers:
+        """Zeros."""
+        return np.zeros(size, dtype=np.int64)
+
+    def check(self, unit: Fraction) -> None:
+        """Nothing to refuse."""
+
+
+Mechanism = GaussianNoise | LaplaceNoise | NoNoise
+
+
+def build(noise: Noise, sensitivity: Sensitivity) -> Mechanism:
+    """The mechanism a release asks for, calibrated to a sensitivity."""
+    if isinstance(noise, Exact):
+        return NoNoise()
+    if isinstance(noise, Laplace):
+        return LaplaceNoise(_laplace_scale(noise, sensitivity), sensitivity)
+    return GaussianNoise(_gaussian_sigma(noise, sensitivity), sensitivity)
+
+
+def _laplace_scale(noise: Laplace, sensitivity: Sensitivity) -> Fraction:
+    if noise.scale is not None:
+        return Fraction(noise.scale)
+    assert noise.epsilon is not None
+    return sensitivity.l1 / Fraction(noise.epsilon)
+
+
+def _gaussian_sigma(noise: Gaussian, sensitivity: Sensitivity) -> Fraction:
+    if noise.sigma is not None:
+        return Fraction(noise.sigma)
+    if noise.rho is not None:
+        return root_up(sensitivity.l2_squared / (2 * Fraction(noise.rho)))
+    assert noise.epsilon is not None and noise.delta is not None
+    multiplier = analytic_multiplier(epsilon=float(noise.epsilon), delta=float(noise.delta))
+    return root_up(sensitivity.l2_squared) * Fraction(multiplier)
+
+
+def root_up(square: Fraction) -> Fraction:
+    """The square root as a float's fraction, rounded up."""
+    root = math.sqrt(square)
+    while Fraction(root) ** 2 < square:
+        root = _up(root)
+    return Fraction(root)
+
+
+def _gaussian_delta(multiplier: float, epsilon: float) -> float:
+    """Left side of equation (1) of the CURATE paper, with sensitivity 1 and sigma = multiplier."""
+    from scipy.special import log_ndtr
+
+    a, b = 0.5 / multiplier, epsilon * multiplier
+    return float(np.exp(log_ndtr(a - b)) - np.exp(epsilon + log_ndtr(-a - b)))
+
+
+def analytic_multiplier(*, epsilon: float, delta: float) -> float:
+    """The least sigma / sensitivity with (epsilon, delta)-DP (Balle and Wang 2018, Theorem 8), rounded up."""
+    low, high = 0.0, 1.0
+    while _gaussian_delta(high, epsilon) > delta:
+        low, high = high, 2 * high
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _gaussian_delta(middle, epsilon) > delta else (low, middle)
+    return high * (1 + 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """The exponential mechanism over integer scores.
+
+    Guarantee: epsilon-bounded-range, hence epsilon-DP and epsilon^2 / 8-zCDP.
+    Sensitivity: each score moves by at most STEPS between neighbours, in either direction.
+    Proof: weights exp(epsilon score / (2 STEPS)) are Gumbel noise of scale 2 STEPS / epsilon; the log
+    ratio of any outcome's probabilities lies in an interval of length 2 STEPS / scale = epsilon.
+    Cites: McSherry and Talwar 2007; Durfee and Rogers 2019; Cesar and Rogers 2021, Lemma 1.
+    """
+
+    epsilon: Fraction
+    name = "exponential"
+    multiplier = None
+
+    def __post_init__(self) -> None:
+        integer_scale(2 * STEPS / self.epsilon, Fraction(1))
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of this very choice."""
+        return Cost.bounded_range(self.epsilon)
+
+    def pick(self, scores: Integers, randomness: Randomness) -> int:
+        """The index chosen."""
+        return randomness.noisiest(scores, integer_scale(2 * STEPS / self.epsilon, Fraction(1)))
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAbove:
+    """Above-threshold: tells of each score whether it is positive, until the first yes.
+
+    Guarantee: epsilon-DP for the whole sequence of answers, hence epsilon^2 / 2-zCDP.
+    Sensitivity: each score moves by at most STEPS between neighbours.
+    Proof: threshold noise of scale 2 STEPS / epsilon, fresh noise of scale 4 STEPS / epsilon for each score.
+    Shifting the threshold noise by STEPS keeps every no a no, shifting the last score's noise by
+    2 STEPS keeps the yes: ratios exp(epsilon / 2) each. The shifts are integers, so discrete
+    Laplace noise serves.
+    Cites: Dwork and Roth 2014, Theorem 3.23; Lyu, Su, Li 2017, Algorithm 1 with c = 1.
+    """
+
+    epsilon: Fraction
+    name = "above-threshold"
+    multiplier = None
+
+    def __post_init__(self) -> None:
+        integer_scale(4 * STEPS / self.epsilon, Fraction(1))
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the whole gate."""
+        return Cost.pure(self.epsilon)
+
+    def threshold(self, randomness: Randomness) -> int:
+        """The secret noise of the threshold."""
+        return int(randomness.laplace(integer_scale(2 * STEPS / self.epsilon, Fraction(1)), 1)[0])
+
+    def query(self, randomness: Randomness) -> int:
+        """Fresh noise for one score."""
+        return int(randomness.laplace(integer_scale(4 * STEPS / self.epsilon, Fraction(1)), 1)[0])
+
+
+def amplified(epsilon: float, rate: Fraction, *, replace: bool) -> Fraction:
+    """What an add-remove epsilon-DP block on a fresh Poisson sample costs, rounded up.
+
+    Add-remove: ln(1 + q (e^eps - 1)) (Balle, Barthe, Gaboardi 2018, Theorem 8). Replace: the sample
+    may gain one row and lose another, which adds the same bound for the other direction.
+    """
+    q = float(rate)
+    gain = math.log1p(q * math.expm1(epsilon))
+    loss = -math.log1p(q * math.expm1(-epsilon)) if replace else 0.0
+    return min(Fraction(epsilon) * (2 if replace else 1), Fraction((gain + loss) * (1 + 1e-12)))

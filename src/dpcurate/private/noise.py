@@ -1,0 +1,125 @@
+"""Where randomness comes from: OpenDP's exact samplers, or a seeded stream for simulation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.errors import RequestError
+
+Integers = NDArray[np.int64]
+LARGEST_SCALE = 2.0**56
+"""Noise of this scale still fits into 64-bit integers with room to spare."""
+
+
+class Randomness(Protocol):
+    """Integer noise and secret coins."""
+
+    def gaussian(self, scale: float, size: int) -> Integers:
+        """Discrete Gaussian draws with parameter sigma = scale."""
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Discrete Laplace draws, P(x) proportional to exp(-|x| / scale)."""
+
+    def noisiest(self, scores: Integers, scale: float) -> int:
+        """The index of the largest score after Gumbel noise: exp(score / scale) weights."""
+
+    def thin(self, weights: Integers, rate: int) -> Integers:
+        """Keep each of weights[i] rows with probability rate / 2**32."""
+
+
+def check_scale(scale: float) -> None:
+    """Refuse noise that would not fit into 64-bit integers."""
+    if not scale <= LARGEST_SCALE:
+        raise RequestError(
+            f"this asks for noise of {scale:.3g} integer steps, above the limit of {LARGEST_SCALE:.3g}: ask for less noise"
+        )
+
+
+def _thin(weights: Integers, rate: int, draw: Callable[[int], NDArray[np.uint32]]) -> Integers:
+    """Flip a coin for every single row, a bounded number at a time."""
+    kept = np.zeros(len(weights), dtype=np.int64)
+    step = 1 << 22
+    ends = np.cumsum(weights)
+    total = int(ends[-1]) if len(ends) else 0
+    for start in range(0, total, step):
+        stop = min(start + step, total)
+        heads = np.flatnonzero(draw(stop - start) < rate) + start
+        kept += np.bincount(np.searchsorted(ends, heads, side="right"), minlength=len(weights))
+    return kept
+
+
+class Secure:
+    """Exact samplers of OpenDP over the operating system's randomness."""
+
+    def __init__(self) -> None:
+        self._samplers: dict[tuple[str, float], Callable[[Any], Any]] = {}
+
+    def _sampler(self, kind: str, scale: float) -> Callable[[Any], Any]:
+        known = self._samplers.get((kind, scale))
+        if known is None:
+            if len(self._samplers) > 512:  # scales of a long adaptive run are rarely asked twice
+                self._samplers.clear()
+            known = self._samplers[(kind, scale)] = _opendp(kind, scale)
+        return known
+
+    def gaussian(self, scale: float, size: int) -> Integers:
+        """Discrete Gaussian draws (Canonne, Kamath, Steinke 2020)."""
+        return np.array(self._sampler("gaussian", scale)([0] * size), dtype=np.int64)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Discrete Laplace draws."""
+        return np.array(self._sampler("laplace", scale)([0] * size), dtype=np.int64)
+
+    def noisiest(self, scores: Integers, scale: float) -> int:
+        """The exponential mechanism as a noisy maximum."""
+        return int(self._sampler("gumbel", scale)([int(s) for s in scores]))
+
+    def thin(self, weights: Integers, rate: int) -> Integers:
+        """Secret coins from the operating system."""
+        return _thin(weights, rate, lambda n: np.frombuffer(os.urandom(4 * n), dtype=np.uint32))
+
+
+def _opendp(kind: str, scale: float) -> Callable[[Any], Any]:
+    """An OpenDP measurement; imported here because it takes 0.4 s to load."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    made: Any
+    if kind == "gaussian":
+        made = dp.m.make_gaussian(domain, dp.l2_distance(T="i64"), scale)
+    elif kind == "laplace":
+        made = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
+    else:
+        made = dp.m.make_noisy_max(domain, dp.linf_distance(T="i64"), dp.zero_concentrated_divergence(), scale)
+    return made  # type: ignore[no-any-return]
+
+
+class Seeded:
+    """A reproducible stream: fast, and NOT PRIVATE, since whoever knows the seed can undo it."""
+
+    def __init__(self, seed: int) -> None:
+        self._stream = np.random.default_rng(seed)
+
+    def gaussian(self, scale: float, size: int) -> Integers:
+        """Rounded normal draws; close to the discrete Gaussian, and only for simulation."""
+        return np.rint(self._stream.normal(0.0, scale, size)).astype(np.int64)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """The difference of two geometric draws is discrete Laplace."""
+        chance = -np.expm1(-1.0 / scale)
+        pair = self._stream.geometric(chance, (2, size))
+        return np.asarray(pair[0] - pair[1], dtype=np.int64)
+
+    def noisiest(self, scores: Integers, scale: float) -> int:
+        """The maximum after Gumbel noise."""
+        return int(np.argmax(scores + self._stream.gumbel(0.0, scale, len(scores))))
+
+    def thin(self, weights: Integers, rate: int) -> Integers:
+        """Reproducible coins."""
+        return np.asarray(self._stream.binomial(weights, rate / 2**32), dtype=np.int64)

@@ -1,0 +1,310 @@
+"""The room: validate, charge, read, noise, answer, in this order and nowhere else."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpcurate.budget import Budget, Cost, Event
+from dpcurate.errors import GateClosed, NotPrivate, RequestError, SourceError
+from dpcurate.private.kernels import CountRows, GradientRows, Integers, Kernel
+from dpcurate.private.ledger import Ledger
+from dpcurate.private.mechanisms import STEPS, Exponential, FirstAbove, Mechanism, Sensitivity, amplified, build
+from dpcurate.private.noise import Randomness
+from dpcurate.private.sources import Source
+from dpcurate.private.statistics import UNDEFINED, Plan, plan, sensitivity
+from dpcurate.requests import (
+    AboveThreshold,
+    Answer,
+    Choose,
+    Exact,
+    Laplace,
+    Noise,
+    Release,
+    Request,
+    Sample,
+    Score,
+    Statistic,
+    Tau,
+)
+from dpcurate.schema import Neighbours, Schema
+
+CACHE_BYTES = 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A validated request: what it will cost, and how to answer it once that is paid."""
+
+    event: Event
+    run: Callable[[], Any]
+
+
+class _Cache:
+    """Exact tables already read; they never leave the room."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._tables: OrderedDict[Kernel, Integers] = OrderedDict()
+        self._bytes = 0
+
+    def total(self, kernel: Kernel) -> Integers:
+        """The kernel's sum, read once."""
+        if isinstance(kernel, GradientRows):  # never asked twice
+            return self._read(kernel)
+        if isinstance(kernel, CountRows):
+            return self._count(kernel)
+        return self._kept(kernel)
+
+    def _count(self, kernel: CountRows) -> Integers:
+        """One table serves every order of its columns."""
+        order = sorted(range(len(kernel.columns)), key=lambda i: kernel.columns[i])
+        sorted_kernel = CountRows(tuple(kernel.columns[i] for i in order), tuple(kernel.sizes[i] for i in order))
+        back = np.argsort(order)
+        return self._kept(sorted_kernel).transpose(back)
+
+    def _kept(self, kernel: Kernel) -> Integers:
+        if kernel in self._tables:
+            self._tables.move_to_end(kernel)
+            return self._tables[kernel]
+        table = self._read(kernel)
+        self._tables[kernel] = table
+        self._bytes += table.nbytes
+        while self._bytes > CACHE_BYTES and len(self._tables) > 1:
+            self._bytes -= self._tables.popitem(last=False)[1].nbytes
+        return table
+
+    def _read(self, kernel: Kernel) -> Integers:
+        failed = False
+        try:
+            return self._source.total(kernel)
+        except Exception:
+            failed = True  # raised below, outside, so that the cause (which may quote a cell) is gone
+        assert failed
+        raise SourceError("the table could not be read; what was charged stays charged. Ask its owner to check the file")
+
+
+class Room:
+    """Rows, their books and a source of noise, with the door's methods.
+
+    The analyst holds the curator, which is a room that was opened on a table; a secret sample is a
+    smaller room inside it.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        schema: Schema,
+        neighbours: Neighbours,
+        ledger: Ledger,
+        randomness: Randomness,
+        *,
+        allow_unproved: bool,
+    ) -> None:
+        self._source = source
+        self._schema = schema
+        self._neighbours = neighbours
+        self._ledger = ledger
+        self._randomness = randomness
+        self._allow_unproved = allow_unproved
+        self._cache = _Cache(source)
+
+    @property
+    def schema(self) -> Schema:
+        """The public description of the table."""
+        return self._schema
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation the guarantee is about."""
+        return self._neighbours
+
+    @property
+    def ledger(self) -> Ledger:
+        """The books."""
+        return self._ledger
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget, in its currency."""
+        return self._ledger.remaining
+
+    def reserve(self, amount: float) -> AbstractContextManager[Any]:
+        """Set aside budget for many small requests with one durable entry in the books."""
+        return self._ledger.reserve(amount)
+
+    def ask(self, request: Request) -> Any:
+        """An Answer to a Release, an index to a Choose."""
+        return self.ask_all([request])[0]
+
+    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
+        """Answers to many requests: all are validated, then all charged, then all read."""
+        jobs = [self._job(request) for request in requests]
+        self._ledger.charge([job.event for job in jobs])
+        return [job.run() for job in jobs]
+
+    def open(self, gate: AboveThreshold | Sample) -> Any:
+        """Open an interactive gate, charged in full here and now."""
+        if isinstance(gate, AboveThreshold):
+            return Threshold(self, FirstAbove(Fraction(gate.epsilon)))
+        if isinstance(gate, Sample):
+            return self._sample(gate)
+        raise RequestError(f"{type(gate).__name__} is not a gate of the door")
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _job(self, request: Request) -> _Job:
+        if isinstance(request, Release):
+            return self._release(request)
+        if isinstance(request, Choose):
+            return self._choose(request)
+        raise RequestError(f"{type(request).__name__} is not a request of the door")
+
+    def _plan(self, statistic: Statistic) -> tuple[Plan, Sensitivity]:
+        made = plan(statistic, self._schema)
+        if not made.proved and not self._allow_unproved:
+            raise NotPrivate(
+                f"{type(statistic).__name__} has no proved sensitivity: ask for a proved statistic, "
+                "or open the curator with allow_unproved=True and accept a result that is NOT PRIVATE"
+            )
+        return made, sensitivity(made, self._schema, self._neighbours)
+
+    def _release(self, request: Release) -> _Job:
+        if not isinstance(request.noise, Noise):
+            raise RequestError(f"{type(request.noise).__name__} is not a release of the door")
+        made, bound = self._plan(request.statistic)
+        mechanism = build(request.noise, bound)
+        for unit in set(made.units):
+            mechanism.check(unit)
+        proved = made.proved and not isinstance(request.noise, Exact)
+        event = Event(
+            mechanism.name,
+            describe(request.statistic),
+            mechanism.cost if proved else Cost.infinite(),
+            mechanism.multiplier,
+            _claimed(request.noise) if not made.proved else None,
+        )
+        return _Job(event, lambda: self._answer(made, mechanism))
+
+    def _integers(self, made: Plan) -> tuple[Integers, ...]:
+        return made.integers(tuple(self._cache.total(k) for k in made.kernels))
+
+    def _answer(self, made: Plan, mechanism: Mechanism) -> Answer:
+        noised = self._noised(self._integers(made), made.units, mechanism)
+        scales = tuple(mechanism.deviation / weight for weight in made.weights())
+        return Answer(made.natural(noised), scales)
+
+    def _noised(
+        self, parts: tuple[Integers, ...], units: tuple[Fraction, ...], mechanism: Mechanism
+    ) -> tuple[Integers, ...]:
+        """Fresh noise on every coordinate; parts of one unit are drawn together."""
+        alike: dict[Fraction, list[int]] = {}
+        for index, unit in enumerate(units):
+            alike.setdefault(unit, []).append(index)
+        noised = list(parts)
+        for unit, indices in alike.items():
+            noise = mechanism.draw(unit, sum(parts[i].size for i in indices), self._randomness)
+            start = 0
+            for i in indices:
+                noised[i] = parts[i] + noise[start : start + parts[i].size].reshape(parts[i].shape)
+                start += parts[i].size
+        return tuple(noised)
+
+    def _choose(self, request: Choose) -> _Job:
+        mechanism = Exponential(Fraction(request.epsilon))
+        plans = [(*self._plan(c.statistic), c) for c in request.candidates]
+        proved = all(made.proved for made, _, _ in plans)
+        event = Event(
+            mechanism.name,
+            f"choice among {len(plans)} tests",
+            mechanism.cost if proved else Cost.infinite(),
+            claimed=None if proved else float(request.epsilon),
+        )
+
+        def run() -> int:
+            scores = [self._score(made, bound, score) for made, bound, score in plans]
+            return mechanism.pick(np.array(scores + [0] * request.or_none, dtype=np.int64), self._randomness)
+
+        return _Job(event, run)
+
+    def _score(self, made: Plan, bound: Sensitivity, score: Score) -> int:
+        """The score in integer steps, STEPS of them between neighbours, floored exactly."""
+        (part,), (unit,) = self._integers(made), made.units
+        if part[0] == UNDEFINED:
+            return -(1 << 60)
+        beyond = abs(int(part[0])) - Fraction(score.threshold) * unit
+        steps = beyond * STEPS / (bound.l1 * unit)
+        return max(-(1 << 60), min(1 << 60, math.floor(steps if score.side == "above" else -steps)))
+
+    def _sample(self, gate: Sample) -> Room:
+        if self._schema.rows_per_unit > 1:
+            raise RequestError(
+                "a secret sample of rows protects rows, and this schema protects persons of several rows: "
+                "use a method without sub-sampling"
+            )
+        rate = max(1, math.floor(Fraction(gate.rate) * 2**32))
+        cost = amplified(gate.epsilon, Fraction(rate, 2**32), replace=self._neighbours is Neighbours.REPLACE)
+        self._ledger.charge([Event("poisson-sample", f"a sample at rate {gate.rate:g}", Cost.pure(cost))])
+        rows = None if self._schema.rows is None else max(1, round(self._schema.rows * rate / 2**32))
+        return Room(
+            self._source.sample(rate, self._randomness),
+            replace(self._schema, rows=rows),
+            Neighbours.ADD_REMOVE,
+            Ledger(Budget(epsilon=gate.epsilon, delta=0), allow_unproved=self._allow_unproved),
+            self._randomness,
+            allow_unproved=self._allow_unproved,
+        )
+
+
+class Threshold:
+    """An open above-threshold gate; its noisy threshold stays in the room."""
+
+    def __init__(self, room: Room, mechanism: FirstAbove) -> None:
+        self._room = room
+        self._mechanism = mechanism
+        self._closed = False
+        room.ledger.charge([Event(mechanism.name, "a gate until its first yes", mechanism.cost)])
+        self._threshold = mechanism.threshold(room._randomness)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has said yes."""
+        return self._closed
+
+    def ask(self, score: Score) -> bool:
+        """Whether the score is (about) positive; the first yes closes the gate."""
+        if self._closed:
+            raise GateClosed("this gate has said yes and is closed: open another one")
+        if not isinstance(score, Score):
+            raise RequestError(f"a gate is asked scores, not {type(score).__name__}")
+        made, bound = self._room._plan(score.statistic)
+        if not made.proved:
+            self._room.ledger.charge([Event(self._mechanism.name, describe(score.statistic), Cost.infinite())])
+        noised = self._room._score(made, bound, score) + self._mechanism.query(self._room._randomness)
+        self._closed = noised >= self._threshold
+        return self._closed
+
+
+def describe(statistic: Statistic) -> str:
+    """A statistic in a few words for the books; public facts only."""
+    kind = type(statistic).__name__
+    if isinstance(statistic, Tau):
+        given = f" | {', '.join(statistic.given)}" if statistic.given else ""
+        return f"{kind}({statistic.x}, {statistic.y}{given})"
+    sets = getattr(statistic, "sets", None)
+    if sets is not None:
+        return f"{kind}({len(sets)} sets)"
+    columns: tuple[str, ...] = getattr(statistic, "columns", ())
+    return f"{kind}({', '.join(columns) if len(columns) <= 6 else f'{len(columns)} columns'})"
+
+
+def _claimed(noise: Noise) -> float | None:
+    """The epsilon an unproved release's authors would report."""
+    return noise.epsilon if isinstance(noise, Laplace) else None

@@ -1,0 +1,560 @@
+"""Statistics: integers from sums over rows, each with its sensitivity and the proof of it.
+
+A plan is made from public facts alone (request, schema, neighbours). It names the sums it needs,
+turns their totals into integers in steps of 1 / unit, and states how far one row can move them.
+Longer proofs are in docs/proofs/sensitivity.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.errors import DomainTooLarge, RequestError
+from dpcurate.private.kernels import (
+    GRADIENT_STEPS,
+    CountRows,
+    GradientRows,
+    Integers,
+    Kernel,
+    MomentRows,
+)
+from dpcurate.private.mechanisms import Sensitivity, root_up
+from dpcurate.requests import (
+    Contrasts,
+    Counts,
+    Gradient,
+    KendallP,
+    Moments,
+    PublishedKendallP,
+    Statistic,
+    Tau,
+)
+from dpcurate.schema import GRID, Neighbours, Schema
+
+MOST_CELLS = 10_000_000
+"""The largest table that is built."""
+TAU_STEPS = 1024
+P_STEPS = 1 << 40
+UNDEFINED = -(1 << 60)
+"""Stands for a published p-value that its authors' test leaves undefined; far below any noised one."""
+STEEPEST = Fraction(3_989_423, 10**7)
+"""Just above 1 / sqrt(2 pi), the largest slope of the normal distribution function."""
+
+
+class Plan(Protocol):
+    """What a statistic needs, how it is computed in integers, and how far a row can move it."""
+
+    proved: bool
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The sums over rows it needs."""
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        """For each part, integer steps per natural unit of the (weighted) statistic."""
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """The parts as integers."""
+
+    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+        """The parts as the analyst sees them."""
+
+    def weights(self) -> tuple[float, ...]:
+        """For each part, what its noise is divided by."""
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic under a relation."""
+
+
+def plan(statistic: Statistic, schema: Schema) -> Plan:
+    """The plan for a statistic; every complaint comes from public facts."""
+    for kind, maker in _MAKERS.items():
+        if type(statistic) is kind:
+            made: Plan = maker(statistic, schema)
+            for kernel in made.kernels:
+                _check_size(kernel)
+            return made
+    raise RequestError(f"{type(statistic).__name__} is not a statistic of the door")
+
+
+def sensitivity(made: Plan, schema: Schema, neighbours: Neighbours) -> Sensitivity:
+    """How far one unit can move a statistic: rows per unit, and rows that may vanish, included."""
+    bound = made.one_row(neighbours)
+    if neighbours is Neighbours.REPLACE and (schema.drops or schema.person is not None):
+        # A replaced row may be dropped, which is a removal.
+        bound = bound.larger(made.one_row(Neighbours.ADD_REMOVE))
+    return bound.times(schema.rows_per_unit)
+
+
+def _check_size(kernel: Kernel) -> None:
+    if isinstance(kernel, CountRows) and kernel.cells > MOST_CELLS:
+        raise DomainTooLarge(
+            f"a table over {', '.join(kernel.columns)} has {kernel.cells:,} cells, above the limit of "
+            f"{MOST_CELLS:,}: ask for fewer columns, or declare fewer levels or bins"
+        )
+
+
+def _table(columns: tuple[str, ...], schema: Schema) -> CountRows:
+    return CountRows(columns, schema.sizes(columns))
+
+
+@dataclass(frozen=True)
+class CountsPlan:
+    """Counts over the full public domain.
+
+    Guarantee: the statistic's integers move by at most the stated sensitivity.
+    Sensitivity: add-remove L1 = L2 = 1; replace L1 = 2, L2 = sqrt 2.
+    Proof: a row stands in exactly one cell. Adding it raises that cell by 1; replacing it lowers
+    one cell by 1 and raises another by 1, or changes nothing.
+    Cites: Dwork and Roth 2014, Section 3.3.
+    """
+
+    statistic: Counts
+    schema: Schema
+    proved = True
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """One table."""
+        return (_table(self.statistic.columns, self.schema),)
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        """Counts are integers."""
+        return (Fraction(1),)
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """As they are."""
+        return totals
+
+    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+        """As they are."""
+        return (parts[0].astype(np.float64),)
+
+    def weights(self) -> tuple[float, ...]:
+        """No weights."""
+        return (1.0,)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """See Sensitivity above."""
+        cells = Fraction(1 if neighbours is Neighbours.ADD_REMOVE else 2)
+        return Sensitivity(cells, cells)
+
+
+@dataclass(frozen=True)
+class ContrastsPlan:
+    """Sums of products of centred indicators, one block for each set of columns.
+
+    Guarantee: the weighted blocks w_u F_u move by at most the stated sensitivity.
+    Sensitivity: with g_a = (r_a - 1) / r_a, add-remove L2^2 = sum_u w_u^2 prod_{a in u} g_a, exact.
+    Replace: the maximum over which columns differ (s_a = 1) of
+    2 sum_u w_u^2 [prod g_a - prod (g_a - s_a)]; exact for up to 12 columns and for the full set of
+    pairs with equal weights, else bounded set by set.
+    Proof: a row adds the tensor product of phi(x_a) = e_{x_a} - 1/r_a over u, of squared length
+    prod g_a. Two rows' vectors have inner product prod (g_a - s_a), since phi(x) . phi(x') is g if
+    x = x' and g - 1 otherwise, so their difference has the squared length in brackets, twice.
+    Blocks are orthogonal coordinates, so squares add. The L1 length of phi is 2 g.
+    Cites: Barak et al. 2007; Xiao et al. 2023 (ResidualPlanner).
+    """
+
+    statistic: Contrasts
+    schema: Schema
+    proved = True
+
+    @cached_property
+    def _sizes(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(self.schema.sizes(s) for s in self.statistic.sets)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """A table for each set."""
+        return tuple(_table(s, self.schema) for s in self.statistic.sets)
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        """r e_x - 1 are integers, so a block is in steps of prod r; weights divide its noise."""
+        pairs = zip(self._sizes, self.statistic.weights, strict=True)
+        return tuple(math.prod(sizes) / Fraction(weight) for sizes, weight in pairs)
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """Counts times r e_x - 1 along every axis."""
+        return tuple(centred(t) for t in totals)
+
+    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+        """Blocks F_u without weights."""
+        return tuple(p / float(math.prod(sizes)) for p, sizes in zip(parts, self._sizes, strict=True))
+
+    def weights(self) -> tuple[float, ...]:
+        """The weights asked for."""
+        return self.statistic.weights
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """See Sensitivity above."""
+        weights = [Fraction(w) for w in self.statistic.weights]
+        lengths = [[Fraction(r - 1, r) for r in sizes] for sizes in self._sizes]
+        l1 = sum((w * math.prod(2 * g for g in gs) for w, gs in zip(weights, lengths, strict=True)), Fraction(0))
+        if neighbours is Neighbours.ADD_REMOVE:
+            l2 = sum((w * w * math.prod(gs) for w, gs in zip(weights, lengths, strict=True)), Fraction(0))
+            return Sensitivity(l1, l2)
+        return Sensitivity(2 * l1, self._replaced(weights, lengths))
+
+    def _replaced(self, weights: list[Fraction], lengths: list[list[Fraction]]) -> Fraction:
+        columns = sorted({c for s in self.statistic.sets for c in s})
+        if len(columns) <= 12:
+            return max(
+                (self._difference(dict(zip(columns, s, strict=True)), weights, lengths) for s in product((0, 1), repeat=len(columns))),
+                default=Fraction(0),
+            )
+        uniform = self._uniform_pairs(columns)
+        if uniform is not None:
+            return uniform
+        each = zip(weights, lengths, strict=True)
+        return sum((2 * w * w * _most_different(gs) for w, gs in each), Fraction(0))
+
+    def _difference(self, differ: dict[str, int], weights: list[Fraction], lengths: list[list[Fraction]]) -> Fraction:
+        total = Fraction(0)
+        for names, w, gs in zip(self.statistic.sets, weights, lengths, strict=True):
+            same = math.prod(gs)
+            total += 2 * w * w * (same - math.prod(g - differ[c] for g, c in zip(gs, names, strict=True)))
+        return total
+
+    def _uniform_pairs(self, columns: list[str]) -> Fraction | None:
+        """All pairs with one weight and all margins with another: 2 max_k of a closed form."""
+        by_order: dict[int, set[float]] = {}
+        for names, weight in zip(self.statistic.sets, self.statistic.weights, strict=True):
+            by_order.setdefault(len(names), set()).add(weight)
+        d = len(columns)
+        complete = sum(len(s) == 2 for s in self.statistic.sets) == d * (d - 1) // 2
+        margins = sum(len(s) == 1 for s in self.statistic.sets)
+        if max(by_order) > 2 or not complete or margins not in (0, d) or any(len(by_order[k]) > 1 for k in by_order):
+            return None
+        pair = Fraction(by_order[2].pop()) ** 2
+        single = Fraction(by_order[1].pop()) ** 2 if margins else Fraction(0)
+        g = sorted(Fraction(r - 1, r) for r in self.schema.sizes(columns))
+        whole = sum(g, Fraction(0))
+        return 2 * max(
+            single * k + pair * (k * whole - sum(g[:k], Fraction(0)) - Fraction(k * (k - 1), 2)) for k in range(d + 1)
+        )
+
+
+def _most_different(lengths: list[Fraction]) -> Fraction:
+    """The largest prod g - prod (g - s) over which columns differ."""
+    return max(math.prod(lengths) - math.prod(g - s for g, s in zip(lengths, which, strict=True))
+               for which in product((0, 1), repeat=len(lengths)))  # fmt: skip
+
+
+def centred(counts: Integers) -> Integers:
+    """Multiply a table by r e_x - 1 along every axis."""
+    for axis, size in enumerate(counts.shape):
+        counts = size * counts - counts.sum(axis=axis, keepdims=True)
+    return counts
+
+
+@dataclass(frozen=True)
+class MomentsPlan:
+    """The sum of y y^T, y = (1, x), x in [-1, 1]; the upper triangle, the row count once.
+
+    Guarantee: the released entries move by at most the stated sensitivity.
+    Sensitivity: with d columns, S of them with squares of their own (not binary), add-remove
+    L2^2 = 1 + d + d(d-1)/2 + S; replace L2^2 = (d + 1)^2 + S. With rows clipped to norm R:
+    1 + R^2 + R^4, and 4 (R^2 + R^4).
+    Proof: every entry of a row lies in [-1, 1]. Replace: margins and products are affine in each
+    coordinate of either row, so the sum of their squared differences is largest at corners; if k
+    coordinates differ there it is 4k + 4k(d-k) <= (d+1)^2; each square moves by at most 1. The
+    count does not move. Clipped: margins have squared length at most R^2, the upper triangle of
+    x x^T at most |x|^4; values are rounded toward zero, which shrinks both. Twice the length for
+    replace, by the triangle inequality.
+    Cites: Dwork et al. 2014 (Analyze Gauss).
+    """
+
+    statistic: Moments
+    schema: Schema
+    proved = True
+
+    @property
+    def _steps(self) -> tuple[int, ...]:
+        return tuple(self.schema[c].steps for c in self.statistic.columns)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The sum of outer products."""
+        return (MomentRows(self.statistic.columns, self._steps, self.statistic.clip),)
+
+    @cached_property
+    def _entries(self) -> list[tuple[int, int]]:
+        """Upper triangle but for squares that equal the count."""
+        d = len(self.statistic.columns)
+        own = [self.statistic.clip is not None or step > 1 for step in self._steps]
+        return [(i, j) for i in range(d + 1) for j in range(i, d + 1) if i != j or i == 0 or own[i - 1]]
+
+    @property
+    def _scale(self) -> list[int]:
+        return [1, *(self._steps if self.statistic.clip is None else [GRID] * len(self._steps))]
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        """An entry is in steps of its two columns' grids."""
+        scale = self._scale
+        return tuple(Fraction(scale[i] * scale[j]) for i, j in self._entries)
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """One part for each entry."""
+        return tuple(totals[0][i, j : j + 1] for i, j in self._entries)
+
+    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+        """The whole symmetric matrix in natural units."""
+        d, scale = len(self.statistic.columns), self._scale
+        whole = np.full((d + 1, d + 1), np.nan)
+        for (i, j), part in zip(self._entries, parts, strict=True):
+            whole[i, j] = whole[j, i] = float(part[0]) / (scale[i] * scale[j])
+        np.fill_diagonal(whole, np.where(np.isnan(np.diag(whole)), whole[0, 0], np.diag(whole)))
+        return (whole,)
+
+    def weights(self) -> tuple[float, ...]:
+        """One noise scale for all."""
+        return (1.0,)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """See Sensitivity above."""
+        d, entries = len(self.statistic.columns), len(self._entries)
+        squares = sum(i == j for i, j in self._entries) - 1
+        added = neighbours is Neighbours.ADD_REMOVE
+        if self.statistic.clip is not None:
+            r2 = Fraction(self.statistic.clip) ** 2
+            l2 = 1 + r2 + r2 * r2 if added else 4 * (r2 + r2 * r2)
+            return Sensitivity(root_up(l2 * entries), l2)
+        if added:
+            return Sensitivity(Fraction(entries), Fraction(entries))
+        moving = d + d * (d - 1) // 2
+        return Sensitivity(Fraction(2 * moving + squares), Fraction((d + 1) ** 2 + squares))
+
+
+@dataclass(frozen=True)
+class GradientPlan:
+    """The sum of per-row gradient matrices, each clipped to Frobenius norm s.
+
+    Guarantee: the d x d matrix moves by at most the stated sensitivity.
+    Sensitivity: add-remove L2 = s, replace L2 = 2 s; L1 at most sqrt(d (d - 1)) times that.
+    Proof: every row's matrix is scaled to norm at most s (1 - 1e-9), which covers floating-point
+    error, and its entries are rounded toward zero, which only shrinks them. A row's matrix is
+    computed from that row alone, in a fixed order of operations.
+    Cites: Abadi et al. 2016, Section 3.
+    """
+
+    statistic: Gradient
+    schema: Schema
+    proved = True
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The sum of clipped matrices."""
+        s = self.statistic
+        steps = tuple(self.schema[c].steps for c in s.columns)
+        return (GradientRows(s.columns, steps, s.weights, float(s.clip)),)
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        """The clip is a fixed number of steps."""
+        return (GRADIENT_STEPS / Fraction(self.statistic.clip),)
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """As they are."""
+        return totals
+
+    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+        """In units of the gradient, with a zero diagonal."""
+        whole = parts[0] * (float(self.statistic.clip) / GRADIENT_STEPS)
+        np.fill_diagonal(whole, 0.0)
+        return (whole,)
+
+    def weights(self) -> tuple[float, ...]:
+        """No weights."""
+        return (1.0,)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """See Sensitivity above."""
+        length = Fraction(self.statistic.clip) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
+        d = len(self.statistic.columns)
+        return Sensitivity(root_up(length * length * d * (d - 1)), length * length)
+
+
+@dataclass(frozen=True)
+class TauPlan:
+    """Kendall's association, g = sum_k 2 C_k / (n_k - 1) over the strata, floored to 1/1024.
+
+    Guarantee: g moves by at most the stated sensitivity.
+    Sensitivity: add-remove 3, or 2 if x or y has two levels; replace twice that.
+    Proof: a row that joins a stratum of m >= 2 rows turns 2C/(m-1) into 2(C+s)/m with |s| <= m and
+    |C| <= m(m-1)/2, a change of at most 2|s|/m + 2|C|/(m(m-1)) <= 3. If x is binary with m0 rows on
+    the other side, |s| <= m0 and |C| <= m0 (m - m0), which gives at most
+    2 m0/m + 2 m0(m-m0)/(m(m-1)) <= 2. A stratum of one row goes from 0 to at most 2. Only one stratum
+    changes, and flooring it to steps that divide the bound keeps the bound.
+    Cites: Kendall 1938; Wang, Pang, Song 2020 for the weighting by strata.
+    """
+
+    statistic: Tau
+    schema: Schema
+    proved = True
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The table of x, y and the strata."""
+        s = self.statistic
+        return (_table((s.x, s.y, *s.given), self.schema),)
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        """Steps of 1/1024."""
+        return (Fraction(TAU_STEPS),)
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """g in steps, stratum by stratum in exact integer arithmetic."""
+        sizes, balance = strata(totals[0])
+        return (_floor_ratio(2 * balance, np.maximum(sizes - 1, 1), TAU_STEPS).sum(keepdims=True),)
+
+    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+        """One number."""
+        return (np.asarray(float(parts[0][0]) / float(self.units[0])),)
+
+    def weights(self) -> tuple[float, ...]:
+        """No weights."""
+        return (1.0,)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """See Sensitivity above."""
+        binary = 2 in self.schema.sizes((self.statistic.x, self.statistic.y))
+        bound = Fraction((2 if binary else 3) * (1 if neighbours is Neighbours.ADD_REMOVE else 2))
+        return Sensitivity(bound, bound * bound)
+
+
+def strata(counts: Integers) -> tuple[Integers, Integers]:
+    """Rows, and concordant minus discordant pairs, in each stratum of an x by y by strata table."""
+    cells = counts.reshape(*counts.shape[:2], -1)
+    below = np.cumsum(cells, axis=1) - cells  # rows of the same x with smaller y
+    above = cells.sum(axis=1, keepdims=True) - below - cells
+    gain = above - below  # concordant minus discordant partners that a larger x would find
+    later = cells.sum(axis=0) * 0
+    balance = np.zeros(cells.shape[2], dtype=np.int64)
+    for x in range(cells.shape[0] - 1, -1, -1):
+        balance += (cells[x] * later).sum(axis=0)
+        later = later + gain[x]
+    return cells.sum(axis=(0, 1)), balance
+
+
+def _floor_ratio(numerator: Integers, denominator: Integers, steps: int) -> Integers:
+    """floor(steps * numerator / denominator) without overflow."""
+    whole, rest = np.divmod(numerator, denominator)
+    return whole * steps + (rest * steps) // denominator
+
+
+@dataclass(frozen=True)
+class KendallPPlan(TauPlan):
+    """The p-value sf(|z|), z = sum_k 9 C_k / (2 n_k + 5) / (1.5 sqrt n0), constant strata kept.
+
+    Guarantee: p moves by at most the stated sensitivity.
+    Sensitivity: add-remove 4.5 / sqrt(2 pi n0), replace twice that, and a step of 2^-40 for rounding.
+    Proof: a row that joins a stratum of m rows moves 9C/(2m+5) by at most
+    9m(3m+4) / ((2m+7)(2m+5)) < 27/4; floored to steps of 1/1024, which divide 27/4, the bound stays.
+    So z moves by less than 4.5 / sqrt n0, and sf has slope at most 1 / sqrt(2 pi). The public
+    constant n0 stands where the published test has the private number of rows.
+    Cites: Kendall 1938; docs/proofs/sensitivity.md.
+    """
+
+    statistic: KendallP
+
+    def __post_init__(self) -> None:
+        if self.schema.rows is None:
+            raise RequestError("a p-value needs a public row count: give the schema rows=, or ask for Tau")
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        """Steps of 2^-40."""
+        return (Fraction(P_STEPS),)
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """p in steps of 2^-40."""
+        assert self.schema.rows is not None
+        sizes, balance = strata(totals[0])
+        numerator = _floor_ratio(9 * balance, 2 * sizes + 5, TAU_STEPS).sum() / TAU_STEPS
+        p = upper_tail(abs(float(numerator)) / (1.5 * math.sqrt(self.schema.rows)))
+        return (np.array([math.floor(p * P_STEPS)], dtype=np.int64),)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """See Sensitivity above."""
+        assert self.schema.rows is not None
+        move = STEEPEST * Fraction(9, 2) * root_up(Fraction(1, self.schema.rows))
+        bound = move * (1 if neighbours is Neighbours.ADD_REMOVE else 2) + Fraction(1, P_STEPS)
+        return Sensitivity(bound, bound * bound)
+
+
+def upper_tail(z: float) -> float:
+    """P(N(0, 1) > z)."""
+    return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+@dataclass(frozen=True)
+class PublishedKendallPPlan(TauPlan):
+    """The p-value as published: NOT PROVED PRIVATE.
+
+    Guarantee: none.
+    Sensitivity: stated by the authors, with n the public row count: Priv-PC the normal mass of
+    [0, 6 / sqrt n]; CURATE 0.5129 / sqrt n as printed, 0.36267 / sqrt n in the code.
+    Proof: none. Strata of two rows or fewer, or where x or y is constant, are left out with their
+    weight, so one row can move p by 0.48 at n = 100,000 (docs/proofs/published.md).
+    Cites: Wang, Pang, Song 2020; Bhattacharjee and Tandon 2024, appendix B.
+    """
+
+    statistic: PublishedKendallP
+    proved = False
+
+    def __post_init__(self) -> None:
+        if self.schema.rows is None:
+            raise RequestError("the published p-values need a row count: give the schema rows=")
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        """Steps of 2^-40."""
+        return (Fraction(P_STEPS),)
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """p in steps of 2^-40; UNDEFINED where no stratum is left."""
+        cells = totals[0].reshape(*totals[0].shape[:2], -1)
+        sizes, balance = strata(totals[0])
+        varied = ((cells.sum(axis=1) > 0).sum(axis=0) > 1) & ((cells.sum(axis=0) > 0).sum(axis=0) > 1)
+        m, c = sizes[varied & (sizes > 2)].astype(np.float64), balance[varied & (sizes > 2)]
+        weight = 9 * m * (m - 1) / (4 * m + 10)
+        if not len(m):
+            return (np.array([UNDEFINED], dtype=np.int64),)
+        z = float((weight * 2 * c / (m * (m - 1))).sum() / math.sqrt(weight.sum()))
+        return (np.array([math.floor(upper_tail(abs(z)) * P_STEPS)], dtype=np.int64),)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """What the authors state; the relation plays no part in it."""
+        assert self.schema.rows is not None
+        n = self.schema.rows
+        stated = {
+            "priv-pc": 0.5 - upper_tail(6 / math.sqrt(n)),
+            "curate-printed": 0.5129 / math.sqrt(n),
+            "curate-code": 0.36267 / math.sqrt(n),
+        }[self.statistic.bound]
+        return Sensitivity(Fraction(stated), Fraction(stated) ** 2)
+
+
+_MAKERS = {
+    Counts: CountsPlan,
+    Contrasts: ContrastsPlan,
+    Moments: MomentsPlan,
+    Gradient: GradientPlan,
+    Tau: TauPlan,
+    KendallP: KendallPPlan,
+    PublishedKendallP: PublishedKendallPPlan,
+}

@@ -1,0 +1,64 @@
+"""Small worlds for the tests: schemas, encoded rows, and how far apart two tables' statistics are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from dpcurate.private.kernels import Rows
+from dpcurate.private.sources import Held
+from dpcurate.private.statistics import plan
+from dpcurate.requests import Statistic
+from dpcurate.schema import GRID, Categorical, Numeric, Schema
+
+
+def schema_of(*sizes, rows=None, numeric=0):
+    """Columns a, b, c, ... of the given sizes, then numeric ones on [-1, 1]."""
+    names = "abcdefghijklmnopqrst"
+    columns = [Categorical(names[i], tuple(range(r))) for i, r in enumerate(sizes)]
+    columns += [Numeric(f"x{i}", -1, 1, bins=2) for i in range(numeric)]
+    return Schema(tuple(columns), rows=rows)
+
+
+def held(schema, records):
+    """A source over records of codes (levels) and grid integers (numeric columns)."""
+    matrix = np.array(records, dtype=np.int64).reshape(len(records), len(schema.names))
+    codes, values = {}, {}
+    for i, column in enumerate(schema.columns):
+        if isinstance(column, Numeric):
+            values[column.name] = matrix[:, i].astype(np.int16)
+            codes[column.name] = (matrix[:, i] >= 0).astype(np.uint8)
+        else:
+            codes[column.name] = matrix[:, i].astype(np.uint8)
+    return Held(Rows(codes, values, None, len(records)))
+
+
+def parts(statistic: Statistic, schema, records):
+    """The statistic's integers, part by part."""
+    made = plan(statistic, schema)
+    source = held(schema, records)
+    return made, made.integers(tuple(source.total(k) for k in made.kernels))
+
+
+def distance(statistic: Statistic, schema, one, other):
+    """L1 and squared L2 distance in natural (weighted) units, exactly."""
+    made, first = parts(statistic, schema, one)
+    _, second = parts(statistic, schema, other)
+    l1, l2 = Fraction(0), Fraction(0)
+    for unit, p, q in zip(made.units, first, second, strict=True):
+        for step in np.ravel(p - q):
+            l1 += abs(int(step)) / unit
+            l2 += (int(step) / unit) ** 2
+    return l1, l2
+
+
+def any_record(schema, draw_int):
+    """A record drawn with `draw_int(low, high)`; corners of numeric columns are likely."""
+    record = []
+    for column in schema.columns:
+        if isinstance(column, Numeric):
+            record.append((-GRID, 0, GRID, draw_int(-GRID, GRID))[draw_int(0, 3)])
+        else:
+            record.append(draw_int(0, column.size - 1))
+    return record

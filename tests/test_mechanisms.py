@@ -1,0 +1,128 @@
+"""Cost and noise come from one object; every rounding goes to the safe side."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpcurate.errors import RequestError
+from dpcurate.private.mechanisms import (
+    STEPS,
+    Exponential,
+    FirstAbove,
+    GaussianNoise,
+    LaplaceNoise,
+    NoNoise,
+    Sensitivity,
+    amplified,
+    analytic_multiplier,
+    build,
+    integer_scale,
+    root_up,
+)
+from dpcurate.private.noise import Secure, Seeded
+from dpcurate.requests import Exact, Gaussian, Laplace
+
+positive = st.floats(1e-6, 1e6)
+fractions = st.fractions(Fraction(1, 10**6), 10**6)
+
+
+@given(positive, fractions)
+def test_noise_asked_by_its_cost_never_costs_more(cost, square):
+    bound = Sensitivity(root_up(square), square)
+    gaussian = build(Gaussian(rho=cost), bound)
+    assert Fraction(cost) * Fraction(999_999, 10**6) < gaussian.cost.rho <= Fraction(cost)
+    assert math.isinf(gaussian.cost.epsilon)
+    laplace = build(Laplace(epsilon=cost), bound)
+    assert laplace.cost.epsilon == Fraction(cost)
+    assert laplace.cost.rho == Fraction(cost) ** 2 / 2
+
+
+def test_noise_asked_by_its_scale_costs_what_the_scale_says():
+    bound = Sensitivity(Fraction(3), Fraction(4))
+    gaussian, laplace = build(Gaussian(sigma=10.0), bound), build(Laplace(scale=6.0), bound)
+    assert gaussian.cost.rho == Fraction(4, 200)
+    assert gaussian.multiplier == 5.0
+    assert gaussian.deviation == 10.0
+    assert laplace.cost.epsilon == Fraction(1, 2)
+    assert laplace.multiplier == 2.0
+    assert laplace.deviation == pytest.approx(6 * math.sqrt(2))
+
+
+def test_integer_noise_is_never_smaller_than_charged_for():
+    for scale in (Fraction(1, 3), Fraction(10**17 + 1, 7), Fraction(5)):
+        assert Fraction(integer_scale(scale, Fraction(10, 3))) >= scale * Fraction(10, 3)
+    with pytest.raises(RequestError, match="less noise"):
+        build(Gaussian(sigma=1e30), Sensitivity(Fraction(1), Fraction(1))).check(Fraction(1))
+    with pytest.raises(RequestError, match="less noise"):
+        build(Laplace(scale=1e30), Sensitivity(Fraction(1), Fraction(1))).check(Fraction(1))
+    for kind in (Exponential, FirstAbove):
+        with pytest.raises(RequestError, match="less noise"):
+            kind(Fraction(1, 10**30))
+
+
+@pytest.mark.parametrize("randomness", [Secure(), Seeded(5)], ids=["secure", "seeded"])
+def test_what_is_drawn_is_what_is_charged(randomness):
+    bound = Sensitivity(Fraction(1), Fraction(1))
+    drawn = GaussianNoise(Fraction(7), bound).draw(Fraction(100), 20_000, randomness)
+    assert np.std(drawn) == pytest.approx(700, rel=0.03)
+    drawn = LaplaceNoise(Fraction(7), bound).draw(Fraction(100), 20_000, randomness)
+    assert np.mean(np.abs(drawn)) == pytest.approx(700, rel=0.04)
+
+
+def test_an_exact_release_has_no_guarantee():
+    exact = build(Exact(), Sensitivity(Fraction(1), Fraction(1)))
+    assert isinstance(exact, NoNoise)
+    assert math.isinf(exact.cost.rho)
+    assert math.isinf(exact.cost.epsilon)
+    exact.check(Fraction(1))
+    assert not exact.draw(Fraction(1), 4, Secure()).any()
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-10), (1.0, 1e-6), (8.0, 1e-10), (1e-3, 1e-5)])
+def test_analytic_calibration_is_tight(epsilon, delta):
+    """Equation (1) of the paper holds at the multiplier found and fails a thousandth below it."""
+
+    def left(sigma):
+        a, b = 1 / (2 * sigma), epsilon * sigma
+        return stats.norm.cdf(a - b) - math.exp(epsilon) * stats.norm.cdf(-a - b)
+
+    sigma = analytic_multiplier(epsilon=epsilon, delta=delta)
+    assert left(sigma) <= delta
+    assert left(sigma * 0.999) > delta
+    made = build(Gaussian(epsilon=epsilon, delta=delta), Sensitivity(Fraction(1), Fraction(9)))
+    assert made.multiplier == pytest.approx(sigma)
+
+
+def test_selection_and_gate_cost_what_the_table_says():
+    assert Exponential(Fraction(1, 2)).cost.rho == Fraction(1, 32)
+    assert Exponential(Fraction(1, 2)).cost.epsilon == Fraction(1, 2)
+    assert FirstAbove(Fraction(1, 2)).cost.rho == Fraction(1, 8)
+    gate, coins = FirstAbove(Fraction(1, 2)), Seeded(1)
+    assert np.mean([abs(gate.threshold(coins)) for _ in range(4000)]) == pytest.approx(4 * STEPS, rel=0.08)
+    assert np.mean([abs(gate.query(coins)) for _ in range(4000)]) == pytest.approx(8 * STEPS, rel=0.08)
+
+
+@given(st.floats(0.01, 8), st.integers(1, 2**32))
+def test_sampling_amplifies_as_the_formula_says(epsilon, numerator):
+    rate = Fraction(numerator, 2**32)
+    q = float(rate)
+    added = amplified(epsilon, rate, replace=False)
+    assert float(added) == pytest.approx(math.log(1 + q * (math.exp(epsilon) - 1)), rel=1e-6, abs=1e-12)
+    assert added <= Fraction(epsilon)
+    swapped = amplified(epsilon, rate, replace=True)
+    ratio = (1 + q * (math.exp(epsilon) - 1)) / (1 - q * (1 - math.exp(-epsilon)))
+    assert float(swapped) == pytest.approx(math.log(ratio), rel=1e-6, abs=1e-12)
+    assert added <= swapped <= 2 * Fraction(epsilon)
+
+
+def test_larger_takes_the_larger_of_each():
+    assert Sensitivity(Fraction(1), Fraction(5)).larger(Sensitivity(Fraction(2), Fraction(3))) == Sensitivity(
+        Fraction(2), Fraction(5)
+    )

@@ -1,0 +1,90 @@
+"""Noise at the right scale passes; noise of 0.7 and 1.3 times the scale fails."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcurate.errors import RequestError
+from dpcurate.private.noise import LARGEST_SCALE, Secure, Seeded, check_scale
+
+LEVEL = 1e-6  # a right sampler is accused once in a million runs
+MAKERS = [Secure, lambda: Seeded(7)]
+
+
+def discrete(kind, scale, reach):
+    """The exact probabilities of a discrete distribution on -reach..reach."""
+    x = np.arange(-reach, reach + 1)
+    weight = np.exp(-np.abs(x) / scale) if kind == "laplace" else np.exp(-(x**2) / (2 * scale**2))
+    return x, weight / weight.sum()
+
+
+def fits(draws, kind, scale):
+    """A chi-squared test of draws against the exact distribution, tails pooled."""
+    x, p = discrete(kind, scale, int(40 * scale) + 10)
+    cdf = np.cumsum(p)
+    edges = np.unique(x[np.searchsorted(cdf, np.linspace(0.02, 0.98, 25))])
+    expected = np.diff(np.concatenate([[0], cdf[edges - x[0]], [1]]))
+    observed = np.diff(np.concatenate([[0], [(draws <= e).sum() for e in edges], [len(draws)]]))
+    return stats.chisquare(observed, expected * len(draws)).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["secure", "seeded"])
+@pytest.mark.parametrize("kind", ["gaussian", "laplace"])
+@pytest.mark.parametrize("scale", [6.5, 4321.0])
+def test_noise_has_the_stated_scale_and_no_other(make, kind, scale):
+    draws = getattr(make(), kind)(scale, 20_000)
+    assert draws.dtype == np.int64
+    assert fits(draws, kind, scale)
+    assert not fits(draws, kind, 0.7 * scale)
+    assert not fits(draws, kind, 1.3 * scale)
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["secure", "seeded"])
+def test_choices_follow_the_exponential_weights(make):
+    scores, scale, runs = np.array([0, 30, 45], dtype=np.int64), 20.0, 4000
+    randomness = make()
+    picks = np.bincount([randomness.noisiest(scores, scale) for _ in range(runs)], minlength=3)
+
+    def plausible(scale):
+        weight = np.exp(scores / scale)
+        return stats.chisquare(picks, runs * weight / weight.sum()).pvalue > LEVEL
+
+    assert plausible(scale)
+    assert not plausible(0.7 * scale)
+    assert not plausible(1.3 * scale)
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["secure", "seeded"])
+def test_every_row_gets_its_own_coin(make):
+    weights = np.array([50_000, 0, 1, 30_000], dtype=np.int64)
+    kept = make().thin(weights, int(0.3 * 2**32))
+    assert kept[1] == 0
+    assert kept[2] in (0, 1)
+    for i in (0, 3):
+        assert stats.binomtest(int(kept[i]), int(weights[i]), 0.3).pvalue > LEVEL
+        assert stats.binomtest(int(kept[i]), int(weights[i]), 0.33).pvalue < LEVEL
+    assert (make().thin(weights, 2**32) == weights).all()
+    assert len(make().thin(np.zeros(0, dtype=np.int64), 2**31)) == 0
+
+
+def test_a_seed_repeats_itself_and_the_secure_source_does_not():
+    assert (Seeded(3).gaussian(100, 50) == Seeded(3).gaussian(100, 50)).all()
+    assert (Secure().gaussian(1e9, 50) != Secure().gaussian(1e9, 50)).any()
+
+
+def test_samplers_are_kept_for_reuse_but_not_forever():
+    secure = Secure()
+    for scale in range(1, 600):
+        secure.laplace(float(scale), 1)
+    assert len(secure._samplers) < 520
+
+
+def test_noise_that_does_not_fit_is_refused():
+    check_scale(LARGEST_SCALE)
+    for scale in (LARGEST_SCALE * 2, math.inf, math.nan):
+        with pytest.raises(RequestError, match="less noise"):
+            check_scale(scale)

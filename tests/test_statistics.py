@@ -1,0 +1,252 @@
+"""Sensitivities: never exceeded by neighbours, and caught when halved."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpcurate.errors import DomainTooLarge, RequestError
+from dpcurate.private import statistics
+from dpcurate.private.statistics import plan, sensitivity, strata, upper_tail
+from dpcurate.requests import (
+    Contrasts,
+    Counts,
+    Gradient,
+    KendallP,
+    Moments,
+    PublishedKendallP,
+    Tau,
+)
+from dpcurate.schema import GRID, Categorical, Neighbours, Person, Schema
+from helpers import any_record, distance, parts, schema_of
+
+ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
+MIXED = schema_of(2, 3, 5, rows=40, numeric=1)
+WEIGHTS = ((0.0, 0.7, -1.5, 0.2), (0.3, 0.0, 0.4, 2.0), (0.0, -2.0, 0.0, 0.1), (1.0, 0.0, 0.6, 0.0))
+PAIRS = ((), ("a",), ("b",), ("c",), ("x0",), *combinations(("a", "b", "c", "x0"), 2), ("a", "b", "c"))
+PROVED = [
+    Counts(("a", "c")),
+    Counts(()),
+    Contrasts(PAIRS),
+    Contrasts(PAIRS, tuple(0.25 + 0.5 * (len(s) > 1) for s in PAIRS)),
+    Moments(("a", "b", "x0")),
+    Moments(("a", "c", "x0"), clip=0.8),
+    Gradient(("a", "b", "c", "x0"), WEIGHTS, clip=0.5),
+    Tau("b", "c"),
+    Tau("a", "c", ("b",)),
+    KendallP("b", "c"),
+    KendallP("c", "b", ("a",)),
+]
+
+
+@pytest.mark.parametrize("statistic", PROVED, ids=str)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_pair_of_neighbours_exceeds_the_stated_sensitivity(statistic, data):
+    def draw_int(low, high):
+        return data.draw(st.integers(low, high))
+
+    table = [any_record(MIXED, draw_int) for _ in range(draw_int(0, 9))]
+    table *= draw_int(1, 4)  # repeated rows reach the extremes of rank statistics
+    row, other = any_record(MIXED, draw_int), any_record(MIXED, draw_int)
+    made = plan(statistic, MIXED)
+    for relation, changed in ((ADD, [*table, row]), (SWAP, [*table, row])):
+        before = table if relation is ADD else [*table, other]
+        bound = made.one_row(relation)
+        l1, l2 = distance(statistic, MIXED, before, changed)
+        assert l1 <= bound.l1
+        assert l2 <= bound.l2_squared
+
+
+# For each statistic a pair of tables that moves it by more than half of what is stated: a bound
+# half as large would fail here.
+WIDE = schema_of(2, 3, 10, 10, rows=40, numeric=2)
+CLIMB = [[0, 0, i, i, 0, 0] for i in range(10)]
+SQUARE = [[0, 0, x, y, 0, 0] for x in range(1, 9) for y in range(1, 9)]  # no association: p is near 1/2
+TILTED = [*SQUARE, [0, 0, 0, 0, 0, 0]]
+FLIP = ((0.0, -1.0), (-1.0, 0.0))
+IDLE = ((0.0, 0.0), (0.0, 0.0))
+EXTREME = [
+    (Counts(("a", "b")), ADD, [], [[0] * 6]),
+    (Counts(("a", "b")), SWAP, [[0] * 6], [[1] * 6]),
+    (Contrasts((("a",), ("a", "b")), (0.5, 1.0)), ADD, [], [[0] * 6]),
+    (Contrasts((("a",), ("b",), ("a", "b"))), SWAP, [[0] * 6], [[1] * 6]),
+    (Moments(("x0", "x1", "a")), ADD, [], [[0, 0, 0, 0, GRID, GRID]]),
+    (Moments(("x0", "x1", "a")), SWAP, [[0, 0, 0, 0, GRID, GRID]], [[0, 0, 0, 0, -GRID, -GRID]]),
+    (Moments(("x0", "x1"), clip=2.0), ADD, [], [[0, 0, 0, 0, GRID, GRID]]),
+    (Moments(("x0", "x1"), clip=0.5), SWAP, [[0, 0, 0, 0, GRID, GRID]], [[0, 0, 0, 0, -GRID, -GRID]]),
+    (Gradient(("x0", "x1"), FLIP, clip=0.5), ADD, [], [[0, 0, 0, 0, GRID, GRID]]),
+    (Gradient(("x0", "x1"), IDLE, clip=0.5), SWAP, [[0, 0, 0, 0, GRID, GRID]], [[0, 0, 0, 0, GRID, -GRID]]),
+    (Tau("c", "d"), ADD, CLIMB[:9], [*CLIMB[:9], [0, 0, 9, 0, 0, 0]]),
+    (Tau("c", "d"), SWAP, [*CLIMB[1:9], [0, 0, 9, 0, 0, 0]], [*CLIMB[1:9], [0, 0, 9, 9, 0, 0]]),
+    (Tau("a", "d"), ADD, [[0, 0, 0, 0, 0, 0]] * 8, [*[[0, 0, 0, 0, 0, 0]] * 8, [1, 0, 0, 1, 0, 0]]),
+    (KendallP("c", "d"), ADD, SQUARE, [*SQUARE, [0, 0, 9, 9, 0, 0]]),
+    (KendallP("c", "d"), SWAP, [*TILTED, [0, 0, 9, 0, 0, 0]], [*TILTED, [0, 0, 9, 9, 0, 0]]),
+]
+
+
+@pytest.mark.parametrize(("statistic", "relation", "one", "other"), EXTREME, ids=lambda x: str(x)[:40])
+def test_half_the_sensitivity_would_be_caught(statistic, relation, one, other):
+    schema = WIDE
+    bound = plan(statistic, schema).one_row(relation)
+    l1, l2 = distance(statistic, schema, one, other)
+    assert l2 > bound.l2_squared / 4
+    assert l1 <= bound.l1
+    assert l2 <= bound.l2_squared
+
+
+def test_contrasts_are_exact_under_both_relations():
+    """The stated L2 is attained: by any row, and by the worst pair of rows found by enumeration."""
+    schema = schema_of(2, 3, 4)
+    sets = ((), ("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c"))
+    statistic = Contrasts(sets, (0.5, 0.5, 0.5, 0.5, 1.0, 1.0, 1.0))
+    made = plan(statistic, schema)
+    assert distance(statistic, schema, [], [[1, 2, 3]])[1] == made.one_row(ADD).l2_squared
+    rows = [[a, b, c] for a in range(2) for b in range(3) for c in range(4)]
+    worst = max(distance(statistic, schema, [rows[0]], [r])[1] for r in rows)
+    assert worst == made.one_row(SWAP).l2_squared
+
+
+def test_replace_closed_form_equals_enumeration(monkeypatch):
+    """More than 12 columns take the closed form; it must equal the enumeration it replaces."""
+    schema = schema_of(2, 3, 4, 2, 5, 3)
+    names = schema.names
+    sets = ((), *((n,) for n in names), *combinations(names, 2))
+    statistic = Contrasts(sets, tuple(1.5 if len(s) == 2 else 0.5 for s in sets))
+    made = plan(statistic, schema)
+    exact = made.one_row(SWAP).l2_squared
+    assert made._uniform_pairs(sorted(names)) == exact
+    loose = Contrasts(sets[:-1], statistic.weights[:-1])
+    assert plan(loose, schema)._uniform_pairs(sorted(names)) is None
+    triple = Contrasts((*sets, names[:3]))
+    assert plan(triple, schema)._uniform_pairs(sorted(names)) is None
+    no_margins = Contrasts(tuple(combinations(names, 2)))
+    assert plan(no_margins, schema)._uniform_pairs(sorted(names)) == plan(no_margins, schema).one_row(SWAP).l2_squared
+
+
+def test_many_columns_are_bounded_without_enumeration():
+    schema = schema_of(*[2, 3, 4] * 5)
+    names = schema.names
+    whole = Contrasts(((), *((n,) for n in names), *combinations(names, 2)))
+    part = Contrasts((*((n,) for n in names), *combinations(names, 2)), tuple(np.linspace(0.5, 1, 15 + 105)))
+    rng = np.random.default_rng(1)
+    for statistic in (whole, part):
+        bound = plan(statistic, schema).one_row(SWAP).l2_squared
+        for _ in range(20):
+            one, other = ([int(rng.integers(r)) for r in schema.sizes(names)] for _ in range(2))
+            assert distance(statistic, schema, [one], [other])[1] <= bound
+
+
+def test_a_unit_of_several_rows_and_rows_that_vanish():
+    columns = (Categorical("a", ("0", "1"), missing="0", outside="0"), Categorical("b", ("0", "1"), "0", "0"))
+    keeps = Schema(columns)
+    drops = Schema((columns[0], Categorical("b", ("0", "1"))))
+    people = Schema(columns, person=Person("id", 3))
+    statistic = Contrasts(((), ("a",)), (5.0, 1.0))
+    made = plan(statistic, keeps)
+    assert sensitivity(made, keeps, SWAP).l2_squared == 2  # the count does not move
+    assert sensitivity(made, drops, SWAP).l2_squared == 25 + Fraction(1, 2)  # a vanished row moves it
+    assert sensitivity(made, people, ADD).l2_squared == 9 * (25 + Fraction(1, 2))
+    assert sensitivity(made, people, SWAP).l2_squared == 9 * (25 + Fraction(1, 2))
+    assert sensitivity(made, people, ADD).l1 == 3 * 6
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 1)), max_size=30))
+def test_strata_agree_with_counting_pairs(records):
+    schema = schema_of(3, 4, 2)
+    made, _ = parts(Tau("a", "b", ("c",)), schema, records)
+    counts = np.zeros((3, 4, 2), dtype=np.int64)
+    for a, b, c in records:
+        counts[a, b, c] += 1
+    sizes, balance = strata(counts)
+    for k in range(2):
+        rows = [(a, b) for a, b, c in records if c == k]
+        slow = sum(int(np.sign((p[0] - q[0]) * (p[1] - q[1]))) for p, q in combinations(rows, 2))
+        assert (sizes[k], balance[k]) == (len(rows), slow)
+    (value,) = made.integers((counts,))
+    exact = sum(math.floor(1024 * Fraction(2 * int(b), max(int(s) - 1, 1))) for s, b in zip(sizes, balance, strict=True))
+    assert int(value[0]) == exact
+
+
+def test_p_values_agree_with_the_textbook():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 3, 400)
+    y = np.clip(x + rng.integers(-1, 3, 400), 0, 4)
+    schema = schema_of(3, 5, rows=400)
+    records = np.column_stack([x, y]).tolist()
+    pairs = sum(int(np.sign((x[i] - x[j]) * (y[i] - y[j]))) for i in range(400) for j in range(i))
+    z = 3 * pairs / math.sqrt(400 * 399 * 805 / 2)
+    _, ((published,),) = parts(PublishedKendallP("a", "b"), schema, records)
+    assert published / 2**40 == pytest.approx(stats.norm.sf(abs(z)), rel=1e-6)
+    _, ((proved,),) = parts(KendallP("a", "b"), schema, records)
+    assert proved / 2**40 == pytest.approx(upper_tail(abs(9 * pairs / 805 / 30)), rel=1e-3)
+
+
+def test_published_test_leaves_out_constant_strata_and_may_be_undefined():
+    schema = schema_of(2, 2, 2, rows=100)
+    balanced = [[0, 0, 0], [1, 1, 0], [0, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 0]]
+    constant = [[0, 0, 1]] * 50
+    statistic = PublishedKendallP("a", "b", ("c",))
+    _, ((alone,),) = parts(statistic, schema, balanced)
+    _, ((both,),) = parts(statistic, schema, balanced + constant)
+    assert alone == both
+    _, ((nothing,),) = parts(statistic, schema, constant)
+    assert nothing == statistics.UNDEFINED
+
+
+def test_one_row_breaks_the_published_sensitivity():
+    """A constant stratum of n - 16 rows and a concordant one of 16: docs/proofs/published.md."""
+    n = 100_000
+    schema = schema_of(2, 2, 2, rows=n)
+    counts = np.zeros((2, 2, 2), dtype=np.int64)
+    counts[0, 0, 0] = n - 16
+    counts[0, 0, 1] = counts[1, 1, 1] = 8
+    after = counts.copy()
+    after[1, 1, 0] += 1
+    moved = {}
+    for bound in ("priv-pc", "curate-printed", "curate-code"):
+        made = plan(PublishedKendallP("a", "b", ("c",), bound=bound), schema)
+        (before,), (now,) = made.integers((counts,)), made.integers((after,))
+        moved[bound] = abs(int(before[0]) - int(now[0])) / 2**40 / float(made.one_row(ADD).l1)
+    assert moved["priv-pc"] > 60
+    assert moved["curate-code"] > 400
+    assert moved["curate-printed"] > 290
+
+
+def test_the_row_count_is_needed_only_where_it_is_used():
+    schema = schema_of(2, 2)
+    plan(Tau("a", "b"), schema)
+    for kind in (KendallP, PublishedKendallP):
+        with pytest.raises(RequestError, match="row count"):
+            plan(kind("a", "b"), schema)
+
+
+def test_a_table_too_large_is_refused_with_its_size():
+    schema = schema_of(*[10] * 8)
+    with pytest.raises(DomainTooLarge, match=r"100,000,000 cells, above the limit of 10,000,000"):
+        plan(Counts(schema.names), schema)
+
+
+def test_something_else_is_no_statistic():
+    with pytest.raises(RequestError, match="not a statistic"):
+        plan("counts", schema_of(2))  # type: ignore[arg-type]
+
+
+def test_every_statistic_and_mechanism_carries_its_proof():
+    from dpcurate.private import mechanisms
+
+    kinds = [c for m in (statistics, mechanisms) for c in vars(m).values() if isinstance(c, type) and c.__module__ == m.__name__]
+    proofs = [c for c in kinds if c.__name__.endswith("Plan") or hasattr(c, "cost")]
+    assert len(proofs) >= 12
+    for kind in proofs:
+        if kind is not statistics.Plan:
+            for heading in ("Guarantee:", "Sensitivity:", "Proof:", "Cites:"):
+                assert heading in (kind.__doc__ or ""), f"{kind.__name__} lacks {heading}"
