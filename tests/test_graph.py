@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 import time
-from itertools import chain, combinations, product
+from itertools import chain, combinations, pairwise, product
 
 import networkx as nx
 import numpy as np
@@ -32,7 +32,7 @@ def random_dag(size: int, seed: int, degree: float = 2.0) -> Dag:
     rng = random.Random(seed)
     names = [f"x{i}" for i in range(size)]
     order = rng.sample(names, size)
-    chance = min(1.0, 2 * degree / max(1, size - 1))
+    chance = min(0.5, 2 * degree / max(1, size - 1))
     return Dag.of(names, [pair for pair in combinations(order, 2) if rng.random() < chance])
 
 
@@ -112,7 +112,7 @@ def test_the_order_puts_parents_first_and_then_follows_the_nodes() -> None:
 @pytest.mark.parametrize(
     ("arrows", "message"),
     [
-        ([("a", "b"), ("b", "c"), ("c", "a")], "cycle: 'a' -> 'b' -> 'c' -> 'a'|cycle: 'b' -> 'c' -> 'a' -> 'b'|"),
+        ([("a", "b"), ("b", "c"), ("c", "a")], "cycle: 'a' -> 'b' -> 'c' -> 'a'"),
         ([("a", "b"), ("b", "a")], "cycle"),
         ([("a", "a")], "two different nodes"),
         ([("a", "x")], "unknown node 'x'"),
@@ -134,7 +134,7 @@ def test_the_cycle_in_the_message_is_a_cycle() -> None:
     walk = str(caught.value).split(": ")[1].replace("'", "").split(" -> ")
     assert walk[0] == walk[-1]
     assert len(walk) == 3
-    assert all(step in arrows for step in zip(walk, walk[1:], strict=False))
+    assert all(step in arrows for step in pairwise(walk))
 
 
 @pytest.mark.parametrize("nodes", ["abc", ("a", "a"), ("a", ""), ("a", 1)])

@@ -168,7 +168,7 @@ def test_without_gadjid_the_error_says_what_to_install(monkeypatch: pytest.Monke
 
 
 def test_graphs_of_different_nodes_are_refused() -> None:
-    with pytest.raises(GraphError, match="the estimated graph has a node 'smok' .*did you mean 'smoke'"):
+    with pytest.raises(GraphError, match=r"the estimated graph has a node 'smok' .*did you mean 'smoke'"):
         shd(Dag.of(["smok", "lung"]), Dag.of(["smoke", "lung"]))
     with pytest.raises(GraphError, match="the true graph has a node 'c'"):
         skeleton_rates(Skeleton.of("ab"), Skeleton.of("abc"))

@@ -29,9 +29,7 @@ def checked_nodes(nodes: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def checked_edges(
-    nodes: Collection[str], edges: Iterable[Iterable[str]], what: str = "edge"
-) -> frozenset[Edge]:
+def checked_edges(nodes: Collection[str], edges: Iterable[Iterable[str]], what: str = "edge") -> frozenset[Edge]:
     """Undirected pairs of known, different nodes, none given twice."""
     return once([_edge(nodes, tuple(pair), what) for pair in edges], what)
 
@@ -42,6 +40,7 @@ def checked_arrows(nodes: Collection[str], arrows: Iterable[Arrow]) -> frozenset
 
 
 def once(items: list[Item], what: str) -> frozenset[Item]:
+    """The items as a set, if none is given twice."""
     kept = frozenset(items)
     if len(kept) < len(items):
         again = next(item for place, item in enumerate(items) if item in items[:place])
@@ -63,6 +62,7 @@ def _arrow(nodes: Collection[str], pair: tuple[str, ...]) -> Arrow:
 
 
 def require_known(name: str, nodes: Iterable[str]) -> None:
+    """Refuse a name that is not among the nodes."""
     if name not in nodes:
         raise GraphError(f"unknown node {name!r}{hint(name, nodes)}")
 

@@ -62,14 +62,17 @@ class Skeleton:
 
     @property
     def arrows(self) -> frozenset[Arrow]:
+        """None: a skeleton has no directions."""
         return frozenset()
 
     @property
     def lines(self) -> frozenset[Edge]:
+        """All edges."""
         return self.edges
 
     @property
     def skeleton(self) -> Skeleton:
+        """Itself."""
         return self
 
     def separator(self, a: str, b: str) -> tuple[str, ...] | None:
@@ -113,9 +116,7 @@ class Cpdag:
         _put(self, nodes=nodes, arrows=arrows, lines=lines)
 
     @classmethod
-    def of(
-        cls, nodes: Iterable[str], arrows: Iterable[Arrow] = (), lines: Iterable[Iterable[str]] = ()
-    ) -> Cpdag:
+    def of(cls, nodes: Iterable[str], arrows: Iterable[Arrow] = (), lines: Iterable[Iterable[str]] = ()) -> Cpdag:
         """From any iterables, arrows and lines as pairs."""
         found = tuple(nodes)
         known = set(found)
@@ -123,10 +124,12 @@ class Cpdag:
 
     @property
     def edges(self) -> frozenset[Edge]:
+        """Adjacent pairs, by an arrow or a line."""
         return self.lines | _pairs(self.arrows)
 
     @property
     def skeleton(self) -> Skeleton:
+        """The adjacent pairs alone, without separators."""
         return Skeleton(self.nodes, self.edges)
 
     def parents(self, node: str) -> tuple[str, ...]:
@@ -170,14 +173,17 @@ class Dag:
 
     @property
     def lines(self) -> frozenset[Edge]:
+        """None: a DAG has only arrows."""
         return frozenset()
 
     @property
     def edges(self) -> frozenset[Edge]:
+        """Adjacent pairs."""
         return _pairs(self.arrows)
 
     @property
     def skeleton(self) -> Skeleton:
+        """The adjacent pairs alone, without separators."""
         return Skeleton(self.nodes, self.edges)
 
     def order(self) -> tuple[str, ...]:

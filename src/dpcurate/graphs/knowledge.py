@@ -104,9 +104,7 @@ class Knowledge:
 
     def forced_arrows(self, nodes: Iterable[str]) -> frozenset[Arrow]:
         """Arrows a -> b that are possible while b -> a is not."""
-        return frozenset(
-            (a, b) for a, b in permutations(nodes, 2) if self.may_point(a, b) and not self.may_point(b, a)
-        )
+        return frozenset((a, b) for a, b in permutations(nodes, 2) if self.may_point(a, b) and not self.may_point(b, a))
 
     @classmethod
     def loads(cls, text: str) -> Knowledge:

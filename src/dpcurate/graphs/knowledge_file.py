@@ -1,4 +1,4 @@
-"""Background knowledge as a TOML file:
+"""Background knowledge as a TOML file.
 
 required_edges = [["smoke", "lung"]]
 forbidden_arrows = [["lung", "age"]]
@@ -25,6 +25,7 @@ _LIST = re.compile(rf"\[\s*(?:{_STRING})(?:\s*,\s*(?:{_STRING}))*\s*,?\s*\]")
 
 
 def load(path: str | Path) -> Knowledge:
+    """Read a TOML file; a FormatError says the line."""
     raw = Path(path).read_bytes()
     try:
         return loads(raw.decode("utf-8-sig"))
@@ -33,6 +34,7 @@ def load(path: str | Path) -> Knowledge:
 
 
 def loads(text: str) -> Knowledge:
+    """Read TOML with the fields' names as keys."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

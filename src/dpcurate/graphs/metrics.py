@@ -34,6 +34,7 @@ class Rates:
 
     @property
     def f1(self) -> float:
+        """The harmonic mean; 0 where both are 0."""
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 
@@ -62,6 +63,7 @@ class Scores:
     parent_distance: float | None
 
     def as_dict(self) -> dict[str, float | None]:
+        """One row of a table."""
         return asdict(self)
 
 
@@ -204,7 +206,7 @@ def _same_nodes(estimated: Graph, truth: Graph) -> None:
 
 
 def _coded(graph: Cpdag | Dag, nodes: tuple[str, ...]) -> npt.NDArray[np.int8]:
-    """gadjid's code: 1 for an arrow from row to column, 2 for a line."""
+    """The code of gadjid: 1 for an arrow from row to column, 2 for a line."""
     place = [graph.nodes.index(name) for name in nodes]
     matrix = graph.adjacency()[np.ix_(place, place)]
     lines = (matrix & matrix.T).astype(bool)

@@ -75,6 +75,7 @@ class Board:
         self.chains: set[tuple[str, Edge]] = set()
 
     def draw(self, arrows: set[Arrow]) -> None:
+        """Turn these lines into arrows."""
         for a, b in arrows:
             self.arrows.add((a, b))
             self.parents[b].add(a)
@@ -113,6 +114,7 @@ class Board:
         return {name: _reach(name, children) for name in self.nodes}
 
     def cpdag(self) -> Cpdag:
+        """The drawing as a value."""
         lines = frozenset(frozenset((a, b)) for a in self.nodes for b in self.lines[a])
         return Cpdag(self.nodes, frozenset(self.arrows), lines)
 
@@ -187,9 +189,7 @@ def extension(cpdag: Cpdag) -> Dag | None:
     return Dag(cpdag.nodes, frozenset(arrows))
 
 
-def _may_be_last(
-    name: str, around: dict[str, set[str]], lines: dict[str, set[str]], arrows: frozenset[Arrow]
-) -> bool:
+def _may_be_last(name: str, around: dict[str, set[str]], lines: dict[str, set[str]], arrows: frozenset[Arrow]) -> bool:
     near = around[name]
     if any((name, other) in arrows for other in near):
         return False

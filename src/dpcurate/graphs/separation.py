@@ -19,6 +19,7 @@ class Ancestry:
 
     @classmethod
     def of(cls, order: tuple[str, ...], arrows: Iterable[Arrow]) -> Ancestry:
+        """From nodes listed parents first."""
         place = {name: i for i, name in enumerate(order)}
         parents, children = [0] * len(order), [0] * len(order)
         for a, b in arrows:
@@ -31,6 +32,7 @@ class Ancestry:
         return cls(place, tuple(parents), tuple(children), tuple(ancestors))
 
     def mask(self, names: Iterable[str]) -> int:
+        """The names as one integer."""
         found = 0
         for name in names:
             found |= 1 << self.place[name]

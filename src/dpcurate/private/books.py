@@ -214,12 +214,7 @@ class Disk:
         with _GATE:
             _check_header(path)
             with _reading(path) as connection:
-                try:
-                    return cls(path, _check_books(connection))
-                except _Damage as problem:
-                    raise _damaged(path, str(problem)) from None
-                except (ValueError, TypeError, ArithmeticError):
-                    raise _damaged(path, "a value in it cannot be read") from None
+                return cls(path, _check_books(connection))
 
     def state(self) -> State:
         """Where the books stand."""
@@ -262,7 +257,7 @@ class Disk:
             book = self._book(connection)
             held = connection.execute("SELECT units FROM hold WHERE id = ?", (hold,)).fetchone()
             if held is None:
-                raise _damaged(self.path, "the open block has gone from it")
+                raise _Damage("the open block has gone from it")
             connection.execute("DELETE FROM hold WHERE id = ?", (hold,))
             self._write(connection, book, int(book["spent"]) + used - int(held[0]), events, unproved=False)
 
@@ -270,9 +265,9 @@ class Disk:
         """The one row of `book`, if it is still the file that was opened and still says what was written."""
         book = _book(connection)
         if book is None or book["identity"] != self.facts.identity:
-            raise _damaged(self.path, "it is not the file that was opened")
+            raise _Damage("it is not the file that was opened")
         if book["seal"] != _seal(book["chain"], book["spent"], book["unproved"]):
-            raise _damaged(self.path, "its total was edited")
+            raise _Damage("its total was edited")
         return book
 
     def _write(
@@ -293,7 +288,7 @@ class Disk:
 
 
 class _Damage(Exception):
-    """Why a check of the books failed."""
+    """Why a check of the books failed; leaves this module as a LedgerError."""
 
 
 def _damaged(path: Path, why: str) -> LedgerError:
@@ -304,14 +299,16 @@ def _damaged(path: Path, why: str) -> LedgerError:
 
 
 def _explain(path: Path, problem: Exception) -> LedgerError:
-    """SQLite's troubles in plain words."""
+    """What went wrong while the file was open, in plain words."""
     name = getattr(problem, "sqlite_errorname", "")
+    if isinstance(problem, _Damage):
+        return _damaged(path, str(problem))
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return LedgerError(
             f"{path} was held by another process for {WAIT_SECONDS:g} seconds; no answer was given. Try again"
         )
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return _damaged(path, str(problem))
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or not isinstance(problem, sqlite3.Error | UnicodeError):
+        return _damaged(path, f"a part of it cannot be read ({problem})")
     return LedgerError(
         f"{path} could not be read or written: {problem}. No answer was given. "
         "The file and its folder must exist, be writable and have room"
@@ -331,8 +328,8 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
                 yield connection
             finally:
                 connection.close()
-        except (sqlite3.Error, UnicodeError) as problem:
-            raise _explain(path, problem) from None
+        except (_Damage, sqlite3.Error, ValueError, TypeError, ArithmeticError) as problem:
+            raise _explain(path, problem) from problem
 
 
 @contextmanager
@@ -357,9 +354,7 @@ def _writing(path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")
-        connection.execute(
-            "BEGIN IMMEDIATE"
-        )  # the lock comes before the reading, so two cannot both see room
+        connection.execute("BEGIN IMMEDIATE")  # the lock comes before the reading, so two cannot both see room
         yield connection
         connection.execute("COMMIT")
 
@@ -382,19 +377,13 @@ def _check_header(path: Path) -> None:
         with path.open("rb") as file:
             head = file.read(100)
     except OSError as problem:
-        raise LedgerError(
-            f"{path} could not be read: {problem.strerror}; Ledger.create makes a new one"
-        ) from None
+        raise LedgerError(f"{path} could not be read: {problem.strerror}; Ledger.create makes a new one") from None
     if not head:
-        raise LedgerError(
-            f"{path} is empty: a creation was cut short or the content was lost. It was left as it is"
-        )
+        raise LedgerError(f"{path} is empty: a creation was cut short or the content was lost. It was left as it is")
     if len(head) < 100 or not head.startswith(MAGIC):
         raise LedgerError(f"{path} is not a dpcurate ledger (not an SQLite file); it was left as it is")
     if int.from_bytes(head[68:72], "big") != APPLICATION:
-        raise LedgerError(
-            f"{path} is an SQLite file of another program, not a dpcurate ledger; it was left as it is"
-        )
+        raise LedgerError(f"{path} is an SQLite file of another program, not a dpcurate ledger; it was left as it is")
     if int.from_bytes(head[60:64], "big") != VERSION:
         raise LedgerError(
             f"{path} was written by another version of dpcurate (format is not {VERSION}); update dpcurate"
@@ -412,12 +401,12 @@ def _check_books(connection: sqlite3.Connection) -> Facts:
     book = _book(connection)
     if book is None:
         raise _Damage("it does not hold exactly one book")
-    facts = _read_facts(book)
     rows = list(_rows(connection))
     if book["chain"] != _chain(_chain("", [tuple(book[name] for name in _FACTS)]), rows):
         raise _Damage("what it says about itself or its events was edited")
     if book["seal"] != _seal(book["chain"], book["spent"], book["unproved"]):
         raise _Damage("its total was edited")
+    facts = _read_facts(book)
     events = [_event(row) for row in rows]
     total = sum(chained((price(event.cost, pure=facts.budget.pure) for event in events), _holds(connection)))
     if int(book["spent"]) != total:
@@ -453,9 +442,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def new_facts(
-    *, table: str, schema_hash: str, neighbours: str, budget: Budget, allow_unproved: bool
-) -> Facts:
+def new_facts(*, table: str, schema_hash: str, neighbours: str, budget: Budget, allow_unproved: bool) -> Facts:
     """Facts of a ledger made now. The identity tells it from another ledger put in its place."""
     return Facts(
         table=table, schema_hash=schema_hash, neighbours=neighbours, budget=budget,
@@ -501,9 +488,7 @@ def _read_budget(epsilon: float, delta: float, rho: float) -> Budget:
 
 
 def _row(event: Event) -> Row:
-    epsilon, rho = (
-        "inf" if cost == math.inf else str(round_up(cost)) for cost in (event.cost.epsilon, event.cost.rho)
-    )
+    epsilon, rho = ("inf" if cost == math.inf else str(round_up(cost)) for cost in (event.cost.epsilon, event.cost.rho))
     noise, claimed = (None if value is None else repr(float(value)) for value in (event.noise, event.claimed))
     return event.mechanism, event.about, epsilon, rho, noise, claimed
 

@@ -70,13 +70,27 @@ def _is_level(name: str, storage: str, level: str) -> str | None:
     if storage.upper() == "BOOLEAN":
         truth = {"true": "TRUE", "1": "TRUE", "false": "FALSE", "0": "FALSE"}.get(level.lower())
         return f"{quote(name)} = {truth}" if truth else None
+    value = _float(level)
     if not _is_number(storage):
-        return f"CAST({quote(name)} AS VARCHAR) = {text(level)}"
-    try:
-        value = float(level)
-    except ValueError:
+        return _is_text(f"CAST({quote(name)} AS VARCHAR)", level)
+    if value is None:
         return None
     return f"CAST({quote(name)} AS DOUBLE) = {number(value)}" if math.isfinite(value) else None
+
+
+def _is_text(cell: str, level: str) -> str:
+    """Frames turn 1 into 1.0 and true into True when a cell is missing; both still match."""
+    if level.lower() in ("true", "false"):
+        return f"lower({cell}) = {text(level.lower())}"
+    whole = level.removeprefix("-").isdecimal()
+    return f"{cell} IN ({text(level)}, {text(level + '.0')})" if whole else f"{cell} = {text(level)}"
+
+
+def _float(level: str) -> float | None:
+    try:
+        return float(level)
+    except ValueError:
+        return None
 
 
 def _double(name: str, storage: str) -> str:

@@ -10,7 +10,7 @@ import math
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -45,14 +45,10 @@ class Ledger:
     second budget.
     """
 
-    def __init__(
-        self, budget: Budget, *, allow_unproved: bool = False, neighbours: str | None = None
-    ) -> None:
+    def __init__(self, budget: Budget, *, allow_unproved: bool = False, neighbours: str | None = None) -> None:
         self._start(budget, books.Memory(), allow_unproved=allow_unproved, neighbours=neighbours)
 
-    def _start(
-        self, budget: Budget, store: books.Store, *, allow_unproved: bool, neighbours: str | None
-    ) -> None:
+    def _start(self, budget: Budget, store: books.Store, *, allow_unproved: bool, neighbours: str | None) -> None:
         self._budget = budget
         self._store = store
         self._unlimited = math.isinf(budget.ceiling)
@@ -71,9 +67,7 @@ class Ledger:
         """New books on disk. An existing file is refused, whatever it holds."""
         for name, value in (("table", table), ("schema_hash", schema_hash), ("neighbours", neighbours)):
             if not isinstance(value, str) or not value.strip():
-                raise LedgerError(
-                    f"{name} must be a name that is not blank, got {value!r}; the ledger is found by it"
-                )
+                raise LedgerError(f"{name} must be a name that is not blank, got {value!r}; the ledger is found by it")
         facts = books.new_facts(
             table=table,
             schema_hash=schema_hash,
@@ -121,9 +115,7 @@ class Ledger:
         unproved = any(event.cost.rho == math.inf for event in events)
         with self._mine():
             if self._block is None:
-                self._store.charge(
-                    lambda spent: self._fit(units, self._ceiling - spent), events, unproved=unproved
-                )
+                self._store.charge(lambda spent: self._fit(units, self._ceiling - spent), events, unproved=unproved)
             else:
                 self._charge_block(self._block, units, events, unproved=unproved)
 
@@ -135,8 +127,7 @@ class Ledger:
         block.used += units
         block.events.extend(events)
 
-    @contextmanager
-    def reserve(self, amount: Number) -> Iterator[Ledger]:
+    def reserve(self, amount: Number) -> AbstractContextManager[Ledger]:
         """Set budget aside for a block of small charges, which then need no disk each.
 
         Inside the `with`, every charge to this ledger is taken from the block and never exceeds it,
@@ -144,21 +135,23 @@ class Ledger:
         out the events are written and the rest returns, in one transaction. What a crash leaves
         reserved counts as spent forever. Blocks do not nest.
         """
+        if not 0 < amount < math.inf:
+            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {amount!r}")
+        return _Reservation(self, amount)
+
+    def _open_block(self, amount: Number) -> None:
         with self._mine():
             if self._block is not None:
                 raise LedgerError("a block is already reserved; leave it before reserving another")
-            block = _Block(*self._store.hold(self._decide_hold(amount)))
-            self._block = block
-        try:
-            yield self
-        finally:
-            with self._mine():
-                self._block = None
+            self._block = _Block(*self._store.hold(self._decide_hold(amount)))
+
+    def _close_block(self) -> None:
+        with self._mine():
+            block, self._block = self._block, None
+            if block is not None:
                 self._store.settle(block.hold, block.used, block.events)
 
     def _decide_hold(self, amount: Number) -> books.Decide:
-        if not 0 < amount < math.inf:
-            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {amount!r}")
         least, most = books.round_down(amount), books.round_up(amount)
 
         def decide(spent: int) -> int:
@@ -290,6 +283,21 @@ class Ledger:
     def __repr__(self) -> str:
         where = f"table {self.facts.table!r}" if self.facts else "in memory"
         return f"<Ledger {where}: {_worth(self._budget)}>"
+
+
+class _Reservation(AbstractContextManager[Ledger]):
+    """The `with` of `Ledger.reserve`. Not a generator: one that is dropped would give back when it is collected."""
+
+    def __init__(self, ledger: Ledger, amount: Number) -> None:
+        self._ledger = ledger
+        self._amount = amount
+
+    def __enter__(self) -> Ledger:
+        self._ledger._open_block(self._amount)
+        return self._ledger
+
+    def __exit__(self, *problem: object) -> None:
+        self._ledger._close_block()
 
 
 def _name(event: Event) -> str:

@@ -80,9 +80,7 @@ def under(events: Iterable[Event], lens: str, *, delta: float) -> Lens:
 
 def _grouped(events: Iterable[Event]) -> list[_Step]:
     """Equal steps together, so that thousands of events are a few groups; free ones left out."""
-    groups = Counter(
-        (_kind(event), event.cost.epsilon, event.cost.rho) for event in events if event.cost.rho != 0
-    )
+    groups = Counter((_kind(event), event.cost.epsilon, event.cost.rho) for event in events if event.cost.rho != 0)
     return [_Step(kind, float(epsilon), float(rho), times) for (kind, epsilon, rho), times in groups.items()]
 
 
@@ -158,19 +156,13 @@ def _splitting(number: int, rule: str) -> str:
     """The remark of a rule that had to spread delta over steps that have no pure epsilon."""
     if number == 0:
         return rule
-    return (
-        f"{rule}; {number} steps without a pure epsilon share delta evenly, Gaussian ones read as continuous"
-    )
+    return f"{rule}; {number} steps without a pure epsilon share delta evenly, Gaussian ones read as continuous"
 
 
 def _basic(steps: list[_Step], delta: float) -> Report:
     """The plain sum (Dwork et al. 2006)."""
     pairs, number = _pairs(steps, delta)
-    rule = (
-        f"the plain sum, {_CEILING}"
-        if number == 0
-        else f"the plain sum; {_FIXED}, since delta is split by number"
-    )
+    rule = f"the plain sum, {_CEILING}" if number == 0 else f"the plain sum; {_FIXED}, since delta is split by number"
     return _sum(pairs), number == 0, _splitting(number, rule)
 
 
@@ -192,9 +184,7 @@ def _adaptive(steps: list[_Step], delta: float) -> Report:
     slack = delta / 2 if number else delta
     epsilon = _squares(pairs) / 2 + _spread(pairs, slack)
     rule = (
-        f"Whitehouse et al., {_CEILING}"
-        if number == 0
-        else f"Whitehouse et al.; {_FIXED}, as delta is split by number"
+        f"Whitehouse et al., {_CEILING}" if number == 0 else f"Whitehouse et al.; {_FIXED}, as delta is split by number"
     )
     return epsilon, number == 0, _splitting(number, rule)
 
@@ -220,9 +210,7 @@ def _unequal(pairs: Pairs, delta: float) -> float:
     """Theorem 3.5: the smallest of the plain sum and two concentration bounds."""
     if delta <= 0 or math.isinf(_sum(pairs)):
         return _sum(pairs)
-    drift = math.fsum(
-        math.tanh(epsilon / 2) * epsilon * times for epsilon, times in pairs
-    )  # (e^x - 1)/(e^x + 1)
+    drift = math.fsum(math.tanh(epsilon / 2) * epsilon * times for epsilon, times in pairs)  # (e^x - 1)/(e^x + 1)
     squares = _squares(pairs)
     width = min(math.log(math.e + math.sqrt(squares) / delta), math.log(1 / delta))
     return min(_sum(pairs), drift + math.sqrt(2 * squares * width))
@@ -234,9 +222,7 @@ def _binomial(epsilon: float, times: int, delta: float) -> float:
         return epsilon * times
     lies = np.arange(times // 2 + 1, dtype=np.float64)
     losses = (times - 2 * lies) * epsilon
-    chance = np.array(
-        [math.lgamma(times + 1) - math.lgamma(lie + 1) - math.lgamma(times - lie + 1) for lie in lies]
-    )
+    chance = np.array([math.lgamma(times + 1) - math.lgamma(lie + 1) - math.lgamma(times - lie + 1) for lie in lies])
     chance = np.exp(chance - lies * epsilon - times * math.log1p(math.exp(-epsilon)))
     low, high = 0.0, times * epsilon
     for _ in range(100):
@@ -280,7 +266,7 @@ def _moments(steps: list[_Step], delta: float) -> Report:
 
 def _highest_order(rho: float, delta: float) -> float:
     """Far above the best order of a Gaussian step of the same total, sqrt(ln(1/delta) / rho)."""
-    return 100 * (1 + math.sqrt(math.log(1 / delta) / rho)) if delta > 0 else 1e6
+    return max(1e6, 100 * math.sqrt(math.log(1 / delta) / rho)) if delta > 0 else 1e6
 
 
 def _renyi(step: _Step, orders: Floats) -> Floats:
@@ -301,21 +287,21 @@ def _randomised_response(epsilon: float, orders: Floats) -> Floats:
 def _pld(steps: list[_Step], delta: float) -> Report:
     """Numerical composition of privacy loss distributions; steps known only by rho are added as zCDP."""
     if delta < _RESOLUTION:
-        remark = f"too fine for floating point below delta = {_RESOLUTION:g}: the smaller of zcdp and the plain sum"
+        remark = f"below delta = {_RESOLUTION:g}, too fine for floating point, the smaller of zcdp and the plain sum"
         return _bounded(steps, delta), False, f"{remark}; {_FIXED}"
     curves = [step for step in steps if step.kind in ("gaussian", "pure")]
     bounds = [step for step in steps if step.kind not in ("gaussian", "pure")]
     share = delta / 2 if curves and bounds else delta
     epsilon = (_composed(curves, share) if curves else 0.0) + (_bounded(bounds, share) if bounds else 0.0)
-    remark = f"numerical (dp-accounting), Gaussian steps read as continuous, never above zcdp or the plain sum; {_FIXED}"
+    remark = (
+        f"numerical (dp-accounting), Gaussian steps read as continuous, never above zcdp or the plain sum; {_FIXED}"
+    )
     return min(epsilon, _bounded(steps, delta)), False, remark
 
 
 def _bounded(steps: list[_Step], delta: float) -> float:
     """By zCDP or by the plain sum: both hold, the smaller counts."""
-    return min(
-        epsilon_of(rho=_total(steps), delta=delta), math.fsum(step.epsilon * step.times for step in steps)
-    )
+    return min(epsilon_of(rho=_total(steps), delta=delta), math.fsum(step.epsilon * step.times for step in steps))
 
 
 def _composed(steps: list[_Step], delta: float) -> float:

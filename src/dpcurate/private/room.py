@@ -249,6 +249,7 @@ class Room:
                 "a secret sample of rows protects rows, and this schema protects persons of several rows: "
                 "use a method without sub-sampling"
             )
+        self._source.check_sample()
         rate = max(1, math.floor(Fraction(gate.rate) * 2**32))
         cost = amplified(gate.epsilon, Fraction(rate, 2**32), replace=self._neighbours is Neighbours.REPLACE)
         self._ledger.charge([Event("poisson-sample", f"a sample at rate {gate.rate:g}", Cost.pure(cost))])

@@ -11,7 +11,7 @@ import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ class Source(Protocol):
     def total(self, kernel: Kernel) -> Integers:
         """The kernel's sum over all rows."""
 
+    def check_sample(self) -> None:
+        """Refuse, from public facts, if no sample can be drawn."""
+
     def sample(self, rate: int, randomness: Randomness) -> Source:
         """A Poisson sample at rate / 2**32."""
 
@@ -47,6 +50,9 @@ class Held:
     def total(self, kernel: Kernel) -> Integers:
         """The kernel's sum over all rows."""
         return kernel.apply(self._rows)
+
+    def check_sample(self) -> None:
+        """Held rows can be sampled."""
 
     def sample(self, rate: int, randomness: Randomness) -> Held:
         """Every row stays with its own coin."""
@@ -71,12 +77,17 @@ class Queried:
             return self._count(kernel)
         return self._stream(kernel)
 
-    def sample(self, rate: int, randomness: Randomness) -> Source:
+    def check_sample(self) -> None:
         """Refused: the coins of a secret sample would have to be kept for every row."""
         raise RequestError(
             "this table stays on disk and its domain is too large to hold, so no secret sample can be drawn: "
             "load it into memory, or use a method without sub-sampling"
         )
+
+    def sample(self, rate: int, randomness: Randomness) -> NoReturn:
+        """Never reached by way of the door."""
+        self.check_sample()
+        raise AssertionError
 
     def _count(self, kernel: CountRows) -> Integers:
         key = "CAST(0 AS BIGINT)"
@@ -90,7 +101,7 @@ class Queried:
         return counts.reshape(kernel.sizes)
 
     def _stream(self, kernel: MomentRows | GradientRows) -> Integers:
-        reader = self._connection.execute(self._encoded).fetch_record_batch(1 << 17)
+        reader = self._connection.sql(self._encoded).to_arrow_reader(1 << 17)
         d = len(kernel.columns) + isinstance(kernel, MomentRows)
         total = np.zeros((d, d), dtype=np.int64)
         for batch in reader:
@@ -135,7 +146,11 @@ def open_source(table: Any, schema: Schema) -> Source:
     except DpcurateError:
         raise
     except Exception as error:
-        raise OwnerError(f"the table could not be read: {error}") from error
+        raise OwnerError(f"the table could not be read: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]
 
 
 def _grouped(encoded: str, schema: Schema) -> str:
@@ -172,7 +187,7 @@ def connect(table: Any, schema: Schema | None) -> tuple[Any, str, bool]:
     try:
         connection.register("dpcurate_table", frame)
     except Exception as error:
-        raise OwnerError(f"a table of type {type(table).__name__} could not be opened: {error}") from error
+        raise OwnerError(f"a table of type {type(table).__name__} could not be opened: {_first_line(error)}") from error
     return connection, "dpcurate_table", True
 
 
@@ -192,7 +207,7 @@ def _file_relation(connection: Any, path: str) -> str:
         try:
             connection.execute(f"ATTACH {text(file)} AS given (READ_ONLY)")
         except Exception as error:
-            raise OwnerError(f"cannot open {file!r}: {error}") from error
+            raise OwnerError(f"cannot open {file!r}: {_first_line(error)}") from error
         return f"given.{quote(inner)}"
     raise SchemaError(f"cannot tell what {path!r} is; known are .parquet, .csv, .csv.gz, .tsv and file.duckdb#table")
 
@@ -255,7 +270,7 @@ def column_types(connection: Any, relation: str) -> dict[str, str]:
     try:
         found = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
     except Exception as error:
-        raise OwnerError(f"the table could not be opened: {error}") from error
+        raise OwnerError(f"the table could not be opened: {_first_line(error)}") from error
     return {row[0]: row[1] for row in found}
 
 
@@ -283,8 +298,8 @@ def _capped(rows: str, schema: Schema) -> str:
     fields = [_code(schema, n) for n in schema.names]
     fields += [_value(schema, c.name) for c in schema.columns if isinstance(c, Numeric)]
     # A fixed pseudo-random order of possible rows, so that no level is favoured.
-    mix = " + ".join(f"({f} + 5000) * {7919 + 104729 * i}" for i, f in enumerate(fields))
-    order = f"(({mix}) * 15485863) % 2147483647, {', '.join(fields)}"
+    mix = " + ".join(f"(CAST({f} AS BIGINT) + 5000) * {7919 + 104729 * i}" for i, f in enumerate(fields))
+    order = f"((({mix}) % 2147483647) * 15485863) % 2147483647, {', '.join(fields)}"
     ranked = f"SELECT *, row_number() OVER (PARTITION BY person ORDER BY {order}) AS nth FROM ({rows}) WHERE person IS NOT NULL"
     return f"SELECT {', '.join(fields)} FROM ({ranked}) WHERE nth <= {schema.person.rows}"
 
@@ -296,7 +311,7 @@ def check_rows(table: Any, schema: Schema) -> Iterator[str]:
     try:
         yield from _sentences(connection, relation, schema, types)
     except Exception as error:
-        raise OwnerError(f"the table could not be read: {error}") from error
+        raise OwnerError(f"the table could not be read: {_first_line(error)}") from error
 
 
 def _sentences(connection: Any, relation: str, schema: Schema, types: Mapping[str, str]) -> Iterator[str]:

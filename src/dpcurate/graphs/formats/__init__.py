@@ -94,17 +94,13 @@ def save(graph: Graph, path: str | Path) -> None:
     try:
         raw = text.encode()
     except UnicodeEncodeError as error:
-        raise FormatError(
-            f"a node's name holds {text[error.start]!r}, which is no character; rename it"
-        ) from None
+        raise FormatError(f"a node's name holds {text[error.start]!r}, which is no character; rename it") from None
     Path(path).write_bytes(raw)
 
 
 def _format(name: str) -> Format:
     if name not in FORMATS:
-        raise FormatError(
-            f"unknown format {name!r}{hint(name, FORMATS)}; the formats are {', '.join(FORMATS)}"
-        )
+        raise FormatError(f"unknown format {name!r}{hint(name, FORMATS)}; the formats are {', '.join(FORMATS)}")
     return FORMATS[name]
 
 

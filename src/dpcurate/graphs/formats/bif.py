@@ -18,9 +18,12 @@ def read_bif_structure(text: str) -> Dag:
 
 
 def read(text: str) -> Draft:
+    """What the network's structure says."""
     dag = read_bif_structure(text)
     return Draft("dag", dict.fromkeys(dag.nodes), dict.fromkeys(dag.arrows))
 
 
 def write(graph: Graph) -> str:
-    raise FormatError("BIF needs probability tables, which a graph has not; write json, dot or graphml")
+    """Refuse: a BIF file is a network, not a graph."""
+    found = f"a graph of {len(graph.nodes)} nodes has none"
+    raise FormatError(f"BIF needs probability tables and {found}; write json, dot or graphml")

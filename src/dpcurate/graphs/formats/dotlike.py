@@ -23,6 +23,8 @@ DEPTH = 50
 
 @dataclass(frozen=True, slots=True)
 class Token:
+    """A piece of the text: its kind, as written, and its line."""
+
     kind: str
     value: str
     line: int
@@ -50,6 +52,7 @@ class Parsed:
 
 
 def tokens(text: str) -> Iterator[Token]:
+    """The text in pieces, without spaces and comments, and an end."""
     place, line = 0, 1
     while place < len(text):
         match = _TOKEN.match(text, place)

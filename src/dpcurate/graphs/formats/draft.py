@@ -35,6 +35,7 @@ class Draft:
     separators_line: int | None = None
 
     def say_kind(self, word: str, line: int | None) -> None:
+        """Take the kind of graph from a word in the text."""
         if word not in KINDS:
             raise FormatError(f"the kind of graph is one of {', '.join(KINDS)}, not {word!r}", line=line)
         self.kind = word
@@ -57,11 +58,12 @@ class Draft:
             raise FormatError(f"unknown node {name!r}{hint(name, self.nodes)}", line=line)
 
     def arrow(self, a: str, b: str, line: int | None) -> None:
-        # An opposite arrow is left to join_opposites, or to the search for cycles.
+        """Add a -> b; an opposite arrow is left to join_opposites or to the search for cycles."""
         self._refuse_second(a, b, line, [(a, b)])
         self.arrows[a, b] = line
 
     def line(self, a: str, b: str, line: int | None) -> None:
+        """Add a -- b."""
         self._refuse_second(a, b, line, [(a, b), (b, a)])
         self.lines[frozenset((a, b))] = line
 
@@ -124,4 +126,5 @@ def split_lines(text: str) -> list[str]:
 
 
 def line_at(text: str, position: int) -> int:
+    """The line of a position in the text, from 1."""
     return text.count("\n", 0, position) + 1

@@ -20,6 +20,7 @@ Entry = tuple[str, Any, int]
 
 
 def write(graph: Graph) -> str:
+    """The graph as text; equal graphs give equal text."""
     plain = isinstance(graph, Skeleton)
     place = {name: i for i, name in enumerate(graph.nodes)}
     rows = [f"  directed {int(not plain)}", f'  kind "{kind_of(graph)}"']
@@ -47,6 +48,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def read(text: str) -> Draft:
+    """What the text says; a FormatError gives the line."""
     entries = _entries(_tokens(text), depth=0)
     graphs = [entry for entry in entries if entry[0] == "graph" and isinstance(entry[1], list)]
     if len(graphs) != 1:

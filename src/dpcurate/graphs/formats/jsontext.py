@@ -18,6 +18,7 @@ _PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")
 
 
 def write(graph: Graph) -> str:
+    """The graph as text; equal graphs give equal text."""
     edges = ordered_edges(graph)
     table: dict[str, Any] = {
         "kind": kind_of(graph),
@@ -40,6 +41,7 @@ def _rows(value: Any) -> str:
 
 
 def read(text: str) -> Draft:
+    """What the text says; a FormatError gives the line."""
     table = _table(text)
     draft = Draft()
     if "kind" in table:

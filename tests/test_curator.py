@@ -1,0 +1,451 @@
+"""The door: validate, charge, read, noise, answer; and nothing that depends on a row besides."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from dpcurate import Budget, Categorical, Curator, Neighbours, Numeric, Person, Schema
+from dpcurate.budget import Event
+from dpcurate.errors import (
+    BudgetError,
+    BudgetExceeded,
+    DpcurateError,
+    GateClosed,
+    LedgerError,
+    NotPrivate,
+    RefusedError,
+    RequestError,
+    SourceError,
+)
+from dpcurate.private.ledger import Ledger
+from dpcurate.private.noise import Secure
+from dpcurate.private.room import CACHE_BYTES, Room, _Cache, describe
+from dpcurate.requests import (
+    AboveThreshold,
+    Answer,
+    Choose,
+    Contrasts,
+    Counts,
+    Exact,
+    Gaussian,
+    Gradient,
+    KendallP,
+    Laplace,
+    Moments,
+    PublishedKendallP,
+    Release,
+    Sample,
+    Score,
+    Tau,
+)
+
+SCHEMA = Schema(
+    (Categorical("a", ("0", "1")), Categorical("b", ("0", "1", "2")), Numeric("x", 0, 10, bins=2)), rows=300
+)
+LEVELS = Schema(SCHEMA.columns[:2], rows=300)
+WEIGHTS = ((0.0, 0.5), (0.0, 0.0))
+
+
+def table(rows=300, seed=0):
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 2, rows)
+    b = np.clip(a + rng.integers(0, 2, rows), 0, 2)
+    return {"a": a.astype(str), "b": b.astype(str), "x": b + rng.random(rows)}
+
+
+def curator(budget=None, schema=SCHEMA, **options):
+    return Curator(table(), schema, budget=budget or Budget(epsilon=1, delta=1e-6), **options)
+
+
+class Untouchable:
+    """A source that must never be read."""
+
+    def total(self, kernel):
+        raise AssertionError("the rows were read")
+
+    def check_sample(self):
+        pass
+
+    def sample(self, rate, randomness):
+        raise AssertionError("the rows were read")
+
+
+class Broken(Untouchable):
+    def total(self, kernel):
+        raise ValueError("cell 'secret' could not be read")
+
+
+def room(source, budget=None, allow_unproved=False):
+    budget = budget or Budget(rho=1)
+    return Room(source, LEVELS, Neighbours.ADD_REMOVE, Ledger(budget), Secure(), allow_unproved=allow_unproved)
+
+
+EVERY = [
+    Release(Counts(("a", "b")), Gaussian(rho=1e-4)),
+    Release(Counts(("a", "b")), Laplace(epsilon=1e-3)),
+    Release(Contrasts(((), ("a",), ("a", "b")), (0.5, 0.5, 1)), Gaussian(sigma=100.0)),
+    Release(Moments(("a", "b", "x")), Gaussian(epsilon=0.05, delta=1e-6)),
+    Release(Moments(("a", "x"), clip=0.5), Laplace(scale=1e4)),
+    Release(Gradient(("a", "x"), WEIGHTS, clip=0.5), Gaussian(rho=1e-4)),
+    Release(Tau("a", "b", ("x",)), Laplace(epsilon=1e-3)),
+    Release(KendallP("a", "b"), Laplace(epsilon=1e-3)),
+    Choose(candidates=(Score(Tau("a", "b"), 5, "above"), Score(Tau("a", "x"), 5, "below")), epsilon=0.01, or_none=True),
+]
+
+
+@pytest.mark.parametrize("request_", EVERY, ids=str)
+def test_every_request_is_charged_what_its_noise_costs(request_):
+    c = curator()
+    before = c.remaining
+    answer = c.ask(request_)
+    (event,) = c.ledger.events
+    assert event.private
+    assert before - c.remaining == pytest.approx(float(event.cost.rho), rel=1e-9)
+    assert c.ledger.spent == pytest.approx(float(event.cost.rho), rel=1e-9)
+    if isinstance(request_, Choose):
+        assert answer in (0, 1, 2)
+    else:
+        assert isinstance(answer, Answer)
+        assert len(answer.parts) == len(answer.scales)
+        assert all(np.isfinite(p).all() for p in answer.parts)
+
+
+def test_answers_are_the_statistic_plus_noise_of_the_stated_scale():
+    exact = curator(Budget.unlimited(), allow_unproved=True)
+    noisy = curator(Budget(rho=1e9), insecure_seed=1)
+    for statistic in (
+        Counts(("a", "b", "x")),
+        Contrasts(((), ("a",), ("a", "b"), ("a", "b", "x")), (0.5, 2, 1, 1)),
+        Moments(("a", "b", "x")),
+        Moments(("a", "x"), clip=0.5),
+        Gradient(("a", "x"), WEIGHTS, clip=0.5),
+        Tau("a", "b"),
+    ):
+        true = exact.ask(Release(statistic, Exact()))
+        draws = [noisy.ask(Release(statistic, Gaussian(sigma=3.0))) for _ in range(150)]
+        for i, right in enumerate(true.parts):
+            errors = np.array([d.parts[i] - right for d in draws])
+            errors = errors[:, np.triu_indices(len(right))[0], np.triu_indices(len(right))[1]] if right.shape[:1] == right.shape[1:] and right.ndim == 2 and isinstance(statistic, Moments) else errors
+            if isinstance(statistic, Gradient):
+                errors = errors[:, ~np.eye(2, dtype=bool)]
+            assert draws[0].scales[i] == pytest.approx(3.0 / (statistic.weights[i] if isinstance(statistic, Contrasts) else 1))
+            assert errors.std() == pytest.approx(draws[0].scales[i], rel=0.25)
+
+
+def test_contrasts_and_moments_mean_what_they_say():
+    exact = curator(Budget.unlimited())
+    data = table()
+    a, b, x = data["a"].astype(int), data["b"].astype(int), data["x"]
+    pair = exact.ask(Release(Contrasts(((), ("b",), ("a", "b"))), Exact()))
+    phi_a, phi_b = np.eye(2)[a] - 1 / 2, np.eye(3)[b] - 1 / 3
+    assert float(pair.parts[0]) == 300
+    assert pair.parts[1] == pytest.approx(phi_b.sum(axis=0))
+    assert pair.parts[2] == pytest.approx(phi_a.T @ phi_b)
+    y = np.column_stack([np.ones(300), 2.0 * a - 1, b - 1.0, np.trunc((x - 5) / 5 * 4096) / 4096])
+    assert exact.ask(Release(Moments(("a", "b", "x")), Exact())).value == pytest.approx(y.T @ y)
+    u = y[:, [1, 3]]
+    rest = u - u @ np.array(WEIGHTS)
+    rows = -u[:, :, None] * rest[:, None, :]
+    rows[:, range(2), range(2)] = 0
+    norm = np.linalg.norm(rows, axis=(1, 2))
+    clipped = rows * np.minimum(1, 0.5 / np.maximum(norm, 1e-12))[:, None, None]
+    gradient = exact.ask(Release(Gradient(("a", "x"), WEIGHTS, clip=0.5), Exact()))
+    assert gradient.value == pytest.approx(clipped.sum(axis=0), abs=1e-3)
+
+
+def test_a_refusal_reads_nothing_and_spends_nothing():
+    r = room(Untouchable(), Budget(rho=1e-6))
+    for ask in (
+        lambda: r.ask(Release(Counts(("a",)), Gaussian(rho=1e-3))),
+        lambda: r.ask(Release(Counts(("a",)), Exact())),
+        lambda: r.ask(Release(Counts(("nobody",)), Gaussian(rho=1e-9))),
+        lambda: r.ask(Release(PublishedKendallP("a", "b"), Laplace(epsilon=1e-9))),
+        lambda: r.ask(Release(Counts(("a",)), Gaussian(sigma=1e300))),
+        lambda: r.ask(Choose(candidates=(Score(Tau("a", "b"), 1, "above"),), epsilon=3)),
+        lambda: r.ask_all([Release(Counts(("a",)), Gaussian(rho=6e-7))] * 2),
+        lambda: r.open(AboveThreshold(epsilon=1)),
+        lambda: r.open(Sample(rate=0.5, epsilon=1)),
+        lambda: r.open("gate"),
+        lambda: r.ask("everything"),
+        lambda: r.ask(Release("rows", Gaussian(rho=1e-9))),
+        lambda: r.ask(Release(Counts(("a",)), "noise")),
+    ):
+        with pytest.raises(DpcurateError):
+            ask()
+    assert r.ledger.spent == 0
+    assert r.ledger.events == ()
+
+
+def test_the_charge_is_made_before_the_rows_are_read():
+    r = room(Broken())
+    with pytest.raises(SourceError) as caught:
+        r.ask(Release(Counts(("a",)), Gaussian(rho=0.25)))
+    assert r.ledger.spent == pytest.approx(0.25)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_all_of_a_batch_is_charged_or_none():
+    c = curator(Budget(rho=0.01), schema=LEVELS)
+    one = Release(Counts(("a",)), Gaussian(rho=0.004))
+    assert len(c.ask_all([one, one])) == 2
+    with pytest.raises(BudgetExceeded):
+        c.ask_all([Release(Counts(("b",)), Gaussian(rho=0.001)), one])
+    assert len(c.ledger.events) == 2
+    assert c.ask_all([]) == []
+
+
+def test_unproved_and_exact_releases_need_consent_and_are_marked():
+    private = curator()
+    for request_ in (Release(Counts(("a",)), Exact()), Release(PublishedKendallP("a", "b"), Laplace(epsilon=0.1))):
+        with pytest.raises(NotPrivate):
+            private.ask(request_)
+    choice = Choose(candidates=(Score(PublishedKendallP("a", "b"), 0.05, "above"),), epsilon=0.1)
+    with pytest.raises(NotPrivate, match="allow_unproved=True"):
+        private.ask(choice)
+    assert private.ledger.private
+    open_ = curator(allow_unproved=True)
+    p = open_.ask(Release(PublishedKendallP("a", "b"), Laplace(epsilon=0.1)))
+    assert math.isfinite(float(p))
+    assert not open_.ledger.private
+    assert open_.ledger.events[0].claimed == 0.1
+    assert math.isinf(open_.ledger.events[0].cost.rho)
+    assert open_.ask(choice) == 0
+    assert float(open_.ask(Release(Counts(()), Exact()))) == 300
+    assert "NOT PRIVATE" in repr(open_)
+    assert "NOT PRIVATE" not in repr(private)
+
+
+def test_a_seeded_run_is_repeatable_and_never_called_private(tmp_path):
+    request_ = Release(Counts(("a", "b")), Gaussian(rho=0.001))
+    one, two = (curator(insecure_seed=5) for _ in range(2))
+    assert (one.ask(request_).value == two.ask(request_).value).all()
+    assert not one.ledger.private
+    assert "NOT PRIVATE" in repr(one)
+    with pytest.raises(BudgetExceeded):  # its budget is kept all the same, as a rehearsal
+        one.ask(Release(Counts(("a",)), Gaussian(rho=10)))
+    with pytest.raises(NotPrivate):
+        one.ask(Release(PublishedKendallP("a", "b"), Laplace(epsilon=0.1)))
+    with pytest.raises(LedgerError, match="simulation"):
+        curator(insecure_seed=5, ledger=tmp_path / "books.ledger")
+    assert not (tmp_path / "books.ledger").exists()
+
+
+def test_a_pure_budget_takes_no_gaussian_noise():
+    c = curator(Budget(epsilon=1, delta=0), schema=LEVELS)
+    with pytest.raises(RefusedError):
+        c.ask(Release(Counts(("a",)), Gaussian(sigma=1e6)))
+    c.ask(Release(Counts(("a",)), Laplace(epsilon=0.25)))
+    c.open(AboveThreshold(epsilon=0.5))
+    assert c.remaining == pytest.approx(0.25)
+
+
+def test_a_gate_answers_until_its_first_yes():
+    c = curator(Budget(rho=1e5), schema=LEVELS)
+    gate = c.open(AboveThreshold(epsilon=100))
+    spent = c.ledger.spent
+    assert gate.ask(Score(Tau("a", "b"), 1e6, "above")) is False
+    assert gate.ask(Score(Tau("a", "b"), 0, "below")) is False
+    assert not gate.closed
+    assert gate.ask(Score(Tau("a", "b"), 0, "above")) is True
+    assert gate.closed
+    assert c.ledger.spent == spent
+    with pytest.raises(GateClosed):
+        gate.ask(Score(Tau("a", "b"), 0, "above"))
+    other = c.open(AboveThreshold(epsilon=1))
+    with pytest.raises(RequestError, match="asked scores"):
+        other.ask(Tau("a", "b"))
+    with pytest.raises(NotPrivate):
+        other.ask(Score(PublishedKendallP("a", "b"), 0.05, "above"))
+    lenient = curator(schema=LEVELS, allow_unproved=True)
+    lenient.open(AboveThreshold(epsilon=0.1)).ask(Score(PublishedKendallP("a", "b"), 0.05, "above"))
+    assert not lenient.ledger.private
+
+
+def test_an_undefined_published_test_never_says_yes():
+    constant = {"a": ["0"] * 50, "b": ["0"] * 50}
+    c = Curator(constant, LEVELS, budget=Budget(epsilon=1, delta=1e-6), allow_unproved=True)
+    gate = c.open(AboveThreshold(epsilon=0.1))
+    assert gate.ask(Score(PublishedKendallP("a", "b"), 0.05, "above")) is False
+    assert float(c.ask(Release(PublishedKendallP("a", "b"), Laplace(epsilon=1)))) < -1e5
+
+
+def test_choices_prefer_high_scores():
+    c = curator(Budget(epsilon=1e4, delta=1e-6), schema=LEVELS)
+    strong, weak = Score(Tau("a", "b"), 0, "above"), Score(Tau("a", "b"), 1e5, "above")
+    assert c.ask(Choose(candidates=(weak, strong), epsilon=50)) == 1
+    assert c.ask(Choose(candidates=(weak, weak), epsilon=50, or_none=True)) == 2
+
+
+def test_a_secret_sample_is_charged_when_it_opens_and_keeps_its_own_books():
+    c = curator(Budget(epsilon=1, delta=0), schema=LEVELS)
+    inner = c.open(Sample(rate=0.25, epsilon=0.8))
+    assert 1 - c.remaining == pytest.approx(math.log1p(0.25 * math.expm1(0.8)), rel=1e-6)
+    assert inner.schema.rows == 75
+    assert inner.neighbours is Neighbours.ADD_REMOVE
+    inner.ask(Release(Tau("a", "b"), Laplace(epsilon=0.5)))
+    inner.open(AboveThreshold(epsilon=0.25)).ask(Score(Tau("a", "b"), 10, "above"))
+    with pytest.raises(BudgetExceeded):
+        inner.ask(Release(Tau("a", "b"), Laplace(epsilon=0.1)))
+    assert len(c.ledger.events) == 1
+    swap = Curator(table(), LEVELS, budget=Budget(epsilon=1, delta=0), neighbours="replace")
+    swap.open(Sample(rate=0.25, epsilon=0.4))
+    ratio = (1 + 0.25 * (math.exp(0.4) - 1)) / (1 - 0.25 * (1 - math.exp(-0.4)))
+    assert 1 - swap.remaining == pytest.approx(math.log(ratio), rel=1e-6)
+    people = Schema(LEVELS.columns, person=Person("id", 2))
+    grouped = Curator({**table(), "id": np.arange(300)}, people, budget=Budget(epsilon=1, delta=0))
+    with pytest.raises(RequestError, match="protects persons"):
+        grouped.open(Sample(rate=0.5, epsilon=0.1))
+    unsized = Curator(table(), Schema(LEVELS.columns), budget=Budget(epsilon=1, delta=0))
+    assert unsized.open(Sample(rate=1, epsilon=0.1)).schema.rows is None
+
+
+def test_the_curator_cannot_be_multiplied():
+    c = curator()
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(RefusedError, match="second budget"):
+            duplicate(c)
+
+
+def test_its_repr_shows_public_facts_only():
+    assert repr(curator()) == repr(Curator(table(rows=299), SCHEMA, budget=Budget(epsilon=1, delta=1e-6)))
+    assert "3 columns, add-remove, unit: row, budget: epsilon = 1, delta = 1e-06" in repr(curator())
+    people = Schema(LEVELS.columns, person=Person("id", 2))
+    assert "2 rows per person" in repr(Curator({**table(), "id": np.arange(300)}, people, budget=Budget(rho=1)))
+
+
+def test_bad_budgets_are_refused_before_the_table_is_opened():
+    for budget in (None, 1.0, "much"):
+        with pytest.raises(BudgetError):
+            Curator("absent.parquet", SCHEMA, budget=budget)
+
+
+def test_the_owner_can_ask_for_a_check(capsys):
+    curator(check=True)
+    assert "owner's check (this looked at the data): 300 rows" in capsys.readouterr().err
+
+
+def test_books_on_disk_are_shared_between_curators(tmp_path):
+    path = tmp_path / "clinic.ledger"
+    first = curator(Budget(rho=0.01), ledger=path, name="clinic")
+    first.ask(Release(Counts(("a",)), Gaussian(rho=0.006)))
+    second = Curator(table(), SCHEMA, ledger=path)
+    assert second.remaining == pytest.approx(0.004)
+    with pytest.raises(BudgetExceeded):
+        second.ask(Release(Counts(("a",)), Gaussian(rho=0.006)))
+    with pytest.raises(LedgerError):
+        Curator(table(), LEVELS, ledger=path)
+    with pytest.raises(LedgerError):
+        Curator(table(), SCHEMA, ledger=path, budget=Budget(rho=1))
+    with pytest.raises(LedgerError):
+        Curator(table(), SCHEMA, ledger=path, neighbours="replace")
+    with pytest.raises(LedgerError):
+        Curator(table(), SCHEMA, ledger=path, name="another clinic")
+
+
+def test_a_block_of_budget_can_be_reserved():
+    c = curator(Budget(rho=0.01), schema=LEVELS)
+    with c.reserve(0.005):
+        for _ in range(5):
+            c.ask(Release(Counts(("a",)), Gaussian(rho=0.0005)))
+    assert c.remaining == pytest.approx(0.0075)
+
+
+def test_exact_tables_are_read_once_and_forgotten_when_too_many():
+    reads = []
+
+    class Counting(Untouchable):
+        def total(self, kernel):
+            reads.append(kernel)
+            return np.zeros(kernel.sizes, dtype=np.int64)
+
+    r = room(Counting(), Budget(rho=100))
+    for statistic in (Counts(("a", "b")), Tau("a", "b"), Tau("b", "a"), Counts(("b", "a"))):
+        r.ask(Release(statistic, Gaussian(rho=0.1)))
+    assert len(reads) == 1
+
+    class Huge(Untouchable):
+        def total(self, kernel):
+            return np.broadcast_to(np.zeros(1, dtype=np.int64), (CACHE_BYTES // 16,))
+
+    from dpcurate.private.kernels import MomentRows
+
+    cache = _Cache(Huge())
+    for i in range(6):
+        cache.total(MomentRows(("a",), (i,), None))
+    assert len(cache._tables) < 6
+
+
+def test_events_are_described_by_public_facts():
+    assert describe(Tau("a", "b", ("x",))) == "Tau(a, b | x)"
+    assert describe(Contrasts(((), ("a",)))) == "Contrasts(2 sets)"
+    assert describe(Counts(tuple("abcdefgh"))) == "Counts(8 columns)"
+    assert describe(Counts(("a",))) == "Counts(a)"
+
+
+# --- what the analyst sees never depends on a row outside a charged release ---------------------------
+
+
+def script(c: Curator) -> list[str]:
+    """Everything an analyst can see but for released values: types, texts, shapes, events, in order."""
+    seen: list[str] = []
+
+    def note(action):
+        try:
+            out = action()
+            shape = [p.shape for p in out.parts] if isinstance(out, Answer) else ""
+            scales = out.scales if isinstance(out, Answer) else ""
+            seen.append(f"{type(out).__name__} {shape} {scales}")
+        except DpcurateError as error:
+            seen.append(f"{type(error).__name__}: {error} {error.__context__!r} {error.__cause__!r}")
+
+    for request_ in EVERY:
+        note(lambda r=request_: c.ask(r))
+    note(lambda: c.ask_all(EVERY[:3]) and None)
+    note(lambda: c.ask(Release(Counts(("zz",)), Gaussian(rho=1))))
+    note(lambda: c.ask(Release(Counts(("a",)), Gaussian(rho=1))))
+    note(lambda: c.ask(Release(Counts(("a",)), Exact())))
+    gate = c.open(AboveThreshold(epsilon=0.001))
+    note(lambda: gate.ask(Score(Tau("a", "b"), 1e9, "above")))
+    inner = c.open(Sample(rate=0.5, epsilon=0.01))
+    note(lambda: inner.ask(Release(Tau("a", "b"), Laplace(epsilon=0.005))))
+    note(lambda: inner.ask(Release(Tau("a", "b"), Laplace(epsilon=5))))
+    note(lambda: inner.ask(Release(KendallP("a", "b"), Laplace(epsilon=0.001))))
+    with c.reserve(1e-5):
+        note(lambda: c.ask(Release(Tau("a", "b"), Laplace(epsilon=0.001))))
+    seen += [repr(c), repr(c.remaining), repr(c.ledger.spent), repr(inner.schema)]
+    seen += [repr(e) for e in c.ledger.events if isinstance(e, Event)]
+    return seen
+
+
+GOOD = [("0", "1", 3.0), ("1", "2", 9.0)] * 4
+NEIGHBOURS = {
+    "one row more": (GOOD, [*GOOD, ("1", "0", 5.0)]),
+    "an empty table": ([], [("0", "0", 1.0)]),
+    "a missing cell": (GOOD, [*GOOD, (None, "1", 2.0)]),
+    "an unknown level": (GOOD, [*GOOD, ("0", "seven", 2.0)]),
+    "a wild number": (GOOD, [*GOOD, ("0", "1", float("inf"))]),
+    "no number": (GOOD, [*GOOD, ("0", "1", float("nan"))]),
+    "all bad": ([(None, None, None)], []),
+}
+
+
+@pytest.mark.parametrize("pair", NEIGHBOURS, ids=str)
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_neighbouring_tables_look_the_same(pair, relation):
+    views = []
+    for rows in NEIGHBOURS[pair]:
+        columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
+        data = {
+            "a": np.array(columns[0], dtype=object),
+            "b": np.array(columns[1], dtype=object),
+            "x": np.array(columns[2], dtype=float),
+        }
+        views.append(script(Curator(data, SCHEMA, budget=Budget(epsilon=1, delta=1e-6), neighbours=relation)))
+    assert views[0] == views[1]

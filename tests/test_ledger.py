@@ -1,0 +1,878 @@
+"""The books: never above the ceiling, never an answer unpaid, never a file harmed."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import os
+import pickle
+import random
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from dpcurate.budget import Budget, Cost, Event
+from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
+from dpcurate.private import books
+from dpcurate.private.ledger import Ledger
+
+ZCDP = Budget(rho=1.0)
+PURE = Budget(epsilon=1.0, delta=0)
+TIGHT = Budget(epsilon=1.0, delta=1e-10)
+NAMES = {"table": "patients", "schema_hash": "abc123", "neighbours": "add-remove"}
+
+
+def gaussian(rho: float | Fraction) -> Event:
+    return Event("gaussian", "counts of a, b", Cost.concentrated(Fraction(rho)), noise=1 / math.sqrt(2 * rho))
+
+
+def laplace(epsilon: float | Fraction) -> Event:
+    return Event("laplace", "counts of a", Cost.pure(Fraction(epsilon)), noise=float(1 / epsilon))
+
+
+EXACT = Event("exact", "counts of a", Cost.infinite(), claimed=0.5)
+
+
+def made(path: Path, budget: Budget = ZCDP, **more: bool) -> Ledger:
+    return Ledger.create(path, **NAMES, budget=budget, **more)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "the books?.ledger"  # a name that an URI must quote
+
+
+@pytest.fixture(params=["memory", "disk"])
+def new(request: pytest.FixtureRequest, path: Path) -> Callable[..., Ledger]:
+    """A ledger of either kind: the same contract holds for both."""
+    if request.param == "memory":
+        return Ledger
+    return lambda budget, **more: made(path, budget, **more)
+
+
+# --- the filter ------------------------------------------------------------------------------------------
+
+
+def test_charges_add_up_and_stop_before_the_ceiling(new: Callable[..., Ledger]) -> None:
+    ledger = new(ZCDP)
+    ledger.charge([gaussian(0.5), gaussian(0.25)])
+    assert (ledger.spent, ledger.remaining, ledger.private) == (0.75, 0.25, True)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge([gaussian(0.125), gaussian(0.25)])
+    assert (ledger.spent, len(ledger.events)) == (0.75, 2)
+    ledger.charge([gaussian(0.25)])
+    assert (ledger.spent, ledger.remaining) == (1.0, 0.0)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge([gaussian(2.0**-90)])
+    assert ledger.events == (gaussian(0.5), gaussian(0.25), gaussian(0.25))
+
+
+def test_the_refusal_says_what_was_asked_what_is_left_and_what_to_do() -> None:
+    ledger = Ledger(TIGHT, neighbours="replace")
+    with pytest.raises(BudgetExceeded) as caught:
+        ledger.charge([gaussian(0.5)])
+    for part in ("rho = 0.5", "epsilon = 6.839", "rho = 0.01324", "epsilon = 1 at delta = 1e-10", "replace"):
+        assert part in str(caught.value)
+    assert "nothing was spent" in str(caught.value)
+    with pytest.raises(BudgetExceeded, match=r"asked for epsilon = 2, but only epsilon = 1 is left"):
+        Ledger(PURE).charge([laplace(2)])
+
+
+def test_a_pure_budget_counts_epsilon_and_refuses_what_has_none(new: Callable[..., Ledger]) -> None:
+    ledger = new(PURE, allow_unproved=True)
+    ledger.charge([laplace(0.75)])
+    with pytest.raises(BudgetExceeded, match="no pure epsilon"):
+        ledger.charge([gaussian(1e-9)])  # even here: it is proved, but not for this promise
+    with pytest.raises(BudgetExceeded):
+        ledger.charge([laplace(0.5)])
+    assert (ledger.spent, ledger.private) == (0.75, True)
+
+
+def test_steps_without_a_finite_cost_need_leave_and_leave_a_mark(new: Callable[..., Ledger]) -> None:
+    ledger = new(ZCDP, allow_unproved=True)
+    ledger.charge([EXACT, gaussian(0.5)])
+    assert not ledger.private
+    assert ledger.spent == 0.5
+    with pytest.raises(BudgetExceeded):
+        ledger.charge([gaussian(0.75)])
+    assert ledger.events == (EXACT, gaussian(0.5))
+
+
+def test_steps_without_a_finite_cost_are_refused_by_default(new: Callable[..., Ledger]) -> None:
+    ledger = new(PURE)
+    with pytest.raises(NotPrivate, match="allow_unproved=True"):
+        ledger.charge([laplace(0.5), EXACT])
+    assert (ledger.spent, ledger.private, ledger.events) == (0.0, True, ())
+
+
+@pytest.mark.parametrize("budget", [Budget.unlimited(), Budget(epsilon=math.inf, delta=0)])
+def test_an_unlimited_budget_takes_everything_and_promises_nothing(new: Callable[..., Ledger], budget: Budget) -> None:
+    ledger = new(budget)
+    assert not ledger.private
+    ledger.charge([EXACT, gaussian(10), laplace(3)])
+    with ledger.reserve(5.0):
+        ledger.charge([laplace(2)])
+    assert ledger.remaining == math.inf
+    assert ledger.spent == (5.0 if budget.pure else 16.5)
+    assert "NOT PRIVATE" in repr(ledger)
+
+
+@pytest.mark.parametrize("cost", [Cost(-1.0, 0.5), Cost(1.0, -0.5), Cost(1.0, math.nan), Cost(-math.inf, -math.inf)])
+def test_a_cost_that_means_nothing_is_refused(cost: Cost) -> None:
+    ledger = Ledger(Budget.unlimited())
+    with pytest.raises(BudgetError, match="means nothing"):
+        ledger.charge([Event("odd", "a refund", cost)])
+    assert ledger.spent == 0
+
+
+def test_nothing_to_pay_is_free(new: Callable[..., Ledger]) -> None:
+    ledger = new(ZCDP)
+    ledger.charge([])
+    ledger.charge([Event("constant", "no data", Cost(0.0, 0.0))])
+    assert ledger.spent == 0
+    assert len(ledger.events) == 1
+
+
+positive = st.one_of(st.fractions(min_value=0, max_value=4, max_denominator=10**6), st.floats(min_value=0, max_value=4))
+
+
+@given(positive)
+def test_rounding_is_towards_safety(value: Fraction | float) -> None:
+    exact = Fraction(value)
+    up, down = books.round_up(value), books.round_down(value)
+    assert down * books.UNIT <= exact <= up * books.UNIT
+    assert up - down <= 1
+    assert Fraction(books.float_up(up)) >= up * books.UNIT
+    assert Fraction(books.float_down(down)) <= down * books.UNIT
+    assert books.float_up(books.round_up(2.0)) == books.float_down(books.round_down(2.0)) == 2.0
+
+
+def test_a_cost_beyond_all_floats_is_still_refused() -> None:
+    assert books.float_up(10**400 << 100) == math.inf
+    with pytest.raises(BudgetExceeded):
+        Ledger(ZCDP).charge([gaussian(1) for _ in range(2)] + [Event("huge", "x", Cost(math.inf, Fraction(10**400)))])
+
+
+@given(st.lists(positive, max_size=40), st.sampled_from([ZCDP, PURE, TIGHT, Budget(epsilon=Fraction(1, 3), delta=0)]))
+def test_the_exact_sum_never_passes_the_ceiling(costs: list[Fraction | float], budget: Budget) -> None:
+    ledger = Ledger(budget)
+    paid = Fraction(0)
+    for cost in costs:
+        before = ledger.spent
+        try:
+            ledger.charge([Event("step", "x", Cost(cost, cost))])
+        except BudgetExceeded:
+            assert ledger.spent == before
+            assert paid + Fraction(cost) > Fraction(budget.ceiling) - 41 * books.UNIT
+        else:
+            paid += Fraction(cost)
+    assert paid <= Fraction(budget.ceiling)
+    assert Fraction(ledger.spent) >= paid
+    assert Fraction(ledger.remaining) <= Fraction(budget.ceiling) - paid
+
+
+# --- blocks ----------------------------------------------------------------------------------------------
+
+
+def test_a_block_is_a_ceiling_and_its_rest_returns(new: Callable[..., Ledger]) -> None:
+    ledger = new(ZCDP)
+    ledger.charge([gaussian(0.25)])
+    with ledger.reserve(0.5) as same:
+        assert same is ledger
+        assert (ledger.spent, ledger.reserved, ledger.remaining) == (0.75, 0.5, 0.5)
+        ledger.charge([gaussian(0.125)])
+        assert (ledger.spent, ledger.remaining) == (0.75, 0.375)
+        with pytest.raises(BudgetExceeded, match="left of the reserved block"):
+            ledger.charge([gaussian(0.5)])
+        with pytest.raises(LedgerError, match="already reserved"), ledger.reserve(0.125):
+            pass
+        assert len(ledger.events) == 2
+    assert (ledger.spent, ledger.reserved, ledger.remaining) == (0.375, 0.0, 0.625)
+    assert ledger.events == (gaussian(0.25), gaussian(0.125))
+
+
+def test_a_block_returns_its_rest_after_an_error(new: Callable[..., Ledger]) -> None:
+    ledger = new(ZCDP)
+    with contextlib.suppress(ZeroDivisionError), ledger.reserve(1.0):
+        ledger.charge([gaussian(0.5)])
+        raise ZeroDivisionError
+    assert ledger.spent == 0.5
+    with ledger.reserve(ledger.remaining):
+        assert ledger.remaining == 0.5
+
+
+def test_a_block_larger_than_what_is_left_is_refused(new: Callable[..., Ledger]) -> None:
+    ledger = new(ZCDP)
+    with pytest.raises(BudgetExceeded), ledger.reserve(1.5):
+        pass
+    assert ledger.spent == 0
+    for amount in (0, -1.0, math.inf, math.nan):
+        with pytest.raises(BudgetError, match="finite amount above 0"):
+            ledger.reserve(amount)
+
+
+def test_all_that_remains_can_be_reserved_and_a_block_holds_what_it_was_made_for() -> None:
+    ledger = Ledger(Budget(epsilon=Fraction(1, 3), delta=0))
+    with ledger.reserve(Fraction(1, 3)):
+        with pytest.raises(BudgetExceeded):
+            ledger.charge([laplace(Fraction(1, 3))])  # rounded up this is above the total rounded down
+        ledger.charge([laplace(ledger.remaining)])
+    ledger = Ledger(ZCDP)
+    with ledger.reserve(Fraction(1, 3)):
+        ledger.charge([gaussian(Fraction(1, 3))])
+
+
+def test_an_unproved_step_in_a_block_is_known_at_once(path: Path) -> None:
+    ledger = made(path, allow_unproved=True)
+    with ledger.reserve(0.5):
+        ledger.charge([EXACT])
+        assert not Ledger.open(path).private
+        ledger.charge([EXACT])
+    assert Ledger.open(path).events == (EXACT, EXACT)
+
+
+def test_thousands_of_charges_in_a_block_are_two_transactions(path: Path) -> None:
+    ledger = made(path)
+    before = _transactions(path)
+    with ledger.reserve(0.5):
+        for _ in range(5000):
+            ledger.charge([gaussian(2.0**-14)])
+    assert _transactions(path) - before == 2
+    again = Ledger.open(path)
+    assert again.spent == 5000 * 2.0**-14
+    assert len(again.events) == 5000
+
+
+def _transactions(path: Path) -> int:
+    """SQLite's file change counter: it grows by one with every committed writing transaction."""
+    return int.from_bytes(path.read_bytes()[24:28], "big")
+
+
+# --- the stateful test -----------------------------------------------------------------------------------
+
+
+class Bookkeeping(RuleBasedStateMachine):
+    """Random charges, blocks and reopenings against a model that is a list of fractions."""
+
+    on_disk = False
+
+    @initialize(budget=st.sampled_from([ZCDP, PURE, TIGHT]))
+    def begin(self, budget: Budget) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "books"
+        self.budget = budget
+        self.ledger = made(self.path, budget) if self.on_disk else Ledger(budget)
+        self.paid: list[Fraction] = []
+        self.block: contextlib.AbstractContextManager[Ledger] | None = None
+        self.size = Fraction(0)
+        self.from_block = 0
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+    def left(self) -> Fraction:
+        if self.block is not None:
+            return self.size - sum(self.paid[self.from_block :], Fraction(0))
+        return Fraction(self.budget.ceiling) - sum(self.paid, Fraction(0))
+
+    @rule(shares=st.lists(st.integers(0, 40), max_size=4))
+    def charge(self, shares: list[int]) -> None:
+        costs = [Fraction(self.budget.ceiling) * share / 64 for share in shares]
+        before = (self.ledger.spent, self.ledger.remaining, len(self.ledger.events))
+        try:
+            self.ledger.charge([Event("step", "x", Cost(cost, cost)) for cost in costs])
+        except BudgetExceeded:
+            assert sum(costs) > self.left() - Fraction(2) ** -90
+            assert before == (self.ledger.spent, self.ledger.remaining, len(self.ledger.events))
+        else:
+            assert sum(costs) <= self.left()
+            self.paid += costs
+
+    @rule(share=st.integers(1, 40))
+    def reserve(self, share: int) -> None:
+        amount = Fraction(self.budget.ceiling) * share / 64
+        block = self.ledger.reserve(amount)
+        try:
+            block.__enter__()
+        except BudgetExceeded:
+            assert amount > self.left() - Fraction(2) ** -90
+        except LedgerError:
+            assert self.block is not None
+        else:
+            assert amount <= self.left() + books.UNIT
+            self.block, self.size, self.from_block = block, amount, len(self.paid)
+
+    @rule()
+    def leave(self) -> None:
+        if self.block is not None:
+            self.block.__exit__(None, None, None)
+            self.block = None
+
+    @rule()
+    def refuse(self) -> None:
+        with pytest.raises(NotPrivate):
+            self.ledger.charge([EXACT])
+
+    @rule()
+    def reopen(self) -> None:
+        if self.on_disk and self.block is None:
+            self.ledger = Ledger.open(self.path, **NAMES, budget=self.budget)
+
+    @invariant()
+    def never_above_the_ceiling(self) -> None:
+        assert sum(self.paid) <= Fraction(self.budget.ceiling)
+        assert sum(self.paid) <= Fraction(self.ledger.spent) <= Fraction(self.budget.ceiling)
+        assert len(self.ledger.events) == len(self.paid)
+        assert self.ledger.private
+
+
+class BookkeepingOnDisk(Bookkeeping):
+    on_disk = True
+
+
+TestInMemory = Bookkeeping.TestCase
+TestInMemory.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestOnDisk = BookkeepingOnDisk.TestCase
+TestOnDisk.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)
+
+
+# --- one budget, one ledger ------------------------------------------------------------------------------
+
+
+def test_copies_and_pickles_are_refused(new: Callable[..., Ledger]) -> None:
+    ledger = new(ZCDP)
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(LedgerError, match="second budget"):
+            duplicate(ledger)
+
+
+def test_a_fork_is_refused(new: Callable[..., Ledger], monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = new(ZCDP)
+    block = ledger.reserve(0.5)
+    block.__enter__()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        for use in (lambda: ledger.charge([gaussian(0.1)]), lambda: ledger.spent, lambda: ledger.events):
+            with pytest.raises(LedgerError, match="second budget"):
+                use()
+        with pytest.raises(LedgerError, match="second budget"):
+            ledger.reserve(0.1).__enter__()
+        with pytest.raises(LedgerError, match="second budget"):
+            block.__exit__(None, None, None)  # a child must not return what its parent still spends
+    assert ledger.spent == 0.5
+
+
+def test_threads_share_one_budget(new: Callable[..., Ledger]) -> None:
+    ledger = new(ZCDP)
+    answers: list[int] = []
+
+    def ask() -> None:
+        with contextlib.suppress(BudgetExceeded):
+            while True:
+                ledger.charge([gaussian(2.0**-5)])
+                answers.append(1)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 32
+    assert ledger.spent == 1.0
+
+
+def test_what_it_shows(path: Path) -> None:
+    ledger = made(path, TIGHT)
+    assert ledger.facts is not None
+    assert ledger.facts.table == "patients"
+    assert "patients" in repr(ledger)
+    assert Ledger(PURE).facts is None
+    assert repr(Ledger(PURE)) == "<Ledger in memory: epsilon = 1 at delta = 0>"
+
+
+# --- on disk ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [ZCDP, PURE, TIGHT, Budget.unlimited(), Budget(rho=Fraction(1, 3)), Budget(epsilon=Fraction(1, 3), delta=0)],
+)
+def test_books_read_as_they_were_written(path: Path, budget: Budget) -> None:
+    events = (
+        Event("laplace", "counts of 'a'; DROP TABLE event; \x00 é", Cost(0.0625, Fraction(1, 512)), 16.0),
+        Event("exponential", "", Cost.bounded_range(Fraction(1, 64)), None, 0.1),
+        Event("odd", "noise", Cost.pure(Fraction(1, 1024)), -0.0, math.inf),
+    )
+    ledger = made(path, budget)
+    ledger.charge(events)
+    again = Ledger.open(path, **NAMES, budget=budget)
+    assert again.events == events
+    assert again.budget == budget
+    assert (again.spent, again.remaining, again.facts) == (ledger.spent, ledger.remaining, ledger.facts)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(path.parent.iterdir()) == [path]  # one file, nothing beside it
+
+
+def test_a_copy_of_the_one_file_is_a_copy_of_the_books(path: Path, tmp_path: Path) -> None:
+    ledger = made(path)
+    ledger.charge([gaussian(0.5)])
+    shutil.copy(path, tmp_path / "copy")
+    assert Ledger.open(tmp_path / "copy").spent == 0.5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        ({"table": "visits"}, "'visits'"),
+        ({"schema_hash": "fff"}, "'fff'"),
+        ({"neighbours": "replace"}, "'replace'"),
+        ({"budget": Budget(rho=2.0)}, "rho = 2,"),
+        ({"budget": Budget(epsilon=1.0, delta=0)}, "epsilon = 1 at delta = 0"),
+    ],
+)
+def test_a_mismatch_is_refused_and_names_both(path: Path, wrong: dict[str, object], word: str) -> None:
+    made(path).charge([gaussian(0.5)])
+    before = path.read_bytes()
+    with pytest.raises(LedgerError) as caught:
+        Ledger.open(path, **{**NAMES, "budget": ZCDP, **wrong})
+    (key,) = wrong
+    assert word in str(caught.value)
+    assert (NAMES.get(key) or "rho = 1,") in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_a_budget_given_either_way_is_the_same_budget(path: Path) -> None:
+    made(path, TIGHT)
+    assert Ledger.open(path, budget=Budget(rho=TIGHT.rho, delta=1e-10)).budget == TIGHT
+
+
+@pytest.mark.parametrize("name", ["table", "schema_hash", "neighbours"])
+@pytest.mark.parametrize("value", ["", " ", None])
+def test_blank_names_are_refused(path: Path, name: str, value: str | None) -> None:
+    with pytest.raises(LedgerError, match=name):
+        Ledger.create(path, **{**NAMES, name: value}, budget=ZCDP)  # type: ignore[arg-type]
+    assert not path.exists()
+
+
+def test_an_existing_file_is_never_overwritten(path: Path) -> None:
+    path.write_text("a diary")
+    with pytest.raises(LedgerError, match="never overwritten"):
+        made(path)
+    assert path.read_text() == "a diary"
+
+
+def test_places_that_do_not_exist(path: Path) -> None:
+    with pytest.raises(LedgerError, match="could not be created"):
+        made(path / "deeper")
+    with pytest.raises(LedgerError, match="could not be read"):
+        Ledger.open(path)
+    assert not path.exists()
+
+
+def test_a_creation_that_fails_leaves_nothing(path: Path) -> None:
+    with pytest.raises(LedgerError, match="could not be read or written"):
+        Ledger.create(path, **{**NAMES, "table": "\ud800"}, budget=ZCDP)
+    assert list(path.parent.iterdir()) == []
+
+
+def _sqlite(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def _sealed(path: Path, spent: str, unproved: str) -> str:
+    connection = sqlite3.connect(path)
+    ((chain,),) = connection.execute("SELECT chain FROM book").fetchall()
+    connection.close()
+    return books._seal(chain, spent, unproved)
+
+
+def _written(path: Path) -> Path:
+    ledger = made(path)
+    ledger.charge([gaussian(0.25) for _ in range(3)])
+    return path
+
+
+EDITS = {
+    "spent lowered": ["UPDATE book SET spent = '0'"],
+    "spent is not a number": ["UPDATE book SET spent = 'lots'"],
+    "mark removed": ["UPDATE book SET unproved = '1'"],
+    "ceiling raised": ["UPDATE book SET rho = '100'"],
+    "ceiling is no number": ["UPDATE book SET rho = 'x'"],
+    "budget means nothing": ["UPDATE book SET rho = '-1'"],
+    "division by zero": ["UPDATE book SET rho = '1/0'"],
+    "event removed": ["DELETE FROM event WHERE id = 2"],
+    "event edited": ["UPDATE event SET about = 'nothing' WHERE id = 2"],
+    "event without a cost": ["UPDATE event SET rho = NULL WHERE id = 2"],
+    "block added": ["INSERT INTO hold (units, opened) VALUES ('5', 'today')"],
+    "block that is not a number": ["INSERT INTO hold (units, opened) VALUES ('x', 'today')"],
+    "no book": ["DELETE FROM book"],
+    "two books": ["INSERT INTO book SELECT * FROM book"],
+    "trigger": ["CREATE TRIGGER t AFTER INSERT ON event BEGIN UPDATE book SET spent = '0'; END"],
+    "table missing": ["DROP TABLE hold"],
+    "journal mode": ["PRAGMA journal_mode = WAL"],
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_edited_books_are_refused_and_left_alone(path: Path, edit: str) -> None:
+    _sqlite(_written(path), *EDITS[edit])
+    _refused(path, "damaged")
+
+
+def test_a_total_lowered_with_a_fitting_seal_is_refused(path: Path) -> None:
+    _sqlite(_written(path), f"UPDATE book SET spent = '0', seal = '{_sealed(path, '0', '0')}'")
+    _refused(path, "not the sum of its events")
+
+
+def _refused(path: Path, why: str = "left as it is") -> None:
+    before = _folder(path)
+    with pytest.raises(LedgerError, match=why):
+        Ledger.open(path)
+    with pytest.raises(LedgerError, match="never overwritten"):
+        made(path)
+    assert _folder(path) == before
+
+
+def _folder(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+
+FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "empty": (lambda path: path.write_bytes(b""), "is empty"),
+    "text": (lambda path: path.write_text("a,b\n1,2\n" * 99), "not an SQLite file"),
+    "a few bytes": (lambda path: path.write_bytes(books.MAGIC), "not an SQLite file"),
+    "another program's": (lambda path: _sqlite(path, "CREATE TABLE t (x)"), "another program"),
+    "another program's, WAL": (
+        lambda path: _sqlite(path, "PRAGMA journal_mode = WAL", "CREATE TABLE t (x)"),
+        "another program",
+    ),
+    "a later version": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 2"), "another version"),
+    "a folder": (lambda path: path.mkdir(), "could not be read"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_foreign_files_are_refused_and_left_alone(path: Path, kind: str) -> None:
+    make, why = FOREIGN[kind]
+    make(path)
+    if path.is_dir():
+        with pytest.raises(LedgerError, match=why):
+            Ledger.open(path)
+    else:
+        _refused(path, why)
+
+
+def test_truncated_books_are_refused_and_left_alone(path: Path) -> None:
+    whole = _written(path).read_bytes()
+    for length in [0, 1, 99, 100, 4095, 4096, 5000, 8192, len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        _refused(path)
+
+
+def test_flipped_bytes_are_refused_or_change_nothing(path: Path) -> None:
+    """A flip in a byte that SQLite does not use may pass, but then the books must read the same."""
+    whole = _written(path).read_bytes()
+    truth = Ledger.open(path)
+    expected = (truth.events, truth.spent, truth.private, truth.facts)
+    used = [i for i, byte in enumerate(whole) if byte]
+    chance = random.Random(1)
+    refused = 0
+    for place in chance.sample(used, 150) + chance.sample(range(len(whole)), 50):
+        broken = bytearray(whole)
+        broken[place] ^= 1 << chance.randrange(8)
+        path.write_bytes(broken)
+        try:
+            ledger = Ledger.open(path)
+        except LedgerError:
+            refused += 1
+        else:
+            assert (ledger.events, ledger.spent, ledger.private, ledger.facts) == expected
+        assert path.read_bytes() == broken
+    assert refused > 120
+
+
+def test_the_file_is_watched_while_it_is_used(path: Path, tmp_path: Path) -> None:
+    ledger = made(path)
+    ledger.charge([gaussian(0.5)])
+    kept = path.read_bytes()
+    _sqlite(path, "UPDATE book SET spent = '0'")
+    with pytest.raises(LedgerError, match="edited"):
+        ledger.charge([gaussian(0.25)])
+    _sqlite(path, "UPDATE book SET spent = x'ff'")
+    with pytest.raises(LedgerError, match="a part of it cannot be read"):
+        ledger.charge([gaussian(0.25)])
+    path.unlink()
+    with pytest.raises(LedgerError, match="could not be read or written"):
+        ledger.charge([gaussian(0.25)])
+    assert not path.exists()
+    made(path)
+    with pytest.raises(LedgerError, match="not the file that was opened"):
+        ledger.charge([gaussian(0.25)])
+    path.write_bytes(kept[:100] + b"\xff" * (len(kept) - 100))
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.charge([gaussian(0.25)])
+    path.write_bytes(kept)
+    ledger.charge([gaussian(0.25)])
+    assert ledger.spent == 0.75
+
+
+def test_a_block_that_has_gone_is_not_returned(path: Path) -> None:
+    ledger = made(path)
+    with pytest.raises(LedgerError, match="open block has gone"), ledger.reserve(0.5):
+        _sqlite(path, "DELETE FROM hold")
+    assert ledger.spent == 0.5
+
+
+def test_a_ledger_held_too_long_is_an_error_not_an_answer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = made(path)
+    monkeypatch.setattr(books, "WAIT_SECONDS", 0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="held by another process"):
+        ledger.charge([gaussian(0.5)])
+    other.close()
+    ledger.charge([gaussian(0.5)])
+    assert ledger.spent == 0.5
+
+
+@contextlib.contextmanager
+def _nobody() -> Iterator[None]:
+    """Root may write everywhere; for a while, be somebody who may not."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+def test_a_folder_or_file_that_cannot_be_written() -> None:
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    path = folder / "books"
+    try:
+        ledger = made(path)
+        ledger.charge([gaussian(0.5)])
+        path.chmod(0o444)
+        folder.chmod(0o555)
+        with _nobody():
+            assert Ledger.open(path).spent == 0.5  # reading needs no leave to write
+            with pytest.raises(LedgerError, match="must exist, be writable"):
+                ledger.charge([gaussian(0.25)])
+            with pytest.raises(LedgerError, match="could not be created: Permission denied"):
+                made(folder / "new")
+        assert ledger.spent == 0.5
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def _python(program: str, *arguments: object) -> str:
+    """Run a program with the names of this module; its output."""
+    setup = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from test_ledger import *\n"
+    command = [sys.executable, "-W", "error", "-c", setup + textwrap.dedent(program), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_full_disk_is_an_error_not_an_answer(path: Path) -> None:
+    program = """
+    import resource
+    path = Path(sys.argv[1])
+    ledger = Ledger.open(path)
+    size = path.stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    try:
+        for _ in range(1000):
+            ledger.charge([gaussian(2.0**-20)] * 20)
+            print("answer")
+    except LedgerError as problem:
+        assert "no answer was given" in str(problem).lower(), problem
+    else:
+        raise AssertionError("the disk never filled up")
+    """
+    made(path)
+    answers = _python(program, path).count("answer")
+    again = Ledger.open(path)
+    assert len(again.events) == 20 * answers
+    again.charge([gaussian(0.5)])
+
+
+# --- crashes and races -----------------------------------------------------------------------------------
+
+KILLED = """
+import signal
+path, block = Path(sys.argv[1]), sys.argv[2] == "block"
+chance = random.Random(7)
+answers = 0
+
+def work(pipe):
+    ledger = Ledger.open(path)
+    os.write(pipe, b"r")
+    while True:
+        if block:
+            with ledger.reserve(2.0**-12):
+                for _ in range(chance.randrange(1, 5)):
+                    ledger.charge([gaussian(2.0**-14)])
+                    os.write(pipe, b".")
+        else:
+            ledger.charge([gaussian(2.0**-14)])
+            os.write(pipe, b".")
+
+for _ in range(30):
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            work(into)
+        finally:
+            os._exit(1)
+    os.close(into)
+    assert os.read(out, 1) == b"r"
+    time.sleep(chance.uniform(0, 0.012))
+    os.kill(child, signal.SIGKILL)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    while tokens := os.read(out, 65536):
+        answers += len(tokens)
+    os.close(out)
+    ledger = Ledger.open(path)
+    assert ledger.spent >= answers * 2.0**-14, (ledger.spent, answers)
+print(answers)
+"""
+
+
+@pytest.mark.parametrize("kind", ["single", "block"])
+def test_killed_at_any_instant_every_answer_is_paid_for(path: Path, kind: str) -> None:
+    made(path, Budget(rho=4.0))
+    answers = int(_python(KILLED, path, kind))
+    ledger = Ledger.open(path)
+    assert answers > 0
+    assert ledger.spent >= answers * 2.0**-14
+    assert len(ledger.events) * 2.0**-14 + ledger.reserved == ledger.spent
+    if kind == "single":  # a child may die between paying and telling
+        assert answers <= len(ledger.events) <= answers + 30
+
+
+def test_what_a_crash_leaves_reserved_is_spent_forever(path: Path) -> None:
+    made(path)
+    program = """
+    ledger = Ledger.open(sys.argv[1])
+    ledger.charge([gaussian(0.25)])
+    with ledger.reserve(0.5):
+        ledger.charge([gaussian(0.125)])
+        os._exit(0)
+    """
+    _python(program, path)
+    ledger = Ledger.open(path)
+    assert (ledger.spent, ledger.reserved, ledger.remaining) == (0.75, 0.5, 0.25)
+    with ledger.reserve(0.25):
+        assert (ledger.reserved, ledger.remaining) == (0.75, 0.25)
+    assert Ledger.open(path).spent == 0.75
+    with pytest.raises(BudgetExceeded):
+        ledger.charge([gaussian(0.5)])
+
+
+def test_a_journal_left_by_a_crash_is_undone(path: Path, tmp_path: Path) -> None:
+    """Copy file and journal in the middle of a transaction: what a power cut would leave."""
+    _written(path)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA cache_size = 1")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE book SET spent = '0'")
+    connection.executemany("INSERT INTO event (about) VALUES (?)", [("x" * 3000,)] * 50)
+    crashed = tmp_path / "crashed"
+    shutil.copy(path, crashed)
+    shutil.copy(f"{path}-journal", f"{crashed}-journal")
+    connection.close()
+    assert crashed.read_bytes() != path.read_bytes()
+    ledger = Ledger.open(crashed)
+    assert ledger.spent == 0.75
+    assert not Path(f"{crashed}-journal").exists()
+
+
+RACE = """
+path, start = Path(sys.argv[1]), Path(sys.argv[2])
+ledger = Ledger.open(path)
+while not start.exists():
+    time.sleep(0.0005)
+got = 0
+try:
+    while True:
+        ledger.charge([gaussian(2.0**-5)])
+        got += 1
+except BudgetExceeded:
+    print(got)
+"""
+
+
+def test_two_processes_cannot_both_get_the_last_of_the_budget(path: Path, tmp_path: Path) -> None:
+    made(path)
+    results: list[int] = []
+    runners = [
+        threading.Thread(target=lambda: results.append(int(_python(RACE, path, tmp_path / "go")))) for _ in range(3)
+    ]
+    for runner in runners:
+        runner.start()
+    time.sleep(1.0)
+    (tmp_path / "go").touch()
+    for runner in runners:
+        runner.join()
+    assert len(results) == 3
+    assert sum(results) == 32
+    assert Ledger.open(path).spent == 1.0
+
+
+def test_a_fork_in_the_middle_of_other_threads_charges(path: Path) -> None:
+    """The child refuses the inherited ledger, can open its own, and the two do not disturb each other."""
+    program = """
+    path = sys.argv[1]
+    ledger = Ledger.open(path)
+    stop = threading.Event()
+    paid = []
+    def work():
+        while not stop.is_set():
+            ledger.charge([gaussian(2.0**-14)])
+            paid.append(1)
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads: thread.start()
+    for _ in range(10):
+        time.sleep(0.01)
+        child = os.fork()
+        if child == 0:
+            try:
+                ledger.charge([gaussian(2.0**-14)])
+            except LedgerError:
+                Ledger.open(path).charge([gaussian(2.0**-14)])
+                os._exit(0)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        paid.append(1)
+    stop.set()
+    for thread in threads: thread.join()
+    print(len(paid))
+    """
+    made(path)
+    setup = "import warnings; warnings.simplefilter('ignore', DeprecationWarning)\n"  # 3.12 warns of such forks
+    paid = int(_python(setup + textwrap.dedent(program), path))
+    assert len(Ledger.open(path).events) == paid

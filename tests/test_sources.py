@@ -1,0 +1,292 @@
+"""One contract for every source: the same table gives the same integers, whatever holds it."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpcurate.errors import OwnerError, RequestError, SchemaError
+from dpcurate.private import sources
+from dpcurate.private.kernels import CountRows, GradientRows, MomentRows
+from dpcurate.private.noise import Seeded
+from dpcurate.private.sources import Held, Queried, check_rows, open_source
+from dpcurate.schema import GRID, Categorical, Numeric, Ordinal, Person, Schema, draft
+
+SCHEMA = Schema(
+    (
+        Categorical("colour", ("red", "green", "blu'e"), missing="red", outside="blu'e"),
+        Ordinal("grade", (1, 2, 3), missing=2, outside="drop"),
+        Categorical("odd", ("true", "false")),
+        Numeric("age", 0, 100, bins=4, edges=(18, 40, 65), missing=30, outside="clamp"),
+        Numeric("dose", -1, 1, bins=2, outside="drop"),
+    )
+)
+PLAIN = Schema(SCHEMA.columns[:3])
+
+
+def frame(rows=500, seed=1):
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(np.array(["red", "green", "blu'e", "mauve", None], dtype=object), rows)
+    age = rng.uniform(-20, 130, rows)
+    age[rng.random(rows) < 0.1] = np.nan
+    return pd.DataFrame(
+        {
+            "id": rng.integers(0, 60, rows),
+            "colour": colour,
+            "grade": rng.choice([1.0, 2.0, 3.0, 4.0, np.nan], rows),
+            "odd": rng.random(rows) < 0.4,
+            "age": age,
+            "dose": rng.uniform(-1.1, 1.1, rows),
+        }
+    )
+
+
+def text_frame(table):
+    """As a CSV would hold it: grades without a decimal point."""
+    texts = table.copy()
+    texts["grade"] = table["grade"].map(lambda g: "" if np.isnan(g) else str(int(g)))
+    texts["odd"] = table["odd"].map(lambda b: "true" if b else "false")
+    return texts
+
+
+def every_form(table, folder):
+    """The same table in every form a source can take."""
+    csv, parquet, database = folder / "t.csv", folder / "t.parquet", folder / "t.duckdb"
+    text_frame(table).to_csv(csv, index=False)
+    arrow = pa.Table.from_pandas(table)
+    pq.write_table(arrow, parquet)
+    (folder / "parts").mkdir()
+    pq.write_table(arrow.slice(0, 200), folder / "parts" / "a.parquet")
+    pq.write_table(arrow.slice(200), folder / "parts" / "b.parquet")
+    with duckdb.connect(str(database)) as connection:
+        connection.register("t", arrow)
+        connection.execute('CREATE TABLE "my table" AS SELECT * FROM t')
+    category = table.assign(colour=table["colour"].astype("category"))
+    columns = {name: table[name].to_numpy() for name in table}
+    return {
+        "pandas": table,
+        "pandas category": category,
+        "polars": pl.from_pandas(table),
+        "arrow": arrow,
+        "mapping": columns,
+        "parquet": str(parquet),
+        "folder": folder / "parts",
+        "csv": csv,
+        "duckdb": f"{database}#my table",
+    }
+
+
+def kernels(schema):
+    names = schema.names
+    steps = tuple(c.steps for c in schema.columns)
+    weights = tuple(tuple(0.1 * (i - j) for j in range(len(names))) for i in range(len(names)))
+    return [
+        CountRows((), ()),
+        CountRows(names, schema.sizes(names)),
+        CountRows(names[::-1][:2], schema.sizes(names[::-1][:2])),
+        MomentRows(names, steps, None),
+        MomentRows(names, steps, 0.9),
+        GradientRows(names, steps, weights, 0.4),
+    ]
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, PLAIN, Schema(SCHEMA.columns, person=Person("id", 3))], ids=["numeric", "levels", "people"])
+def test_all_sources_return_identical_integers(schema, tmp_path):
+    forms = every_form(frame(), tmp_path)
+    wanted = [open_source(forms["pandas"], schema).total(k) for k in kernels(schema)]
+    assert 0 < wanted[0] < 500
+    for name, form in forms.items():
+        source = open_source(form, schema)
+        for kernel, right in zip(kernels(schema), wanted, strict=True):
+            found = source.total(kernel)
+            assert found.dtype == np.int64, name
+            assert np.array_equal(found, right), (name, kernel)
+
+
+def test_row_order_does_not_matter(tmp_path):
+    schema = Schema(SCHEMA.columns, person=Person("id", 2))
+    table = frame()
+    shuffled = table.sample(frac=1.0, random_state=3)
+    for kernel in kernels(schema):
+        assert np.array_equal(open_source(table, schema).total(kernel), open_source(shuffled, schema).total(kernel))
+
+
+def test_large_domains_on_disk_are_asked_again_and_agree(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "SMALL_DOMAIN", 4)
+    forms = every_form(frame(), tmp_path)
+    asked, held = open_source(forms["parquet"], PLAIN), open_source(forms["pandas"], PLAIN)
+    assert isinstance(asked, Queried)
+    for kernel in kernels(PLAIN):
+        assert np.array_equal(asked.total(kernel), held.total(kernel))
+    for refuse in (asked.check_sample, lambda: asked.sample(5, Seeded(1))):
+        with pytest.raises(RequestError, match="load it into memory"):
+            refuse()
+
+
+def test_the_rules_of_the_schema_cell_by_cell():
+    table = pd.DataFrame(
+        {
+            "colour": ["red", None, "mauve", "green", "red", "red", "red"],
+            "grade": [1, 2, 3, None, 9, 1, 1],
+            "odd": [True, False, True, True, True, None, True],
+            "age": [float("inf"), -5.0, 18.0, None, 3.0, 3.0, 17.9],
+            "dose": [1.0, -1.0, 0.0, 0.5, 0.5, 0.5, 2.0],
+        }
+    )
+    rows = open_source(table, SCHEMA)._rows
+    # Row 4 has an unknown grade, row 5 no answer, row 6 a dose outside: dropped.
+    assert rows.total == 4
+    assert sorted(zip(*(rows.codes[n].tolist() for n in SCHEMA.names), strict=True)) == sorted(
+        [(0, 0, 0, 3, 1), (0, 1, 1, 0, 0), (2, 2, 0, 1, 1), (1, 1, 0, 1, 1)]
+    )
+    assert sorted(rows.values["age"].tolist()) == sorted([GRID, -GRID, int(-0.64 * GRID), int(-0.4 * GRID)])
+    assert sorted(rows.values["dose"].tolist()) == [-GRID, 0, GRID // 2, GRID]
+
+
+def test_distinct_rows_are_collapsed_where_that_is_smaller():
+    few = pd.DataFrame({"a": ["x", "y"] * 500, "b": ["u", "u", "v", "v"] * 250})
+    schema = Schema((Categorical("a", ("x", "y")), Categorical("b", ("u", "v"))))
+    rows = open_source(few, schema)._rows
+    assert (rows.size, rows.total) == (4, 1000)
+    wide = Schema(tuple(Categorical(f"c{i}", tuple(range(9))) for i in range(8)))
+    many = {f"c{i}": np.random.default_rng(i).integers(0, 9, 400) for i in range(8)}
+    assert open_source(many, wide)._rows.weights is None
+
+
+def test_a_person_keeps_at_most_so_many_rows_and_others_do_not_matter():
+    schema = Schema((Categorical("a", tuple(range(9))),), person=Person("id", 2))
+    ids, levels = ["p"] * 5 + ["q"] + [None], [0, 1, 2, 3, 4, 5, 6]
+    kernel = CountRows(("a",), (9,))
+    with_q = open_source({"id": np.array(ids, dtype=object), "a": np.array(levels)}, schema).total(kernel)
+    alone = open_source({"id": np.array(ids[:5], dtype=object), "a": np.array(levels[:5])}, schema).total(kernel)
+    assert with_q.sum() == 3
+    assert alone.sum() == 2
+    assert np.array_equal(with_q[:5], alone[:5])
+    assert with_q[6] == 0  # a row that names no person
+
+
+def test_numbers_and_truth_values_match_their_levels():
+    schema = Schema((Categorical("a", ("0", "1", "x")), Categorical("b", ("False", "True"))))
+    table = pd.DataFrame({"a": [0.0, 1.0, 1.0], "b": [True, False, True]})
+    assert open_source(table, schema).total(CountRows(("a", "b"), (3, 2))).tolist() == [[0, 1], [1, 1], [0, 0]]
+    wrong = Schema((Categorical("a", ("0", "1")), Categorical("b", ("yes", "no"), outside="no")))
+    assert open_source(table, wrong).total(CountRows(("b",), (2,))).tolist() == [0, 3]
+    none_fit = Schema((Categorical("a", ("nan", "inf")),))
+    assert open_source(table, none_fit).total(CountRows((), ())) == 0
+
+
+def test_numeric_text_is_read_as_numbers():
+    schema = Schema((Numeric("x", 0, 10, bins=2, missing=0),))
+    table = {"x": np.array(["1", "9.5", "many", None], dtype=object)}
+    assert open_source(table, schema).total(CountRows(("x",), (2,))).tolist() == [3, 1]
+    truth = {"x": np.array([True, False])}
+    assert open_source(truth, schema).total(CountRows(("x",), (2,))).tolist() == [2, 0]
+
+
+def test_arrays_follow_the_schema_order():
+    schema = Schema((Categorical("a", (0, 1)), Categorical("b", (0, 1, 2))))
+    array = np.array([[0, 2], [1, 1], [1, 1]])
+    counts = open_source(array, schema).total(CountRows(("a", "b"), (2, 3)))
+    assert counts.tolist() == [[0, 0, 1], [0, 2, 0]]
+    named = np.array([(0, 2), (1, 1), (1, 1)], dtype=[("a", "i8"), ("b", "i8")])
+    assert np.array_equal(open_source(named, schema).total(CountRows(("a", "b"), (2, 3))), counts)
+    with pytest.raises(SchemaError, match=r"shape \(3, 2\).*3 columns"):
+        open_source(array, Schema((*schema.columns, Categorical("c", (0, 1)))))
+
+
+def test_an_empty_table_opens_like_any_other():
+    empty = frame().iloc[:0]
+    for schema in (SCHEMA, PLAIN):
+        for kernel in kernels(schema):
+            assert not open_source(empty, schema).total(kernel).any()
+
+
+def test_owner_hears_of_a_table_that_cannot_be_opened(tmp_path):
+    schema = Schema((Categorical("a", (0, 1)),))
+    table = pd.DataFrame({"A": [1], "b": [2]})
+    with pytest.raises(SchemaError, match="no column 'a'"):
+        open_source(table, schema)
+    with pytest.raises(SchemaError, match="did you mean 'grade'"):
+        open_source(frame(), Schema((Categorical("grades", (0, 1)),)))
+    double = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    with pytest.raises(SchemaError, match="more than one column called 'a'"):
+        open_source(double, schema)
+    (tmp_path / "d.csv").write_text("a,a\n1,2\n")
+    with pytest.raises(SchemaError, match="more than one column called 'a'"):
+        open_source(tmp_path / "d.csv", schema)
+    (tmp_path / "bad.parquet").write_text("not parquet")
+    for path in ("bad.parquet", "absent.csv", "absent.duckdb#t", "bad.parquet.gz"):
+        with pytest.raises(OwnerError):
+            open_source(tmp_path / path, schema)
+    for path in ("t.xlsx", "t.duckdb"):
+        with pytest.raises(SchemaError, match="file.duckdb#table|after a hash"):
+            open_source(tmp_path / path, schema)
+    with pytest.raises(OwnerError, match="one length"):
+        open_source({"a": [1, 2], "b": [1]}, schema)
+    with pytest.raises(OwnerError, match="type int"):
+        open_source(5, schema)
+
+
+def late_trouble(path):
+    """A file whose header and first rows are fine, and a later row is not."""
+    path.write_text("a,b\n" + "0,1\n" * 50_000 + '0,1,"2,3\n')
+
+
+def test_a_table_that_fails_while_it_is_read_is_the_owners_affair(tmp_path):
+    late_trouble(tmp_path / "t.csv")
+    with pytest.raises(OwnerError, match="could not be read"):
+        open_source(tmp_path / "t.csv", Schema((Categorical("a", (0, 1)),)))
+
+
+def test_the_check_reports_what_an_owner_should_know(tmp_path):
+    table = frame()
+    table["odd"] = None
+    said = "\n".join(check_rows(table, SCHEMA))
+    assert "500 rows, 0 of them used" in said
+    assert "'odd': 500 missing cell(s), that is all of them" in said
+    assert "'grade'" in said
+    assert "outside the schema; rule: clamp" in said
+    assert "the table is empty" in "\n".join(check_rows(table.iloc[:0], SCHEMA))
+    clean = {"a": [0, 1]}
+    assert list(check_rows(clean, Schema((Categorical("a", (0, 1)),)))) == ["2 rows, 2 of them used"]
+    late_trouble(tmp_path / "t.csv")
+    with pytest.raises(OwnerError, match="could not be read"):
+        list(check_rows(tmp_path / "t.csv", Schema((Categorical("a", (0, 1)),))))
+
+
+def test_a_draft_says_that_it_looked_and_can_be_loaded(tmp_path):
+    table = frame().assign(note=[f"free text {i}" for i in range(500)], same="x", flat=1.0)
+    table["half"] = np.linspace(0, 1, 500)
+    text = draft(table)
+    assert "LOOKED AT THE DATA" in text
+    assert "left out: 'note'" in text
+    assert "left out: 'same'" in text
+    schema = Schema.loads(text)
+    assert schema["colour"].levels == ("blu'e", "green", "mauve", "red")
+    assert schema["age"].kind == "numeric"
+    assert schema["half"].high == 1.0
+    assert "note" not in schema.names
+    with pytest.raises(OwnerError, match="no column"):
+        draft(table[["note", "same"]])
+    constant = pd.DataFrame({"a": [float("inf")] + [float(i) for i in range(3)] * 9, "x": [1, 2] * 14})
+    assert Schema.loads(draft(constant)).names == ("a", "x")
+    spread = pd.DataFrame({"a": [3.0] * 25 + [float("inf"), float("-inf")], "b": ["u", "v", "v"] * 9})
+    assert "all its numbers are equal" in draft(spread, max_levels=2)
+    late_trouble(tmp_path / "t.csv")
+    with pytest.raises(OwnerError, match="column 'a' could not be read"):
+        draft(tmp_path / "t.csv")
+
+
+def test_sampling_keeps_rows_with_their_values():
+    source = open_source(frame(), SCHEMA)
+    half = source.sample(2**31, Seeded(4))
+    assert isinstance(half, Held)
+    whole = CountRows(SCHEMA.names, SCHEMA.sizes(SCHEMA.names))
+    assert (half.total(whole) <= source.total(whole)).all()
+    assert 0 < half.total(CountRows((), ())) < source.total(CountRows((), ()))
+    source.check_sample()
