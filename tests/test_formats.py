@@ -137,6 +137,7 @@ MALFORMED = [
         2,
         "holds one of the two",
     ),
+    ("json", '{"kind": "skeleton", "nodes": ["a", "b"],\n"arrows": [["a", "b"]]}', 2, "has no arrow"),
     ("json", "[" * 100_000, 1, "nested too deeply"),
     ("csv", "", 1, "empty"),
     ("csv", "a,b\nc,d\n", 1, "first row must be"),
@@ -164,6 +165,7 @@ MALFORMED = [
     ("dot", "digraph {\n a -> b [dir=none\n}", 3, "expected a name"),
     ("dot", "digraph " + "{" * 100_000, 1, "nested more than"),
     ("dot", "digraph { a -> b\nb -> c\nc -> a }", 3, "cycle"),
+    ("dot", 'digraph {\n"a"' + '+"a"' * 5000 + "-> }", 2, "expected a name"),
     ("graphml", "<graphml>\n<graph>\n</graphml>", 3, "not XML"),
     ("graphml", "<html>\n</html>", 1, "expected <graphml>"),
     ("graphml", "<graphml><graph>\n<node/></graph></graphml>", 2, "without its id"),
@@ -223,7 +225,7 @@ def test_every_format_has_malformed_cases() -> None:
         ("csv", '\ufefffrom,to\r\n"x,y",z\r\n', Dag.of(["x,y", "z"], [("x,y", "z")])),
         ("dot", "strict digraph G { a -> b -> c; d }", Dag.of("abcd", [("a", "b"), ("b", "c")])),
         ("dot", "digraph { a -> {b c} [color=red] }", Dag.of("abc", [("a", "b"), ("a", "c")])),
-        ("dot", "digraph { rankdir=LR; node [shape=box]; a:n -> b:s; }", Dag.of("ab", [("a", "b")])),
+        ("dot", "digraph { rankdir=LR; node [shape=box, x]; a:n -> b:s; subgraph {a} }", Dag.of("ab", [("a", "b")])),
         ("dot", "/* x */ graph { // y\n# z\n a -- b }", Skeleton.of("ab", ["ab"])),
         ("dot", "digraph { edge [dir=none]; a -> b }", Cpdag.of("ab", [], ["ab"])),
         ("dot", "digraph { a -> b; b -> a; c -> a }", Cpdag.of("abc", [("c", "a")], ["ab"])),
@@ -483,7 +485,7 @@ def test_causallearn_circles_are_refused() -> None:
         formats.from_causallearn(theirs)
 
 
-class FakePdag(nx.DiGraph):
+class FakePdag(nx.DiGraph):  # type: ignore[misc]
     def __init__(self, directed_ebunch: Any = (), undirected_ebunch: Any = ()) -> None:
         super().__init__()
         self.directed_edges, self.undirected_edges = set(directed_ebunch), set(undirected_ebunch)

@@ -205,6 +205,11 @@ def test_views_keep_the_node_order() -> None:
     assert cpdag.parents("b") == ("d", "a")
     assert cpdag.neighbours("b") == ("d", "c", "a")
     assert cpdag.skeleton == Skeleton.of("dcba", ["ab", "bc", "bd"])
+    assert cpdag.skeleton.skeleton.neighbours("b") == ("d", "c", "a")
+    dag = Dag.of("dcba", [("a", "b"), ("d", "b"), ("b", "c")])
+    assert dag.parents("b") == ("d", "a")
+    assert dag.neighbours("b") == ("d", "c", "a")
+    assert dag.skeleton == cpdag.skeleton
     assert ordered_edges(cpdag) == [("d", "->", "b"), ("c", "--", "b"), ("a", "->", "b")]
     assert str(cpdag) == "Cpdag of 4 nodes: d -> b, c -- b, a -> b"
     assert str(Dag.of("a")) == "Dag of 1 nodes: no edges"

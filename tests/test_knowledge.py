@@ -157,7 +157,7 @@ def test_knowledge_is_a_value() -> None:
 
 
 def test_the_plain_constructor_takes_lists_too() -> None:
-    knowledge = Knowledge([("a", "b")], [], [["c", "d"]], [], [["a", "c"]])  # type: ignore[arg-type,list-item]
+    knowledge = Knowledge([("a", "b")], [], [["c", "d"]], [], [["a", "c"]])  # type: ignore[arg-type]
     assert knowledge == Knowledge.of(required_edges=["ab"], required_arrows=[("c", "d")], tiers=["ac"])
     hash(knowledge)
 

@@ -246,6 +246,14 @@ def test_an_unproved_step_in_a_block_is_known_at_once(path: Path) -> None:
     assert Ledger.open(path).events == (EXACT, EXACT)
 
 
+def test_an_unproved_step_in_a_block_in_memory() -> None:
+    ledger = Ledger(ZCDP, allow_unproved=True)
+    with ledger.reserve(0.5):
+        ledger.charge([EXACT, gaussian(0.25)])
+        assert not ledger.private
+    assert (ledger.private, ledger.spent, ledger.events) == (False, 0.25, (EXACT, gaussian(0.25)))
+
+
 def test_thousands_of_charges_in_a_block_are_two_transactions(path: Path) -> None:
     ledger = made(path)
     before = _transactions(path)
@@ -583,7 +591,7 @@ def test_foreign_files_are_refused_and_left_alone(path: Path, kind: str) -> None
 
 def test_truncated_books_are_refused_and_left_alone(path: Path) -> None:
     whole = _written(path).read_bytes()
-    for length in [0, 1, 99, 100, 4095, 4096, 5000, 8192, len(whole) - 1]:
+    for length in [0, 1, 99, 100, 4095, 4096, 5000, 8192, len(whole) - 4096, len(whole) - 1]:
         path.write_bytes(whole[:length])
         _refused(path)
 
@@ -850,26 +858,33 @@ def test_a_fork_in_the_middle_of_other_threads_charges(path: Path) -> None:
     ledger = Ledger.open(path)
     stop = threading.Event()
     paid = []
+
     def work():
         while not stop.is_set():
             ledger.charge([gaussian(2.0**-14)])
             paid.append(1)
+
     threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads: thread.start()
-    for _ in range(10):
-        time.sleep(0.01)
-        child = os.fork()
-        if child == 0:
-            try:
-                ledger.charge([gaussian(2.0**-14)])
-            except LedgerError:
-                Ledger.open(path).charge([gaussian(2.0**-14)])
-                os._exit(0)
-            os._exit(1)
-        assert os.waitpid(child, 0)[1] == 0
-        paid.append(1)
-    stop.set()
-    for thread in threads: thread.join()
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            time.sleep(0.01)
+            child = os.fork()
+            if child == 0:
+                try:
+                    ledger.charge([gaussian(2.0**-14)])
+                except LedgerError:
+                    Ledger.open(path).charge([gaussian(2.0**-14)])
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            assert os.waitpid(child, 0)[1] == 0
+            paid.append(1)
+    finally:
+        stop.set()
+    for thread in threads:
+        thread.join()
     print(len(paid))
     """
     made(path)

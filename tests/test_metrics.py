@@ -140,7 +140,8 @@ def test_scores_compare_markov_classes() -> None:
 def test_scores_hold_what_the_parts_say() -> None:
     found = score(GUESS, TRUTH)
     assert (found.skeleton_precision, found.cpdag_recall, found.arrow_recall) == (3 / 4, 3 / 4, 1 / 2)
-    assert (found.mark_recall, found.cpdag_f1, found.shd) == (4 / 6, pytest.approx(0.6), 3)
+    assert (found.mark_recall, found.shd) == (4 / 6, 3)
+    assert found.cpdag_f1 == pytest.approx(0.6)
 
 
 def test_node_order_does_not_matter() -> None:

@@ -167,6 +167,15 @@ def test_arrowheads_that_close_a_cycle_are_dropped_together() -> None:
     assert found.arrows == {("x", "a"), ("y", "b"), ("z", "c")}
 
 
+def test_a_directed_path_decides_a_disputed_edge() -> None:
+    # x -> c <- b and y -> b <- c dispute b -- c; c -> d -> b is not disputed, so c -> b.
+    skeleton = lines_and_separators(
+        ["bc", "cd", "db", "xc", "yb", "zd"], {"xb": "", "yc": "", "yd": "", "zc": ""}, "bcdxyz"
+    )
+    arrows = [("x", "c"), ("y", "b"), ("z", "d"), ("c", "d"), ("d", "b"), ("c", "b")]
+    assert orient(skeleton) == Cpdag.of("bcdxyz", arrows)
+
+
 def test_a_pair_without_a_separator_is_evidence_of_nothing() -> None:
     """A forbidden pair is never tested; a missing separator is not an empty one."""
     assert orient(lines_and_separators(["ac", "bc"], {}, "abc")).arrows == set()

@@ -176,3 +176,38 @@ class Event:
     def private(self) -> bool:
         """Whether the step has a finite proved cost."""
         return not math.isinf(self.cost.rho)
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """What a run cost, in public words: the ceiling is the guarantee, `spent` is bookkeeping."""
+
+    budget: Budget
+    neighbours: str
+    unit: str
+    spent: float
+    events: tuple[Event, ...]
+    private: bool
+
+    @property
+    def delta(self) -> float:
+        """The delta every epsilon here goes with."""
+        return float(self.budget.delta or 0.0)
+
+    @property
+    def rho(self) -> float:
+        """Spent so far in zCDP; infinite where there is no guarantee."""
+        return float(sum(e.cost.rho for e in self.events)) if self.private else math.inf
+
+    @property
+    def epsilon(self) -> float:
+        """Spent so far as an epsilon at `delta`; infinite where there is no guarantee."""
+        if not self.private:
+            return math.inf
+        return self.spent if self.budget.pure else epsilon_of(rho=self.spent, delta=self.delta)
+
+    def __str__(self) -> str:
+        if not self.private:
+            return "NOT PRIVATE: exact, unproved or seeded releases took part"
+        spent = f"{self.epsilon:.4g} of it spent"
+        return f"{self.budget} ({self.neighbours}, unit: {self.unit}; {spent})"

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurate.budget import Privacy
 from dpcurate.errors import RequestError
 from dpcurate.schema import Neighbours, Schema
 
@@ -362,3 +363,9 @@ class Door(Protocol):
 
     def reserve(self, amount: float) -> AbstractContextManager[Any]:
         """Set aside budget for many small requests with one durable entry in the books."""
+
+    def draw(self) -> float:
+        """A fresh public random number in [0, 1), for decisions that need no secret."""
+
+    def privacy(self) -> Privacy:
+        """What has been spent on what, in public words."""

@@ -26,7 +26,7 @@ from dpcurate.graphs.checks import (
     require_known,
     topological,
 )
-from dpcurate.graphs.separation import Ancestry
+from dpcurate.graphs.separation import Family
 
 Separators = Mapping[Edge, tuple[str, ...]]
 
@@ -158,12 +158,12 @@ class Dag:
 
     nodes: tuple[str, ...]
     arrows: frozenset[Arrow]
-    _ancestry: Ancestry = field(init=False, repr=False, compare=False)
+    _family: Family = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         nodes = checked_nodes(self.nodes)
         arrows = checked_arrows(set(nodes), self.arrows)
-        _put(self, nodes=nodes, arrows=arrows, _ancestry=Ancestry.of(topological(nodes, arrows), arrows))
+        _put(self, nodes=nodes, arrows=arrows, _family=Family.of(topological(nodes, arrows), arrows))
 
     @classmethod
     def of(cls, nodes: Iterable[str], arrows: Iterable[Arrow] = ()) -> Dag:
@@ -188,7 +188,7 @@ class Dag:
 
     def order(self) -> tuple[str, ...]:
         """Parents before children; among free nodes the earliest listed."""
-        return tuple(self._ancestry.place)
+        return tuple(self._family.place)
 
     def parents(self, node: str) -> tuple[str, ...]:
         """Nodes with an arrow into this one, in node order."""
@@ -202,10 +202,10 @@ class Dag:
         """Whether `given` blocks every trail between a and b."""
         names = tuple(given)
         for name in (a, b, *names):
-            require_known(name, self._ancestry.place)
+            require_known(name, self._family.place)
         if a == b or a in names or b in names:
             raise GraphError(f"{a!r}, {b!r} and the given {list(names)} must not overlap")
-        return self._ancestry.separated(a, b, names)
+        return self._family.separated(a, b, names)
 
     def cpdag(self) -> Cpdag:
         """The CPDAG of all DAGs that imply the same independences."""

@@ -9,27 +9,22 @@ from dpcurate.graphs.checks import Arrow
 
 
 @dataclass(frozen=True, slots=True)
-class Ancestry:
-    """Parents, children and ancestors (each node among its own) of an ordered acyclic graph."""
+class Family:
+    """Parents and children of every node as masks over the nodes' places."""
 
     place: Mapping[str, int]
     parents: tuple[int, ...]
     children: tuple[int, ...]
-    ancestors: tuple[int, ...]
 
     @classmethod
-    def of(cls, order: tuple[str, ...], arrows: Iterable[Arrow]) -> Ancestry:
-        """From nodes listed parents first."""
-        place = {name: i for i, name in enumerate(order)}
-        parents, children = [0] * len(order), [0] * len(order)
+    def of(cls, nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> Family:
+        """From all arrows between the nodes."""
+        place = {name: i for i, name in enumerate(nodes)}
+        parents, children = [0] * len(nodes), [0] * len(nodes)
         for a, b in arrows:
             parents[place[b]] |= 1 << place[a]
             children[place[a]] |= 1 << place[b]
-        ancestors: list[int] = []
-        for i, mask in enumerate(parents):
-            # The order puts parents first, so their own ancestors are already known.
-            ancestors.append(1 << i | _union(ancestors, mask))
-        return cls(place, tuple(parents), tuple(children), tuple(ancestors))
+        return cls(place, tuple(parents), tuple(children))
 
     def mask(self, names: Iterable[str]) -> int:
         """The names as one integer."""
@@ -39,24 +34,25 @@ class Ancestry:
         return found
 
     def separated(self, a: str, b: str, given: Iterable[str]) -> bool:
-        """No active trail from a to b (Koller and Friedman 2009, algorithm 3.1).
+        """No active trail from a to b: the Bayes ball of Shachter (1998), UAI.
 
-        `up` are nodes reached from a child (or the start), `down` those reached from a parent.
+        `up` are nodes reached from a child (or the start), `down` those reached from a parent. A
+        ball from below passes on both ways unless the node is given; one from above falls
+        through, and bounces back up off a given node, which opens the colliders above it.
         """
         goal, blocked = 1 << self.place[b], self.mask(given)
-        opened = _union(self.ancestors, blocked)
         up, down = 1 << self.place[a], 0
         new_up, new_down = up, 0
         while (new_up or new_down) and not (up | down) & goal:
-            free_up, free_down = new_up & ~blocked, new_down & ~blocked
-            next_up = _union(self.parents, free_up | new_down & opened)
-            next_down = _union(self.children, free_up | free_down)
+            passing = new_up & ~blocked
+            next_up = _union(self.parents, passing | new_down & blocked)
+            next_down = _union(self.children, passing | new_down & ~blocked)
             new_up, new_down = next_up & ~up, next_down & ~down
             up, down = up | new_up, down | new_down
         return not (up | down) & goal
 
 
-def _union(masks: tuple[int, ...] | list[int], chosen: int) -> int:
+def _union(masks: tuple[int, ...], chosen: int) -> int:
     found = 0
     for i in _bits(chosen):
         found |= masks[i]

@@ -214,7 +214,7 @@ class Disk:
         with _GATE:
             _check_header(path)
             with _reading(path) as connection:
-                return cls(path, _check_books(connection))
+                return cls(path, _check_books(connection, path))
 
     def state(self) -> State:
         """Where the books stand."""
@@ -379,7 +379,10 @@ def _check_header(path: Path) -> None:
     except OSError as problem:
         raise LedgerError(f"{path} could not be read: {problem.strerror}; Ledger.create makes a new one") from None
     if not head:
-        raise LedgerError(f"{path} is empty: a creation was cut short or the content was lost. It was left as it is")
+        raise LedgerError(
+            f"{path} is empty; it was left as it is. If its creation was cut short nothing was charged to it: remove it "
+            "and create it again. If it ever held books, restore them from a copy"
+        )
     if len(head) < 100 or not head.startswith(MAGIC):
         raise LedgerError(f"{path} is not a dpcurate ledger (not an SQLite file); it was left as it is")
     if int.from_bytes(head[68:72], "big") != APPLICATION:
@@ -392,10 +395,14 @@ def _check_header(path: Path) -> None:
         raise _damaged(path, "its journal mode was changed (to WAL?) by another program")
 
 
-def _check_books(connection: sqlite3.Connection) -> Facts:
+def _check_books(connection: sqlite3.Connection, path: Path) -> Facts:
     """All that can be wrong with a file that says it is ours; the facts if nothing is."""
     if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
         raise _Damage("SQLite finds its pages inconsistent")
+    pages = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")]
+    size = path.stat().st_size  # after the first reading, which keeps writers away
+    if pages[0] * pages[1] != size:
+        raise _Damage(f"it is {size} bytes long and should be {pages[0] * pages[1]}")
     if dict(connection.execute("SELECT name, sql FROM sqlite_schema")) != _SCHEMA:
         raise _Damage("its tables are not the ones dpcurate makes")
     book = _book(connection)

@@ -148,8 +148,8 @@ class Ledger:
     def _close_block(self) -> None:
         with self._mine():
             block, self._block = self._block, None
-            if block is not None:
-                self._store.settle(block.hold, block.used, block.events)
+            assert block is not None
+            self._store.settle(block.hold, block.used, block.events)
 
     def _decide_hold(self, amount: Number) -> books.Decide:
         least, most = books.round_down(amount), books.round_up(amount)

@@ -31,6 +31,9 @@ class Randomness(Protocol):
     def thin(self, weights: Integers, rate: int) -> Integers:
         """Keep each of weights[i] rows with probability rate / 2**32."""
 
+    def uniform(self) -> float:
+        """A number in [0, 1)."""
+
 
 def check_scale(scale: float) -> None:
     """Refuse noise that would not fit into 64-bit integers."""
@@ -83,6 +86,10 @@ class Secure:
         """Secret coins from the operating system."""
         return _thin(weights, rate, lambda n: np.frombuffer(os.urandom(4 * n), dtype=np.uint32))
 
+    def uniform(self) -> float:
+        """53 bits from the operating system."""
+        return (int.from_bytes(os.urandom(7), "big") >> 3) / 2**53
+
 
 def _opendp(kind: str, scale: float) -> Callable[[Any], Any]:
     """An OpenDP measurement; imported here because it takes 0.4 s to load."""
@@ -123,3 +130,7 @@ class Seeded:
     def thin(self, weights: Integers, rate: int) -> Integers:
         """Reproducible coins."""
         return np.asarray(self._stream.binomial(weights, rate / 2**32), dtype=np.int64)
+
+    def uniform(self) -> float:
+        """A reproducible number."""
+        return float(self._stream.random())

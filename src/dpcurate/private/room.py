@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate.budget import Budget, Cost, Event
+from dpcurate.budget import Budget, Cost, Event, Privacy
 from dpcurate.errors import GateClosed, NotPrivate, RequestError, SourceError
 from dpcurate.private.kernels import CountRows, GradientRows, Integers, Kernel
 from dpcurate.private.ledger import Ledger
@@ -139,6 +139,17 @@ class Room:
     def reserve(self, amount: float) -> AbstractContextManager[Any]:
         """Set aside budget for many small requests with one durable entry in the books."""
         return self._ledger.reserve(amount)
+
+    def draw(self) -> float:
+        """A fresh public random number in [0, 1)."""
+        return self._randomness.uniform()
+
+    def privacy(self) -> Privacy:
+        """What has been spent on what, in public words."""
+        person = self._schema.person
+        unit = "one row" if person is None else f"one person, at most {person.rows} row(s) each"
+        books = self._ledger
+        return Privacy(books.budget, self._neighbours.value, unit, books.spent, books.events, books.private)
 
     def ask(self, request: Request) -> Any:
         """An Answer to a Release, an index to a Choose."""

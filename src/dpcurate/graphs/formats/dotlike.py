@@ -180,15 +180,19 @@ class _Parser:
         return [name]
 
     def name(self) -> str:
+        """A word, or strings joined by +."""
+        value = self.part()
+        while self.tokens[self.place - 1].kind == "text" and self.sees("+"):
+            self.place += 1
+            value += self.part()
+        return value
+
+    def part(self) -> str:
         token = self.now
         if token.kind not in ("word", "text"):
             self.fail("expected a name")
         self.place += 1
-        value = token.value if token.kind == "word" else self.unescape(token.value[1:-1])
-        while token.kind == "text" and self.sees("+"):
-            self.place += 1
-            value += self.name()
-        return value
+        return token.value if token.kind == "word" else self.unescape(token.value[1:-1])
 
     def attribute_lists(self) -> Attributes:
         found: Attributes = {}

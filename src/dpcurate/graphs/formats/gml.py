@@ -73,13 +73,13 @@ def _entries(tokens: Iterator[tuple[str, str, int]], depth: int) -> list[Entry]:
     """Key and value pairs until the closing bracket, or the end of the text outside all brackets."""
     found: list[Entry] = []
     closing = "]" if depth else "the end of the text"
-    for kind, value, line in tokens:
+    while True:
+        kind, value, line = next(tokens)
         if value == closing and kind != "text":
             return found
         if kind != "word" or depth > 50:
             raise FormatError(f"expected a key or {closing}, found {value}", line=line)
         found.append((value, _value(tokens, value, line, depth), line))
-    raise AssertionError("the tokens always end with the end of the text")
 
 
 def _value(tokens: Iterator[tuple[str, str, int]], key: str, line: int, depth: int) -> Any:

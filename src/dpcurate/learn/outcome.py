@@ -1,0 +1,46 @@
+"""What a learner hands over: a graph, the evidence for every pair, and what was left undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
+
+Pair = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One decision on a pair, in released numbers.
+
+    `value` is what was released, `noise` its standard deviation, `threshold` what it was compared
+    with; `verdict` says what became of the edge.
+    """
+
+    pair: tuple[str, str]
+    given: tuple[str, ...]
+    verdict: str
+    value: float | None = None
+    noise: float | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The result of a learner.
+
+    `confidence` is the probability that the pair is adjacent, where the method has one. `tests` counts
+    questions per order (or stage). `unfinished` maps an order to the edges still to be tested in it
+    when the budget ended. `claimed` is the epsilon that the authors of a published variant would
+    report; it is not a guarantee. `notes` are sentences for the report.
+    """
+
+    graph: Cpdag | Dag
+    skeleton: Skeleton
+    confidence: Mapping[Pair, float] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+    tests: tuple[int, ...] = ()
+    unfinished: Mapping[int, tuple[Pair, ...]] = field(default_factory=dict)
+    claimed: float | None = None
+    notes: tuple[str, ...] = ()
