@@ -130,10 +130,16 @@ def test_answers_are_the_statistic_plus_noise_of_the_stated_scale():
         draws = [noisy.ask(Release(statistic, Gaussian(sigma=3.0))) for _ in range(150)]
         for i, right in enumerate(true.parts):
             errors = np.array([d.parts[i] - right for d in draws])
-            errors = errors[:, np.triu_indices(len(right))[0], np.triu_indices(len(right))[1]] if right.shape[:1] == right.shape[1:] and right.ndim == 2 and isinstance(statistic, Moments) else errors
+            errors = (
+                errors[:, np.triu_indices(len(right))[0], np.triu_indices(len(right))[1]]
+                if right.shape[:1] == right.shape[1:] and right.ndim == 2 and isinstance(statistic, Moments)
+                else errors
+            )
             if isinstance(statistic, Gradient):
                 errors = errors[:, ~np.eye(2, dtype=bool)]
-            assert draws[0].scales[i] == pytest.approx(3.0 / (statistic.weights[i] if isinstance(statistic, Contrasts) else 1))
+            assert draws[0].scales[i] == pytest.approx(
+                3.0 / (statistic.weights[i] if isinstance(statistic, Contrasts) else 1)
+            )
             assert errors.std() == pytest.approx(draws[0].scales[i], rel=0.25)
 
 

@@ -129,6 +129,11 @@ def test_an_exponential_step_is_bounded_by_both_of_its_guarantees(lens: str) -> 
     assert epsilon([chosen(0.5)], lens) == pytest.approx(0.5, rel=1e-3)
 
 
+def test_a_large_exponential_step_among_small_ones() -> None:
+    small = [laplace(0.01)] * 1000
+    assert epsilon(small, "pld") < epsilon([*small, chosen(0.5)], "pld") < epsilon(small, "pld") + 0.5
+
+
 # --- dp-accounting called directly -----------------------------------------------------------------------
 
 

@@ -95,7 +95,9 @@ def kernels(schema):
     ]
 
 
-@pytest.mark.parametrize("schema", [SCHEMA, PLAIN, Schema(SCHEMA.columns, person=Person("id", 3))], ids=["numeric", "levels", "people"])
+@pytest.mark.parametrize(
+    "schema", [SCHEMA, PLAIN, Schema(SCHEMA.columns, person=Person("id", 3))], ids=["numeric", "levels", "people"]
+)
 def test_all_sources_return_identical_integers(schema, tmp_path):
     forms = every_form(frame(), tmp_path)
     wanted = [open_source(forms["pandas"], schema).total(k) for k in kernels(schema)]

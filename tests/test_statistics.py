@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcurate.errors import DomainTooLarge, RequestError
-from dpcurate.private import statistics
-from dpcurate.private.statistics import plan, sensitivity, strata, upper_tail
+from dpcurate.private import kendall, statistics
+from dpcurate.private.kendall import strata, upper_tail
+from dpcurate.private.plans import plan, sensitivity
 from dpcurate.requests import (
     Contrasts,
     Counts,
@@ -172,7 +173,9 @@ def test_strata_agree_with_counting_pairs(records):
         slow = sum(int(np.sign((p[0] - q[0]) * (p[1] - q[1]))) for p, q in combinations(rows, 2))
         assert (sizes[k], balance[k]) == (len(rows), slow)
     (value,) = made.integers((counts,))
-    exact = sum(math.floor(1024 * Fraction(2 * int(b), max(int(s) - 1, 1))) for s, b in zip(sizes, balance, strict=True))
+    exact = sum(
+        math.floor(1024 * Fraction(2 * int(b), max(int(s) - 1, 1))) for s, b in zip(sizes, balance, strict=True)
+    )
     assert int(value[0]) == exact
 
 
@@ -199,7 +202,7 @@ def test_published_test_leaves_out_constant_strata_and_may_be_undefined():
     _, ((both,),) = parts(statistic, schema, balanced + constant)
     assert alone == both
     _, ((nothing,),) = parts(statistic, schema, constant)
-    assert nothing == statistics.UNDEFINED
+    assert nothing == kendall.UNDEFINED
 
 
 def test_one_row_breaks_the_published_sensitivity():
@@ -243,7 +246,12 @@ def test_something_else_is_no_statistic():
 def test_every_statistic_and_mechanism_carries_its_proof():
     from dpcurate.private import mechanisms
 
-    kinds = [c for m in (statistics, mechanisms) for c in vars(m).values() if isinstance(c, type) and c.__module__ == m.__name__]
+    kinds = [
+        c
+        for m in (statistics, kendall, mechanisms)
+        for c in vars(m).values()
+        if isinstance(c, type) and c.__module__ == m.__name__
+    ]
     proofs = [c for c in kinds if c.__name__.endswith("Plan") or hasattr(c, "cost")]
     assert len(proofs) >= 12
     for kind in proofs:

@@ -151,7 +151,14 @@ class PublishedKendallP(Tau):
             raise RequestError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {self.bound!r}")
 
 
-Statistic = Counts | Contrasts | Moments | Gradient | Tau | KendallP | PublishedKendallP
+@dataclass(frozen=True, slots=True)
+class PublishedFlips(Tau):
+    """How many rows would have to go to change a G test's mind, as EM-PC's code counts: NOT PROVED."""
+
+    level: float = 0.05
+
+
+Statistic = Counts | Contrasts | Moments | Gradient | Tau | KendallP | PublishedKendallP | PublishedFlips
 
 
 # --- releases: how it may leave the room ----------------------------------------------------------
@@ -363,6 +370,9 @@ class Door(Protocol):
 
     def reserve(self, amount: float) -> AbstractContextManager[Any]:
         """Set aside budget for many small requests with one durable entry in the books."""
+
+    def sensitivity(self, statistic: Statistic) -> float:
+        """How far one unit can move a statistic (L1), from public facts."""
 
     def draw(self) -> float:
         """A fresh public random number in [0, 1), for decisions that need no secret."""

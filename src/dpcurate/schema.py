@@ -142,7 +142,9 @@ class Numeric:
         if not math.isfinite(self.high - self.low):
             raise SchemaError(f"column {self.name!r}: high - low is too large for a number")
         if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= MAX_LEVELS:
-            raise SchemaError(f"column {self.name!r}: bins must be a whole number from 2 to {MAX_LEVELS}, got {self.bins!r}")
+            raise SchemaError(
+                f"column {self.name!r}: bins must be a whole number from 2 to {MAX_LEVELS}, got {self.bins!r}"
+            )
         object.__setattr__(self, "edges", self._cuts())
         if self.missing != DROP:
             value = self._number("missing", self.missing)
@@ -163,7 +165,9 @@ class Numeric:
             return tuple(self.low + width * i for i in range(1, self.bins))
         cuts = tuple(self._number("edges", x) for x in self.edges)
         if len(cuts) != self.bins - 1:
-            raise SchemaError(f"column {self.name!r}: {self.bins} bins need {self.bins - 1} inner edges, got {len(cuts)}")
+            raise SchemaError(
+                f"column {self.name!r}: {self.bins} bins need {self.bins - 1} inner edges, got {len(cuts)}"
+            )
         if any(a >= b for a, b in pairwise((self.low, *cuts, self.high))):
             raise SchemaError(f"column {self.name!r}: edges must rise and lie strictly between low and high")
         return cuts

@@ -42,7 +42,9 @@ def _column(name: str, fields: Any, text: str) -> Column:
     kind = fields.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(_KINDS)
-        raise SchemaError(f"column {name!r}: kind must be one of {known}, got {kind!r}", line=_line(text, (*path, "kind")))
+        raise SchemaError(
+            f"column {name!r}: kind must be one of {known}, got {kind!r}", line=_line(text, (*path, "kind"))
+        )
     make, needed, optional = _KINDS[kind]
     _only(fields, ("kind", *needed, *optional), f"{kind} column {name!r}", text, path)
     absent = [key for key in needed if key not in fields]
@@ -127,7 +129,13 @@ def dumps(schema: Schema) -> str:
 def _settings(column: Column) -> list[str]:
     if isinstance(column, Numeric):
         missing = column.missing if isinstance(column.missing, float) else _text(column.missing)
-        facts = {"low": column.low, "high": column.high, "bins": column.bins, "edges": list(column.edges), "missing": missing}
+        facts = {
+            "low": column.low,
+            "high": column.high,
+            "bins": column.bins,
+            "edges": list(column.edges),
+            "missing": missing,
+        }
     else:
         facts = {"levels": f"[{', '.join(map(_text, column.levels))}]", "missing": _text(column.missing)}
     return [f"{key} = {value}" for key, value in facts.items()] + [f"outside = {_text(column.outside)}"]

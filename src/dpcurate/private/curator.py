@@ -74,7 +74,7 @@ class Curator(Room):
     def _refuse(self, *_: object) -> NoReturn:
         raise RefusedError("a curator cannot be copied or pickled: a second curator would be a second budget")
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse  # type: ignore[assignment]
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
 
 
 def _books(
@@ -91,6 +91,5 @@ def _books(
     facts: dict[str, Any] = {"schema_hash": schema.hash, "neighbours": neighbours.value}
     if Path(ledger).exists():
         return Ledger.open(ledger, table=name, budget=budget, **facts)
-    return Ledger.create(
-        ledger, table=name or Path(ledger).stem, budget=budget, allow_unproved=allow_unproved, **facts
-    )
+    assert budget is not None
+    return Ledger.create(ledger, table=name or Path(ledger).stem, budget=budget, allow_unproved=allow_unproved, **facts)

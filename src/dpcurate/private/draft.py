@@ -21,9 +21,9 @@ def draft_schema(table: Any, *, max_levels: int) -> str:
     """TOML text for a person to check. Columns with too many levels are left out and named."""
     connection, relation, _ = connect(table, None)
     drafted, left_out = [], []
-    for name, storage in column_types(connection, relation).items():
+    for name in column_types(connection, relation):
         try:
-            column = _column(connection, relation, name, storage, max_levels)
+            column = _column(connection, relation, name, max_levels)
         except Exception as error:
             raise OwnerError(f"column {name!r} could not be read: {error}") from error
         if isinstance(column, str):
@@ -36,7 +36,7 @@ def draft_schema(table: Any, *, max_levels: int) -> str:
     return _WARNING + "\n".join([*left_out, ""] if left_out else []) + text
 
 
-def _column(connection: Any, relation: str, name: str, storage: str, max_levels: int) -> Column | str:
+def _column(connection: Any, relation: str, name: str, max_levels: int) -> Column | str:
     """A drafted column, or why there is none."""
     cell = quote(name)
     levels = [

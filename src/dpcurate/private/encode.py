@@ -9,9 +9,8 @@ import math
 
 from dpcurate.schema import DROP, GRID, Categorical, Column, Numeric
 
-_NUMBERS = frozenset(
-    "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT FLOAT REAL DOUBLE DECIMAL".split()
-)
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
+_NUMBERS = _WHOLE | {f"U{kind}" for kind in _WHOLE} | {"FLOAT", "REAL", "DOUBLE", "DECIMAL"}
 
 
 def quote(name: str) -> str:
@@ -56,7 +55,9 @@ def outside_sql(column: Column, storage: str) -> str:
 
 
 def _level_sql(column: Categorical, storage: str) -> str:
-    rules = {rule: "NULL" if rule == DROP else str(column.levels.index(rule)) for rule in (column.missing, column.outside)}
+    rules = {
+        rule: "NULL" if rule == DROP else str(column.levels.index(rule)) for rule in (column.missing, column.outside)
+    }
     cases = [f"WHEN {missing_sql(column, storage)} THEN {rules[column.missing]}"]
     for code, level in enumerate(column.levels):
         test = _is_level(column.name, storage, level)

@@ -70,11 +70,12 @@ class CountRows:
 def mixed_radix(codes: list[NDArray[np.unsignedinteger]], sizes: tuple[int, ...]) -> NDArray[np.unsignedinteger]:
     """One integer per row for its combination of codes, in the smallest type that holds it."""
     cells = math.prod(sizes)
-    kind = np.uint8 if cells <= 2**8 else np.uint16 if cells <= 2**16 else np.uint32 if cells <= 2**32 else np.uint64
-    key = codes[0].astype(kind)
+    width = np.uint8 if cells <= 2**8 else np.uint16 if cells <= 2**16 else np.uint32 if cells <= 2**32 else np.uint64
+    kind: np.dtype[np.unsignedinteger] = np.dtype(width)
+    key: NDArray[np.unsignedinteger] = codes[0].astype(kind)
     for code, size in zip(codes[1:], sizes[1:], strict=True):
-        key *= kind(size)
-        key += code.astype(kind, copy=False)
+        np.multiply(key, kind.type(size), out=key)
+        np.add(key, code.astype(kind, copy=False), out=key)
     return key
 
 
@@ -85,7 +86,7 @@ def scaled(rows: Rows, columns: tuple[str, ...], steps: tuple[int, ...]) -> list
         if column in rows.values:
             found.append(rows.values[column].astype(np.float64))
         else:
-            found.append(2.0 * rows.codes[column] - step)
+            found.append(2.0 * rows.codes[column].astype(np.float64) - step)
     return found
 
 

@@ -8,10 +8,9 @@ How an event is read (the first that fits):
 * no finite cost: every lens reports infinity;
 * "gaussian": the Gaussian mechanism with mu = sqrt(2 rho). Our noise is discrete, and its own exact curve
   has no proof here; rules that use the curve rather than rho say so;
-* "exponential": epsilon-bounded-range, and as such epsilon-DP;
 * a finite epsilon, Laplace noise included: the worst epsilon-DP mechanism there is, randomised response.
   Discrete Laplace noise on a count *is* that mechanism; the better curve of continuous Laplace noise would
-  report too little for it;
+  report too little for it. An exponential step has a smaller rho than that, and rules that use rho use it;
 * otherwise: rho-zCDP and nothing more.
 """
 
@@ -87,9 +86,7 @@ def _grouped(events: Iterable[Event]) -> list[_Step]:
 def _kind(event: Event) -> str:
     if event.mechanism == "gaussian":
         return "gaussian"
-    if event.cost.epsilon == math.inf:
-        return "concentrated"
-    return "ranged" if event.mechanism == "exponential" else "pure"
+    return "concentrated" if event.cost.epsilon == math.inf else "pure"
 
 
 Report = tuple[float, bool, str]
@@ -271,9 +268,7 @@ def _highest_order(rho: float, delta: float) -> float:
 
 def _renyi(step: _Step, orders: Floats) -> Floats:
     linear = orders * step.rho
-    if step.kind in ("gaussian", "concentrated"):
-        return linear
-    return np.minimum(linear, _randomised_response(step.epsilon, orders))
+    return np.minimum(linear, _randomised_response(step.epsilon, orders)) if step.kind == "pure" else linear
 
 
 def _randomised_response(epsilon: float, orders: Floats) -> Floats:
@@ -289,8 +284,8 @@ def _pld(steps: list[_Step], delta: float) -> Report:
     if delta < _RESOLUTION:
         remark = f"below delta = {_RESOLUTION:g}, too fine for floating point, the smaller of zcdp and the plain sum"
         return _bounded(steps, delta), False, f"{remark}; {_FIXED}"
-    curves = [step for step in steps if step.kind in ("gaussian", "pure")]
-    bounds = [step for step in steps if step.kind not in ("gaussian", "pure")]
+    curves = [step for step in steps if step.kind != "concentrated"]
+    bounds = [step for step in steps if step.kind == "concentrated"]
     share = delta / 2 if curves and bounds else delta
     epsilon = (_composed(curves, share) if curves else 0.0) + (_bounded(bounds, share) if bounds else 0.0)
     remark = (

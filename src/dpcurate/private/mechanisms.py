@@ -181,7 +181,8 @@ def _gaussian_sigma(noise: Gaussian, sensitivity: Sensitivity) -> Fraction:
         return Fraction(noise.sigma)
     if noise.rho is not None:
         return root_up(sensitivity.l2_squared / (2 * Fraction(noise.rho)))
-    assert noise.epsilon is not None and noise.delta is not None
+    assert noise.epsilon is not None
+    assert noise.delta is not None
     multiplier = analytic_multiplier(epsilon=float(noise.epsilon), delta=float(noise.delta))
     return root_up(sensitivity.l2_squared) * Fraction(multiplier)
 

@@ -39,7 +39,8 @@ def check_scale(scale: float) -> None:
     """Refuse noise that would not fit into 64-bit integers."""
     if not scale <= LARGEST_SCALE:
         raise RequestError(
-            f"this asks for noise of {scale:.3g} integer steps, above the limit of {LARGEST_SCALE:.3g}: ask for less noise"
+            f"this asks for noise of {scale:.3g} integer steps, above the limit of {LARGEST_SCALE:.3g}: "
+            "ask for less noise"
         )
 
 

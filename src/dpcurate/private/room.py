@@ -14,12 +14,14 @@ import numpy as np
 
 from dpcurate.budget import Budget, Cost, Event, Privacy
 from dpcurate.errors import GateClosed, NotPrivate, RequestError, SourceError
+from dpcurate.private.kendall import UNDEFINED
 from dpcurate.private.kernels import CountRows, GradientRows, Integers, Kernel
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import STEPS, Exponential, FirstAbove, Mechanism, Sensitivity, amplified, build
 from dpcurate.private.noise import Randomness
+from dpcurate.private.plans import plan, sensitivity
 from dpcurate.private.sources import Source
-from dpcurate.private.statistics import UNDEFINED, Plan, plan, sensitivity
+from dpcurate.private.statistics import Plan
 from dpcurate.requests import (
     AboveThreshold,
     Answer,
@@ -37,6 +39,7 @@ from dpcurate.requests import (
 from dpcurate.schema import Neighbours, Schema
 
 CACHE_BYTES = 1 << 28
+MOST_SCALARS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,18 @@ class _Cache:
         self._source = source
         self._tables: OrderedDict[Kernel, Integers] = OrderedDict()
         self._bytes = 0
+        self._scalars: dict[Tau, tuple[Integers, ...]] = {}
+
+    def integers(self, made: Plan) -> tuple[Integers, ...]:
+        """A statistic's integers; those of single numbers are kept too, for runs that repeat."""
+        statistic = getattr(made, "statistic", None)
+        if not isinstance(statistic, Tau):
+            return made.integers(tuple(self.total(k) for k in made.kernels))
+        if statistic not in self._scalars:
+            if len(self._scalars) >= MOST_SCALARS:
+                self._scalars.clear()
+            self._scalars[statistic] = made.integers(tuple(self.total(k) for k in made.kernels))
+        return self._scalars[statistic]
 
     def total(self, kernel: Kernel) -> Integers:
         """The kernel's sum, read once."""
@@ -88,7 +103,7 @@ class _Cache:
         except Exception:
             failed = True  # raised below, outside, so that the cause (which may quote a cell) is gone
         assert failed
-        raise SourceError("the table could not be read; what was charged stays charged. Ask its owner to check the file")
+        raise SourceError("the table could not be read; what was charged stays charged. Ask its owner to look at it")
 
 
 class Room:
@@ -139,6 +154,10 @@ class Room:
     def reserve(self, amount: float) -> AbstractContextManager[Any]:
         """Set aside budget for many small requests with one durable entry in the books."""
         return self._ledger.reserve(amount)
+
+    def sensitivity(self, statistic: Statistic) -> float:
+        """How far one unit can move a statistic (L1), from public facts."""
+        return float(self._plan(statistic)[1].l1)
 
     def draw(self) -> float:
         """A fresh public random number in [0, 1)."""
@@ -205,7 +224,7 @@ class Room:
         return _Job(event, lambda: self._answer(made, mechanism))
 
     def _integers(self, made: Plan) -> tuple[Integers, ...]:
-        return made.integers(tuple(self._cache.total(k) for k in made.kernels))
+        return self._cache.integers(made)
 
     def _answer(self, made: Plan, mechanism: Mechanism) -> Answer:
         noised = self._noised(self._integers(made), made.units, mechanism)

@@ -300,7 +300,8 @@ def _capped(rows: str, schema: Schema) -> str:
     # A fixed pseudo-random order of possible rows, so that no level is favoured.
     mix = " + ".join(f"(CAST({f} AS BIGINT) + 5000) * {7919 + 104729 * i}" for i, f in enumerate(fields))
     order = f"((({mix}) % 2147483647) * 15485863) % 2147483647, {', '.join(fields)}"
-    ranked = f"SELECT *, row_number() OVER (PARTITION BY person ORDER BY {order}) AS nth FROM ({rows}) WHERE person IS NOT NULL"
+    nth = f"row_number() OVER (PARTITION BY person ORDER BY {order}) AS nth"
+    ranked = f"SELECT *, {nth} FROM ({rows}) WHERE person IS NOT NULL"
     return f"SELECT {', '.join(fields)} FROM ({ranked}) WHERE nth <= {schema.person.rows}"
 
 

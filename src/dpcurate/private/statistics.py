@@ -17,7 +17,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.errors import DomainTooLarge, RequestError
 from dpcurate.private.kernels import (
     GRADIENT_STEPS,
     CountRows,
@@ -31,22 +30,9 @@ from dpcurate.requests import (
     Contrasts,
     Counts,
     Gradient,
-    KendallP,
     Moments,
-    PublishedKendallP,
-    Statistic,
-    Tau,
 )
 from dpcurate.schema import GRID, Neighbours, Schema
-
-MOST_CELLS = 10_000_000
-"""The largest table that is built."""
-TAU_STEPS = 1024
-P_STEPS = 1 << 40
-UNDEFINED = -(1 << 60)
-"""Stands for a published p-value that its authors' test leaves undefined; far below any noised one."""
-STEEPEST = Fraction(3_989_423, 10**7)
-"""Just above 1 / sqrt(2 pi), the largest slope of the normal distribution function."""
 
 
 class Plan(Protocol):
@@ -75,35 +61,8 @@ class Plan(Protocol):
         """How far one row can move the statistic under a relation."""
 
 
-def plan(statistic: Statistic, schema: Schema) -> Plan:
-    """The plan for a statistic; every complaint comes from public facts."""
-    for kind, maker in _MAKERS.items():
-        if type(statistic) is kind:
-            made: Plan = maker(statistic, schema)
-            for kernel in made.kernels:
-                _check_size(kernel)
-            return made
-    raise RequestError(f"{type(statistic).__name__} is not a statistic of the door")
-
-
-def sensitivity(made: Plan, schema: Schema, neighbours: Neighbours) -> Sensitivity:
-    """How far one unit can move a statistic: rows per unit, and rows that may vanish, included."""
-    bound = made.one_row(neighbours)
-    if neighbours is Neighbours.REPLACE and (schema.drops or schema.person is not None):
-        # A replaced row may be dropped, which is a removal.
-        bound = bound.larger(made.one_row(Neighbours.ADD_REMOVE))
-    return bound.times(schema.rows_per_unit)
-
-
-def _check_size(kernel: Kernel) -> None:
-    if isinstance(kernel, CountRows) and kernel.cells > MOST_CELLS:
-        raise DomainTooLarge(
-            f"a table over {', '.join(kernel.columns)} has {kernel.cells:,} cells, above the limit of "
-            f"{MOST_CELLS:,}: ask for fewer columns, or declare fewer levels or bins"
-        )
-
-
-def _table(columns: tuple[str, ...], schema: Schema) -> CountRows:
+def table_of(columns: tuple[str, ...], schema: Schema) -> CountRows:
+    """The counts over some columns."""
     return CountRows(columns, schema.sizes(columns))
 
 
@@ -125,7 +84,7 @@ class CountsPlan:
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """One table."""
-        return (_table(self.statistic.columns, self.schema),)
+        return (table_of(self.statistic.columns, self.schema),)
 
     @property
     def units(self) -> tuple[Fraction, ...]:
@@ -177,11 +136,11 @@ class ContrastsPlan:
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """A table for each set."""
-        return tuple(_table(s, self.schema) for s in self.statistic.sets)
+        return tuple(table_of(s, self.schema) for s in self.statistic.sets)
 
     @property
     def units(self) -> tuple[Fraction, ...]:
-        """r e_x - 1 are integers, so a block is in steps of prod r; weights divide its noise."""
+        """R e_x - 1 are integers, so a block is in steps of prod r; weights divide its noise."""
         pairs = zip(self._sizes, self.statistic.weights, strict=True)
         return tuple(math.prod(sizes) / Fraction(weight) for sizes, weight in pairs)
 
@@ -210,10 +169,8 @@ class ContrastsPlan:
     def _replaced(self, weights: list[Fraction], lengths: list[list[Fraction]]) -> Fraction:
         columns = sorted({c for s in self.statistic.sets for c in s})
         if len(columns) <= 12:
-            return max(
-                (self._difference(dict(zip(columns, s, strict=True)), weights, lengths) for s in product((0, 1), repeat=len(columns))),
-                default=Fraction(0),
-            )
+            choices = (dict(zip(columns, s, strict=True)) for s in product((0, 1), repeat=len(columns)))
+            return max(self._difference(which, weights, lengths) for which in choices)
         uniform = self._uniform_pairs(columns)
         if uniform is not None:
             return uniform
@@ -248,8 +205,9 @@ class ContrastsPlan:
 
 def _most_different(lengths: list[Fraction]) -> Fraction:
     """The largest prod g - prod (g - s) over which columns differ."""
-    return max(math.prod(lengths) - math.prod(g - s for g, s in zip(lengths, which, strict=True))
-               for which in product((0, 1), repeat=len(lengths)))  # fmt: skip
+    same = math.prod(lengths)
+    choices = product((0, 1), repeat=len(lengths))
+    return max(Fraction(same - math.prod(g - s for g, s in zip(lengths, which, strict=True))) for which in choices)
 
 
 def centred(counts: Integers) -> Integers:
@@ -372,7 +330,7 @@ class GradientPlan:
 
     def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
         """In units of the gradient, with a zero diagonal."""
-        whole = parts[0] * (float(self.statistic.clip) / GRADIENT_STEPS)
+        whole: NDArray[np.float64] = parts[0].astype(np.float64) * (float(self.statistic.clip) / GRADIENT_STEPS)
         np.fill_diagonal(whole, 0.0)
         return (whole,)
 
@@ -385,176 +343,3 @@ class GradientPlan:
         length = Fraction(self.statistic.clip) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
         d = len(self.statistic.columns)
         return Sensitivity(root_up(length * length * d * (d - 1)), length * length)
-
-
-@dataclass(frozen=True)
-class TauPlan:
-    """Kendall's association, g = sum_k 2 C_k / (n_k - 1) over the strata, floored to 1/1024.
-
-    Guarantee: g moves by at most the stated sensitivity.
-    Sensitivity: add-remove 3, or 2 if x or y has two levels; replace twice that.
-    Proof: a row that joins a stratum of m >= 2 rows turns 2C/(m-1) into 2(C+s)/m with |s| <= m and
-    |C| <= m(m-1)/2, a change of at most 2|s|/m + 2|C|/(m(m-1)) <= 3. If x is binary with m0 rows on
-    the other side, |s| <= m0 and |C| <= m0 (m - m0), which gives at most
-    2 m0/m + 2 m0(m-m0)/(m(m-1)) <= 2. A stratum of one row goes from 0 to at most 2. Only one stratum
-    changes, and flooring it to steps that divide the bound keeps the bound.
-    Cites: Kendall 1938; Wang, Pang, Song 2020 for the weighting by strata.
-    """
-
-    statistic: Tau
-    schema: Schema
-    proved = True
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The table of x, y and the strata."""
-        s = self.statistic
-        return (_table((s.x, s.y, *s.given), self.schema),)
-
-    @property
-    def units(self) -> tuple[Fraction, ...]:
-        """Steps of 1/1024."""
-        return (Fraction(TAU_STEPS),)
-
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """g in steps, stratum by stratum in exact integer arithmetic."""
-        sizes, balance = strata(totals[0])
-        return (_floor_ratio(2 * balance, np.maximum(sizes - 1, 1), TAU_STEPS).sum(keepdims=True),)
-
-    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
-        """One number."""
-        return (np.asarray(float(parts[0][0]) / float(self.units[0])),)
-
-    def weights(self) -> tuple[float, ...]:
-        """No weights."""
-        return (1.0,)
-
-    def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """See Sensitivity above."""
-        binary = 2 in self.schema.sizes((self.statistic.x, self.statistic.y))
-        bound = Fraction((2 if binary else 3) * (1 if neighbours is Neighbours.ADD_REMOVE else 2))
-        return Sensitivity(bound, bound * bound)
-
-
-def strata(counts: Integers) -> tuple[Integers, Integers]:
-    """Rows, and concordant minus discordant pairs, in each stratum of an x by y by strata table."""
-    cells = counts.reshape(*counts.shape[:2], -1)
-    below = np.cumsum(cells, axis=1) - cells  # rows of the same x with smaller y
-    above = cells.sum(axis=1, keepdims=True) - below - cells
-    gain = above - below  # concordant minus discordant partners that a larger x would find
-    later = cells.sum(axis=0) * 0
-    balance = np.zeros(cells.shape[2], dtype=np.int64)
-    for x in range(cells.shape[0] - 1, -1, -1):
-        balance += (cells[x] * later).sum(axis=0)
-        later = later + gain[x]
-    return cells.sum(axis=(0, 1)), balance
-
-
-def _floor_ratio(numerator: Integers, denominator: Integers, steps: int) -> Integers:
-    """floor(steps * numerator / denominator) without overflow."""
-    whole, rest = np.divmod(numerator, denominator)
-    return whole * steps + (rest * steps) // denominator
-
-
-@dataclass(frozen=True)
-class KendallPPlan(TauPlan):
-    """The p-value sf(|z|), z = sum_k 9 C_k / (2 n_k + 5) / (1.5 sqrt n0), constant strata kept.
-
-    Guarantee: p moves by at most the stated sensitivity.
-    Sensitivity: add-remove 4.5 / sqrt(2 pi n0), replace twice that, and a step of 2^-40 for rounding.
-    Proof: a row that joins a stratum of m rows moves 9C/(2m+5) by at most
-    9m(3m+4) / ((2m+7)(2m+5)) < 27/4; floored to steps of 1/1024, which divide 27/4, the bound stays.
-    So z moves by less than 4.5 / sqrt n0, and sf has slope at most 1 / sqrt(2 pi). The public
-    constant n0 stands where the published test has the private number of rows.
-    Cites: Kendall 1938; docs/proofs/sensitivity.md.
-    """
-
-    statistic: KendallP
-
-    def __post_init__(self) -> None:
-        if self.schema.rows is None:
-            raise RequestError("a p-value needs a public row count: give the schema rows=, or ask for Tau")
-
-    @property
-    def units(self) -> tuple[Fraction, ...]:
-        """Steps of 2^-40."""
-        return (Fraction(P_STEPS),)
-
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """p in steps of 2^-40."""
-        assert self.schema.rows is not None
-        sizes, balance = strata(totals[0])
-        numerator = _floor_ratio(9 * balance, 2 * sizes + 5, TAU_STEPS).sum() / TAU_STEPS
-        p = upper_tail(abs(float(numerator)) / (1.5 * math.sqrt(self.schema.rows)))
-        return (np.array([math.floor(p * P_STEPS)], dtype=np.int64),)
-
-    def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """See Sensitivity above."""
-        assert self.schema.rows is not None
-        move = STEEPEST * Fraction(9, 2) * root_up(Fraction(1, self.schema.rows))
-        bound = move * (1 if neighbours is Neighbours.ADD_REMOVE else 2) + Fraction(1, P_STEPS)
-        return Sensitivity(bound, bound * bound)
-
-
-def upper_tail(z: float) -> float:
-    """P(N(0, 1) > z)."""
-    return 0.5 * math.erfc(z / math.sqrt(2))
-
-
-@dataclass(frozen=True)
-class PublishedKendallPPlan(TauPlan):
-    """The p-value as published: NOT PROVED PRIVATE.
-
-    Guarantee: none.
-    Sensitivity: stated by the authors, with n the public row count: Priv-PC the normal mass of
-    [0, 6 / sqrt n]; CURATE 0.5129 / sqrt n as printed, 0.36267 / sqrt n in the code.
-    Proof: none. Strata of two rows or fewer, or where x or y is constant, are left out with their
-    weight, so one row can move p by 0.48 at n = 100,000 (docs/proofs/published.md).
-    Cites: Wang, Pang, Song 2020; Bhattacharjee and Tandon 2024, appendix B.
-    """
-
-    statistic: PublishedKendallP
-    proved = False
-
-    def __post_init__(self) -> None:
-        if self.schema.rows is None:
-            raise RequestError("the published p-values need a row count: give the schema rows=")
-
-    @property
-    def units(self) -> tuple[Fraction, ...]:
-        """Steps of 2^-40."""
-        return (Fraction(P_STEPS),)
-
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """p in steps of 2^-40; UNDEFINED where no stratum is left."""
-        cells = totals[0].reshape(*totals[0].shape[:2], -1)
-        sizes, balance = strata(totals[0])
-        varied = ((cells.sum(axis=1) > 0).sum(axis=0) > 1) & ((cells.sum(axis=0) > 0).sum(axis=0) > 1)
-        m, c = sizes[varied & (sizes > 2)].astype(np.float64), balance[varied & (sizes > 2)]
-        weight = 9 * m * (m - 1) / (4 * m + 10)
-        if not len(m):
-            return (np.array([UNDEFINED], dtype=np.int64),)
-        z = float((weight * 2 * c / (m * (m - 1))).sum() / math.sqrt(weight.sum()))
-        return (np.array([math.floor(upper_tail(abs(z)) * P_STEPS)], dtype=np.int64),)
-
-    def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """What the authors state; the relation plays no part in it."""
-        assert self.schema.rows is not None
-        n = self.schema.rows
-        stated = {
-            "priv-pc": 0.5 - upper_tail(6 / math.sqrt(n)),
-            "curate-printed": 0.5129 / math.sqrt(n),
-            "curate-code": 0.36267 / math.sqrt(n),
-        }[self.statistic.bound]
-        return Sensitivity(Fraction(stated), Fraction(stated) ** 2)
-
-
-_MAKERS = {
-    Counts: CountsPlan,
-    Contrasts: ContrastsPlan,
-    Moments: MomentsPlan,
-    Gradient: GradientPlan,
-    Tau: TauPlan,
-    KendallP: KendallPPlan,
-    PublishedKendallP: PublishedKendallPPlan,
-}

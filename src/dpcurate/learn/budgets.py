@@ -1,0 +1,173 @@
+"""How a budget is spread over orders of tests: CURATE's OPT and what it needs.
+
+The paper's letters: t_j tests of order j, eps_j for each of them, q1 and q2 the bounds of Lemma 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Leak = Callable[[Array, Array], Array]
+"""From tests and epsilons of each order to what each order costs."""
+
+
+def zcdp_leak(tests: Array, epsilon: Array) -> Array:
+    """eps^2 / 2 a test, in rho."""
+    return tests * epsilon**2 / 2
+
+
+def pure_leak(tests: Array, epsilon: Array) -> Array:
+    """Eps a test, in epsilon."""
+    return tests * epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedLeak:
+    """Advanced composition within an order, as the paper prints it."""
+
+    delta_prime: float
+
+    def __call__(self, tests: Array, epsilon: Array) -> Array:
+        """T eps^2 + eps sqrt(2 t log(1/delta'))."""
+        return tests * epsilon**2 + epsilon * np.sqrt(2 * math.log(1 / self.delta_prime) * tests)
+
+
+class Errors(Protocol):
+    """Bounds on the two relative errors of one test."""
+
+    def __call__(self, epsilon: Array) -> tuple[Array, Array]:
+        """q1 (an edge is kept that the exact test deletes) and q2 (the other way) for each epsilon."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenErrors:
+    """Lemma 1 with c1 and c2 left at a constant, 1 in the authors' code."""
+
+    margin: float
+    sensitivity: float
+    c: float = 1.0
+    rate: float = 1.0
+
+    def __call__(self, epsilon: Array) -> tuple[Array, Array]:
+        """C / 2 + exp(-margin eps / sensitivity) / 2, with epsilon amplified by sub-sampling."""
+        effective = np.log1p(self.rate * np.expm1(np.minimum(epsilon, 500.0)))
+        q = self.c / 2 + np.exp(-self.margin * effective / self.sensitivity) / 2
+        return q, q
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceErrors:
+    """Lemma 1 with c1 and c2 at their largest value for Laplace noise.
+
+    The window around the threshold reaches `inner` towards dependence and `outer` towards
+    independence, in units of the statistic. A value u beyond the threshold falls into it with
+    probability F(outer - u) - F(-inner - u), which is largest at u = max(0, (outer - inner) / 2).
+    """
+
+    inner: float
+    outer: float
+    sensitivity: float
+
+    def __call__(self, epsilon: Array) -> tuple[Array, Array]:
+        """Half the chance of the window, and the tail beyond it."""
+        scale = self.sensitivity / np.maximum(epsilon, 1e-300)
+        q1 = _window(self.inner, self.outer, scale) / 2 + np.exp(-self.inner / scale) / 2
+        q2 = _window(self.outer, self.inner, scale) / 2 + np.exp(-self.outer / scale) / 2
+        return q1, q2
+
+
+def _window(near: float, far: float, scale: Array) -> Array:
+    """The largest chance of [-near, far] around the threshold for a value on the far side of it."""
+    if far >= near:
+        return -np.expm1(-(near + far) / (2 * scale))
+    return 1 - np.exp(-near / scale) / 2 - np.exp(-far / scale) / 2
+
+
+def surrogate(errors: Errors, epsilon: Array) -> float:
+    """The paper's objective: prod q1 + 1 - prod(1 - q2)."""
+    q1, q2 = errors(epsilon)
+    return float(np.prod(q1) + 1 - np.prod(1 - q2))
+
+
+def uniform(tests: Array, total: float, leak: Leak) -> float:
+    """The one epsilon for all tests that spends the total."""
+    low, high = 0.0, 1.0
+    while leak(tests, np.full(len(tests), high)).sum() < total:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        fits = leak(tests, np.full(len(tests), middle)).sum() <= total
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def optimise(
+    tests: Sequence[float],
+    total: float,
+    errors: Errors,
+    leak: Leak,
+    *,
+    start: Literal["uniform", "zero"] = "uniform",
+) -> tuple[float, ...]:
+    """OPT: falling epsilons for the orders to come that minimise the surrogate within the total.
+
+    From a feasible uniform start the result is feasible and no worse than uniform. A start at zero
+    is what the authors' code does; its result is taken as the solver left it.
+    """
+    t = np.maximum(np.asarray(tests, dtype=np.float64), 1e-9)
+    even = np.full(len(t), uniform(t, total, leak))
+    if start == "zero":
+        return tuple(np.maximum(_solve(t, total, errors, leak, np.zeros(len(t)), 1.0), 0.0).tolist())
+    found = _feasible(_solve(t, total, errors, leak, even, float(even[0])), t, total, leak)
+    # The surrogate is flat where noise swamps every test, so also look at spending early.
+    front = np.where(np.arange(len(t)) == 0, uniform(t[:1], total, leak), 0.0)
+    best = min((found, even, _feasible(front, t, total, leak)), key=lambda e: surrogate(errors, e))
+    return tuple(best.tolist())
+
+
+def _solve(t: Array, total: float, errors: Errors, leak: Leak, start: Array, unit: float) -> Array:
+    """SLSQP as in the paper, in units of `unit` so that its step sizes fit."""
+    from scipy.optimize import minimize
+
+    bounds: list[tuple[float | None, float | None]] = [(0.0, None)] * len(t)
+    falling: list[Any] = [{"type": "ineq", "fun": lambda e, j=j: e[j] - e[j + 1]} for j in range(len(t) - 1)]
+    spent: Any = {"type": "ineq", "fun": lambda e: (total - float(leak(t, np.maximum(e, 0) * unit).sum())) / total}
+    found = cast(Any, minimize)(
+        lambda e: surrogate(errors, np.maximum(e, 0) * unit),
+        start / unit,
+        method="SLSQP",
+        bounds=bounds,
+        constraints=[*falling, spent],
+    )
+    return np.asarray(found.x * unit, dtype=np.float64)
+
+
+def _feasible(epsilon: Array, t: Array, total: float, leak: Leak) -> Array:
+    """Make falling and shrink until the total holds."""
+    e = np.minimum.accumulate(np.maximum(np.nan_to_num(epsilon), 0.0))
+    if leak(t, e).sum() <= total:
+        return e
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if leak(t, e * middle).sum() <= total else (low, middle)
+    return e * low
+
+
+def worst_tests(edges: int, variables: int, order: int) -> float:
+    """The paper's bound: every edge with every set of the other variables."""
+    return edges * math.comb(variables - 2, order)
+
+
+def likely_tests(degrees: Sequence[tuple[int, int]], order: int) -> float:
+    """At most the sets around either end of each edge; at order 0 one test an edge."""
+    if order == 0:
+        return float(len(degrees))
+    return float(sum(math.comb(max(a - 1, 0), order) + math.comb(max(b - 1, 0), order) for a, b in degrees))

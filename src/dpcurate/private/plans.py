@@ -1,0 +1,63 @@
+"""From a statistic to its plan, and how far one unit of privacy can move it."""
+
+from __future__ import annotations
+
+from dpcurate.errors import DomainTooLarge, RequestError
+from dpcurate.private.kendall import KendallPPlan, PublishedFlipsPlan, PublishedKendallPPlan, TauPlan
+from dpcurate.private.kernels import CountRows, Kernel
+from dpcurate.private.mechanisms import Sensitivity
+from dpcurate.private.statistics import ContrastsPlan, CountsPlan, GradientPlan, MomentsPlan, Plan
+from dpcurate.requests import (
+    Contrasts,
+    Counts,
+    Gradient,
+    KendallP,
+    Moments,
+    PublishedFlips,
+    PublishedKendallP,
+    Statistic,
+    Tau,
+)
+from dpcurate.schema import Neighbours, Schema
+
+MOST_CELLS = 10_000_000
+"""The largest table that is built."""
+
+_MAKERS = {
+    Counts: CountsPlan,
+    Contrasts: ContrastsPlan,
+    Moments: MomentsPlan,
+    Gradient: GradientPlan,
+    Tau: TauPlan,
+    KendallP: KendallPPlan,
+    PublishedKendallP: PublishedKendallPPlan,
+    PublishedFlips: PublishedFlipsPlan,
+}
+
+
+def plan(statistic: Statistic, schema: Schema) -> Plan:
+    """The plan for a statistic; every complaint comes from public facts."""
+    for kind, maker in _MAKERS.items():
+        if type(statistic) is kind:
+            made: Plan = maker(statistic, schema)
+            for kernel in made.kernels:
+                _check_size(kernel)
+            return made
+    raise RequestError(f"{type(statistic).__name__} is not a statistic of the door")
+
+
+def sensitivity(made: Plan, schema: Schema, neighbours: Neighbours) -> Sensitivity:
+    """How far one unit can move a statistic: rows per unit, and rows that may vanish, included."""
+    bound = made.one_row(neighbours)
+    if neighbours is Neighbours.REPLACE and (schema.drops or schema.person is not None):
+        # A replaced row may be dropped, which is a removal.
+        bound = bound.larger(made.one_row(Neighbours.ADD_REMOVE))
+    return bound.times(schema.rows_per_unit)
+
+
+def _check_size(kernel: Kernel) -> None:
+    if isinstance(kernel, CountRows) and kernel.cells > MOST_CELLS:
+        raise DomainTooLarge(
+            f"a table over {', '.join(kernel.columns)} has {kernel.cells:,} cells, above the limit of "
+            f"{MOST_CELLS:,}: ask for fewer columns, or declare fewer levels or bins"
+        )
