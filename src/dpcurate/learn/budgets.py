@@ -69,6 +69,7 @@ class LaplaceErrors:
     The window around the threshold reaches `inner` towards dependence and `outer` towards
     independence, in units of the statistic. A value u beyond the threshold falls into it with
     probability F(outer - u) - F(-inner - u), which is largest at u = max(0, (outer - inner) / 2).
+    The window is never wider than the noise: where the noise is small there is nothing to toss for.
     """
 
     inner: float
@@ -78,16 +79,16 @@ class LaplaceErrors:
     def __call__(self, epsilon: Array) -> tuple[Array, Array]:
         """Half the chance of the window, and the tail beyond it."""
         scale = self.sensitivity / np.maximum(epsilon, 1e-300)
-        q1 = _window(self.inner, self.outer, scale) / 2 + np.exp(-self.inner / scale) / 2
-        q2 = _window(self.outer, self.inner, scale) / 2 + np.exp(-self.outer / scale) / 2
+        inner, outer = np.minimum(self.inner, scale), np.minimum(self.outer, scale)
+        q1 = _window(inner / scale, outer / scale) / 2 + np.exp(-inner / scale) / 2
+        q2 = _window(outer / scale, inner / scale) / 2 + np.exp(-outer / scale) / 2
         return q1, q2
 
 
-def _window(near: float, far: float, scale: Array) -> Array:
-    """The largest chance of [-near, far] around the threshold for a value on the far side of it."""
-    if far >= near:
-        return -np.expm1(-(near + far) / (2 * scale))
-    return 1 - np.exp(-near / scale) / 2 - np.exp(-far / scale) / 2
+def _window(near: Array, far: Array) -> Array:
+    """The largest chance of [-near, far], in units of the noise, for a value on the far side."""
+    at_threshold = 1 - np.exp(-near) / 2 - np.exp(-far) / 2
+    return np.where(far >= near, -np.expm1(-(near + far) / 2), at_threshold)
 
 
 def surrogate(errors: Errors, epsilon: Array) -> float:
@@ -115,28 +116,32 @@ def optimise(
     leak: Leak,
     *,
     start: Literal["uniform", "zero"] = "uniform",
+    floor: float = 0.0,
 ) -> tuple[float, ...]:
     """OPT: falling epsilons for the orders to come that minimise the surrogate within the total.
 
     From a feasible uniform start the result is feasible and no worse than uniform. A start at zero
-    is what the authors' code does; its result is taken as the solver left it.
+    is what the authors' code does; its result is taken as the solver left it. `floor` is the least
+    share of the uniform epsilon that any order gets: the surrogate looks at tests whose statistic
+    lies just at the threshold, so on its own it may starve all later orders.
     """
     t = np.maximum(np.asarray(tests, dtype=np.float64), 1e-9)
     even = np.full(len(t), uniform(t, total, leak))
     if start == "zero":
-        return tuple(np.maximum(_solve(t, total, errors, leak, np.zeros(len(t)), 1.0), 0.0).tolist())
-    found = _feasible(_solve(t, total, errors, leak, even, float(even[0])), t, total, leak)
-    # The surrogate is flat where noise swamps every test, so also look at spending early.
-    front = np.where(np.arange(len(t)) == 0, uniform(t[:1], total, leak), 0.0)
-    best = min((found, even, _feasible(front, t, total, leak)), key=lambda e: surrogate(errors, e))
-    return tuple(best.tolist())
+        return tuple(np.maximum(_solve(t, total, errors, leak, np.zeros(len(t)), 1.0, 0.0), 0.0).tolist())
+    least = floor * even
+    solved = _solve(t, total, errors, leak, even, float(even[0]), floor)
+    # The surrogate is not convex, so also look at spending all that is free on the first order.
+    front = np.where(np.arange(len(t)) == 0, uniform(t[:1], total, leak), least)
+    tries = [_feasible(np.maximum(e, least), least, t, total, leak) for e in (solved, even, front)]
+    return tuple(min(tries, key=lambda e: surrogate(errors, e)).tolist())
 
 
-def _solve(t: Array, total: float, errors: Errors, leak: Leak, start: Array, unit: float) -> Array:
+def _solve(t: Array, total: float, errors: Errors, leak: Leak, start: Array, unit: float, floor: float) -> Array:
     """SLSQP as in the paper, in units of `unit` so that its step sizes fit."""
     from scipy.optimize import minimize
 
-    bounds: list[tuple[float | None, float | None]] = [(0.0, None)] * len(t)
+    bounds: list[tuple[float | None, float | None]] = [(floor, None)] * len(t)
     falling: list[Any] = [{"type": "ineq", "fun": lambda e, j=j: e[j] - e[j + 1]} for j in range(len(t) - 1)]
     spent: Any = {"type": "ineq", "fun": lambda e: (total - float(leak(t, np.maximum(e, 0) * unit).sum())) / total}
     found = cast(Any, minimize)(
@@ -149,16 +154,17 @@ def _solve(t: Array, total: float, errors: Errors, leak: Leak, start: Array, uni
     return np.asarray(found.x * unit, dtype=np.float64)
 
 
-def _feasible(epsilon: Array, t: Array, total: float, leak: Leak) -> Array:
-    """Make falling and shrink until the total holds."""
+def _feasible(epsilon: Array, least: Array, t: Array, total: float, leak: Leak) -> Array:
+    """Make falling, and shrink towards the least until the total holds."""
     e = np.minimum.accumulate(np.maximum(np.nan_to_num(epsilon), 0.0))
     if leak(t, e).sum() <= total:
         return e
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if leak(t, e * middle).sum() <= total else (low, middle)
-    return e * low
+        fits = leak(t, least + (e - least) * middle).sum() <= total
+        low, high = (middle, high) if fits else (low, middle)
+    return np.asarray(least + (e - least) * low)
 
 
 def worst_tests(edges: int, variables: int, order: int) -> float:

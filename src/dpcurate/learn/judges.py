@@ -213,6 +213,7 @@ class CurateJudge:
     beta2: float
     rate: float = 1.0
     max_order: int | None = None
+    floor: float = 0.7
     scope: Scope = "test"
     evidence: list[Evidence] = field(default_factory=list)
     epsilons: list[float] = field(default_factory=list)
@@ -228,26 +229,36 @@ class CurateJudge:
         if math.isinf(self._left):
             self.epsilons.append(1e6)
             return True
-        budgets = optimise(tests, self._left * (1 - 1e-9), self._errors(board), self._leak())
+        total = self._left * (1 - 1e-9)
+        budgets = optimise(tests, total, self._errors(board), self._leak(), floor=self.floor)
         self.epsilons.append(budgets[0])
         return budgets[0] > 0
 
     def _leak(self) -> Leak:
         return pure_leak if self.door.privacy().budget.pure else zcdp_leak
 
+    @property
+    def _margins(self) -> tuple[float, float]:
+        """How far the grey zone reaches towards dependence and towards independence."""
+        cut = self.measure.cut
+        return (
+            abs(cut(self.level) - cut(self.level * (1 - self.beta1))),
+            abs(cut(self.level * (1 + self.beta2)) - cut(self.level)),
+        )
+
     def _errors(self, board: Board) -> Errors:
-        inner = abs(self.measure.cut(self.level) - self.measure.cut(self.level * (1 - self.beta1)))
-        outer = abs(self.measure.cut(self.level * (1 + self.beta2)) - self.measure.cut(self.level))
-        largest = max(self.door.sensitivity(self.measure.statistic(Question(a, b, ()))) for a, b in board.edges)
-        return LaplaceErrors(inner, outer, largest)
+        tests = (self.measure.statistic(Question(a, b, ())) for a, b in board.edges)
+        return LaplaceErrors(*self._margins, max(self.door.sensitivity(t) for t in tests))
 
     def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
-        """Delete, keep, or toss a coin."""
+        """Delete, keep, or toss a coin; the coin's zone is never wider than the noise."""
         (q,) = tests
         value, noise = self._answer(q)
-        if beyond(self.measure, value, self.level * (1 + self.beta2)) > 0:
+        gap = beyond(self.measure, value, self.level)
+        inner, outer = (min(margin, noise / math.sqrt(2)) for margin in self._margins)
+        if gap > outer:
             verdict, cut = "cut", True
-        elif beyond(self.measure, value, self.level * (1 - self.beta1)) < 0:
+        elif gap < -inner:
             verdict, cut = "kept", False
         else:
             cut = self.door.draw() >= 0.5

@@ -142,6 +142,8 @@ class _Private(ABC):
         judge = self._published_judge(door, rows)
         reach = published_reach(rows, len(names)) if self.max_order is None else self.max_order
         found = search(names, judge, knowledge=knowledge, max_order=reach, style="sequential")
+        if isinstance(judge, PublishedCurate):
+            judge.finish()
         return _learned(judge, found, knowledge, judge.claimed)
 
     @abstractmethod
@@ -199,17 +201,19 @@ class PrivPC(_Private):
 class CuratePC(_Private):
     """Constraint-based CURATE (Bhattacharjee and Tandon 2024): budgets per order by OPT.
 
-    `reading` of a published run is the paper's text or the authors' code.
+    `floor` is the least share of an even budget that a proved run leaves to later orders (measured in
+    docs/methods.md). `reading` of a published run is the paper's text or the authors' code.
     """
 
     beta1: float = 0.2
     beta2: float = 0.2
     rate: float = 1.0
+    floor: float = 0.7
     reading: CurateReading = field(default_factory=CurateReading)
 
     def _judge(self, door: Door, pairs: int) -> Judge:
         measure = _measure(door, self.statistic)
-        return CurateJudge(door, measure, self.threshold, self.beta1, self.beta2, self.rate, self.max_order)
+        return CurateJudge(door, measure, self.threshold, self.beta1, self.beta2, self.rate, self.max_order, self.floor)
 
     def _published_judge(self, door: Door, rows: float) -> PublishedCurate:
         return PublishedCurate(door, self.epsilon, self.threshold, self.beta1, self.beta2, self.rate, self.reading)

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from dpcurate.learn.budgets import OpenErrors, PublishedLeak, likely_tests, optimise, worst_tests
-from dpcurate.learn.measures import Bound, PMeasure
+from dpcurate.learn.measures import Bound, PMeasure, normal_quantile
 from dpcurate.learn.outcome import Evidence
 from dpcurate.learn.skeleton import Board, Question, Scope
 from dpcurate.requests import Door, Exact, Laplace, PublishedFlips, Release, Sample, SampleGate
@@ -32,7 +32,7 @@ def laplace(door: Door, scale: float) -> float:
 
 def normal(door: Door, scale: float) -> float:
     """Normal noise from public randomness."""
-    return scale * math.sqrt(-2 * math.log(1 - door.draw())) * math.cos(2 * math.pi * door.draw())
+    return scale * normal_quantile(min(max(door.draw(), 1e-300), 1 - 1e-16))
 
 
 def pick(door: Door, scores: Sequence[float], epsilon: float) -> int:
@@ -73,7 +73,8 @@ class CurateReading:
     `charge` 'all' answers or only those 'acted' on (deletions and the grey zone); `count` of charged
     answers per 'order' or 'running' on over orders; `coin` 'fair' or always 'keep'; `edges` in OPT
     'current' or 'initial'; `tests` bounded as printed ('worst') or by degrees ('likely'); `start` of
-    SLSQP; `stop` when the claimed leakage has passed the total, checked 'after' an order, or 'never'.
+    SLSQP; `stop` when the claimed leakage has passed the total, checked 'after' an order, or 'never';
+    `empty` whether the order after the last test is charged too.
     """
 
     charge: Literal["all", "acted"] = "all"
@@ -88,11 +89,12 @@ class CurateReading:
     delta: float = 1e-14
     delta_total: float = 1e-10
     c: float = 1.0
+    empty: bool = False
 
     @classmethod
     def code(cls) -> CurateReading:
         """What the authors' script does."""
-        return cls("acted", "running", "keep", "initial", bound="curate-code", delta_prime=1e-14)
+        return cls("acted", "running", "keep", "initial", bound="curate-code", delta_prime=1e-14, empty=True)
 
     @classmethod
     def paper(cls) -> CurateReading:
@@ -118,11 +120,19 @@ class PublishedCurate:
     _count: int = 0
     _deltas: float = 0.0
     _initial: int = 0
+    _last: tuple[int, Board] | None = None
 
     @property
     def claimed(self) -> float:
         """The authors' total leakage."""
         return sum(self.leaked)
+
+    def finish(self) -> None:
+        """Their code charges the order in which it finds nothing more to test."""
+        if self._last is not None and self.reading.empty:
+            order, board = self._last
+            if order + 1 < len(board.nodes) - 1 and self.begin(order + 1, board):
+                self.end(order + 1, 0, board)
 
     def begin(self, order: int, board: Board) -> bool:
         """Solve OPT; stop on the totals."""
@@ -175,6 +185,7 @@ class PublishedCurate:
 
     def end(self, order: int, asked: int, board: Board) -> None:
         """Advanced composition within the order, basic over orders."""
+        self._last = (order, board)
         epsilon = math.log1p(self.rate * math.expm1(min(self.epsilons[-1], 500.0)))
         leak = PublishedLeak(self.reading.delta_prime)
         self.leaked.append(float(leak(np.array([float(self._count)]), np.array([epsilon]))[0]))

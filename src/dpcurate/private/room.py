@@ -58,6 +58,7 @@ class _Cache:
         self._tables: OrderedDict[Kernel, Integers] = OrderedDict()
         self._bytes = 0
         self._scalars: dict[Tau, tuple[Integers, ...]] = {}
+        self._scores: dict[Score, int] = {}
 
     def integers(self, made: Plan) -> tuple[Integers, ...]:
         """A statistic's integers; those of single numbers are kept too, for runs that repeat."""
@@ -69,6 +70,14 @@ class _Cache:
                 self._scalars.clear()
             self._scalars[statistic] = made.integers(tuple(self.total(k) for k in made.kernels))
         return self._scalars[statistic]
+
+    def score(self, score: Score, made: Plan, bound: Sensitivity) -> int:
+        """A score in integer steps, STEPS of them between neighbours, floored exactly."""
+        if score not in self._scores:
+            if len(self._scores) >= MOST_SCALARS:
+                self._scores.clear()
+            self._scores[score] = _steps(self.integers(made)[0], made, bound, score)
+        return self._scores[score]
 
     def total(self, kernel: Kernel) -> Integers:
         """The kernel's sum, read once."""
@@ -106,6 +115,15 @@ class _Cache:
         raise SourceError("the table could not be read; what was charged stays charged. Ask its owner to look at it")
 
 
+def _steps(part: Integers, made: Plan, bound: Sensitivity, score: Score) -> int:
+    if part[0] == UNDEFINED:
+        return -(1 << 60)
+    (unit,) = made.units
+    beyond = abs(int(part[0])) - Fraction(score.threshold) * unit
+    steps = beyond * STEPS / (bound.l1 * unit)
+    return max(-(1 << 60), min(1 << 60, math.floor(steps if score.side == "above" else -steps)))
+
+
 class Room:
     """Rows, their books and a source of noise, with the door's methods.
 
@@ -128,8 +146,9 @@ class Room:
         self._neighbours = neighbours
         self._ledger = ledger
         self._randomness = randomness
-        self._allow_unproved = allow_unproved
+        self._allow_unproved = allow_unproved or math.isinf(ledger.budget.ceiling)
         self._cache = _Cache(source)
+        self._plans: dict[Statistic, tuple[Plan, Sensitivity]] = {}
 
     @property
     def schema(self) -> Schema:
@@ -198,13 +217,19 @@ class Room:
         raise RequestError(f"{type(request).__name__} is not a request of the door")
 
     def _plan(self, statistic: Statistic) -> tuple[Plan, Sensitivity]:
-        made = plan(statistic, self._schema)
+        known = self._plans.get(statistic)
+        if known is None:
+            if len(self._plans) >= MOST_SCALARS:
+                self._plans.clear()
+            made = plan(statistic, self._schema)
+            known = self._plans[statistic] = (made, sensitivity(made, self._schema, self._neighbours))
+        made = known[0]
         if not made.proved and not self._allow_unproved:
             raise NotPrivate(
                 f"{type(statistic).__name__} has no proved sensitivity: ask for a proved statistic, "
                 "or open the curator with allow_unproved=True and accept a result that is NOT PRIVATE"
             )
-        return made, sensitivity(made, self._schema, self._neighbours)
+        return known
 
     def _release(self, request: Release) -> _Job:
         if not isinstance(request.noise, Noise):
@@ -259,19 +284,10 @@ class Room:
         )
 
         def run() -> int:
-            scores = [self._score(made, bound, score) for made, bound, score in plans]
+            scores = [self._cache.score(score, made, bound) for made, bound, score in plans]
             return mechanism.pick(np.array(scores + [0] * request.or_none, dtype=np.int64), self._randomness)
 
         return _Job(event, run)
-
-    def _score(self, made: Plan, bound: Sensitivity, score: Score) -> int:
-        """The score in integer steps, STEPS of them between neighbours, floored exactly."""
-        (part,), (unit,) = self._integers(made), made.units
-        if part[0] == UNDEFINED:
-            return -(1 << 60)
-        beyond = abs(int(part[0])) - Fraction(score.threshold) * unit
-        steps = beyond * STEPS / (bound.l1 * unit)
-        return max(-(1 << 60), min(1 << 60, math.floor(steps if score.side == "above" else -steps)))
 
     def _sample(self, gate: Sample) -> Room:
         if self._schema.rows_per_unit > 1:
@@ -318,7 +334,7 @@ class Threshold:
         made, bound = self._room._plan(score.statistic)
         if not made.proved:
             self._room.ledger.charge([Event(self._mechanism.name, describe(score.statistic), Cost.infinite())])
-        noised = self._room._score(made, bound, score) + self._mechanism.query(self._room._randomness)
+        noised = self._room._cache.score(score, made, bound) + self._mechanism.query(self._room._randomness)
         self._closed = noised >= self._threshold
         return self._closed
 
