@@ -79,7 +79,9 @@ def main() -> None:
     parser.add_argument("--networks", nargs="*", default=NETWORKS)
     parser.add_argument("--methods", nargs="*", default=list(MAKERS))
     options = parser.parse_args()
-    print(f"{'method':9}{'eps':>5} {'network':11}{'F1':>6}{'+-':>6}{'authors':>8}{'tests':>7}{'claimed':>9}{'seconds':>9}")
+    print(
+        f"{'method':9}{'eps':>5} {'network':11}{'F1':>6}{'+-':>6}{'authors':>8}{'tests':>7}{'claimed':>9}{'seconds':>9}"
+    )
     for place, name in enumerate(NETWORKS):
         if name not in options.networks:
             continue

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpcurate.private.kernels import Rows
-from dpcurate.private.sources import Held
 from dpcurate.private.plans import plan
+from dpcurate.private.sources import Held
 from dpcurate.requests import Statistic
 from dpcurate.schema import GRID, Categorical, Numeric, Schema
 

@@ -312,6 +312,23 @@ def test_a_secret_sample_is_charged_when_it_opens_and_keeps_its_own_books():
     assert unsized.open(Sample(rate=1, epsilon=0.1)).schema.rows is None
 
 
+def test_an_unproved_release_on_a_sample_marks_the_whole_table():
+    c = curator(schema=LEVELS, allow_unproved=True)
+    inner = c.open(Sample(rate=0.5, epsilon=0.1))
+    assert c.ledger.private
+    inner.ask(Release(Counts(("a",)), Exact()))
+    assert not c.ledger.private
+    strict = curator(schema=LEVELS)
+    with pytest.raises(NotPrivate):
+        strict.open(Sample(rate=0.5, epsilon=0.1)).ask(Release(Counts(("a",)), Exact()))
+    assert strict.ledger.private
+    gate = curator(schema=LEVELS, allow_unproved=True)
+    gate.open(Sample(rate=0.5, epsilon=0.2)).open(AboveThreshold(epsilon=0.1)).ask(
+        Score(PublishedKendallP("a", "b"), 0.05, "above")
+    )
+    assert not gate.ledger.private
+
+
 def test_the_curator_cannot_be_multiplied():
     c = curator()
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):

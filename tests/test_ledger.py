@@ -358,7 +358,7 @@ class BookkeepingOnDisk(Bookkeeping):
 TestInMemory = Bookkeeping.TestCase
 TestInMemory.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 TestOnDisk = BookkeepingOnDisk.TestCase
-TestOnDisk.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)
+TestOnDisk.settings = settings(max_examples=10, stateful_step_count=15, deadline=None)
 
 
 # --- one budget, one ledger ------------------------------------------------------------------------------
@@ -763,7 +763,7 @@ def work(pipe):
             ledger.charge([gaussian(2.0**-14)])
             os.write(pipe, b".")
 
-for _ in range(30):
+for _ in range(20):
     out, into = os.pipe()
     child = os.fork()
     if child == 0:
@@ -794,7 +794,7 @@ def test_killed_at_any_instant_every_answer_is_paid_for(path: Path, kind: str) -
     assert ledger.spent >= answers * 2.0**-14
     assert len(ledger.events) * 2.0**-14 + ledger.reserved == ledger.spent
     if kind == "single":  # a child may die between paying and telling
-        assert answers <= len(ledger.events) <= answers + 30
+        assert answers <= len(ledger.events) <= answers + 20
 
 
 def test_what_a_crash_leaves_reserved_is_spent_forever(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import tomllib
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurate.errors import DpcurateError, RequestError, SchemaError
+from dpcurate.errors import RequestError, SchemaError
 from dpcurate.schema import (
     GRID,
     MAX_LEVELS,
@@ -138,7 +139,7 @@ def test_a_schema_answers_questions_about_its_columns():
     assert Schema.of({"a": (0, 1)}).names == ("a",)
     with pytest.raises(RequestError, match="no column 'bb'; did you mean 'b'"):
         schema["bb"]
-    with pytest.raises(RequestError, match="it has 'a', 'b', 'x'$"):
+    with pytest.raises(RequestError, match=r"it has 'a', 'b', 'x'$"):
         schema["nothing like it"]
     assert did_you_mean("q", [f"col{i}" for i in range(10)]).endswith("'col7', ...")
     assert Neighbours.of("replace") is Neighbours.of(Neighbours.REPLACE) is Neighbours.REPLACE
@@ -174,7 +175,25 @@ def test_the_hash_tells_schemas_apart():
 
 ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
 NAMES = ANY_TEXT.filter(lambda t: "\x00" not in t) | st.sampled_from(
-    ["a.b", 'say "hi"', "it's", "#no comment", "[x]", "a=b", " ", "\\", "\t", "\x7f", "\x85", "\u2028", "é", "日本", "1", "-_", "rows"]
+    [
+        "a.b",
+        'say "hi"',
+        "it's",
+        "#no comment",
+        "[x]",
+        "a=b",
+        " ",
+        "\\",
+        "\t",
+        "\x7f",
+        "\x85",
+        "\u2028",
+        "é",
+        "日本",
+        "1",
+        "-_",
+        "rows",
+    ]
 )
 LEVELS = ANY_TEXT | st.integers() | st.floats(allow_nan=False) | st.booleans()
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -226,7 +245,9 @@ def test_files_are_written_and_read(tmp_path):
 
 
 def test_defaults_need_not_be_written():
-    schema = Schema.loads('[columns.a]\nkind = "categorical"\nlevels = [0, 1]\n[columns.x]\nkind="numeric"\nlow=0\nhigh=1')
+    schema = Schema.loads(
+        '[columns.a]\nkind = "categorical"\nlevels = [0, 1]\n[columns.x]\nkind="numeric"\nlow=0\nhigh=1'
+    )
     assert schema == Schema((Categorical("a", (0, 1)), Numeric("x", 0, 1)))
 
 
@@ -272,7 +293,12 @@ MISTAKES = [
     ('column = "id"\n', "", "person needs both column and rows", 4),
     ("rows = 4\n", "", "person needs both column and rows", 4),
     ("\n[columns.a]", "\n[columns.a", "not valid TOML", 8),
-    ('kind = "categorical"', 'kind = "category"', "kind must be one of categorical, ordinal, numeric, got 'category'", 9),
+    (
+        'kind = "categorical"',
+        'kind = "category"',
+        "kind must be one of categorical, ordinal, numeric, got 'category'",
+        9,
+    ),
     ('kind = "categorical"', "kind = 3", "kind must be one of", 9),
     ('levels = ["x", "y"]\n', "", "categorical column 'a' needs levels", 8),
     ('levels = ["x", "y"]', 'levels = "xy"', "levels must be a list", 10),
@@ -344,7 +370,19 @@ def test_odd_tables_are_told_too():
         assert caught.value.line == line, text
 
 
-@pytest.mark.parametrize("name", ["a.b", 'q"t', "it's", "a]b", "a#b", "é", "a b", pytest.param("a=b", marks=pytest.mark.xfail(strict=True, reason="imprecise line"))])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.b",
+        'q"t',
+        "it's",
+        "a]b",
+        "a#b",
+        "é",
+        "a b",
+        pytest.param("a=b", marks=pytest.mark.xfail(strict=True, reason="imprecise line")),
+    ],
+)
 def test_lines_are_found_for_odd_names(name):
     text = Schema((Categorical(name, ("u", "v")), Numeric("z", 0, 1))).dumps()
     broken = text.replace('levels = ["u", "v"]', 'levels = ["u", "u"]')
@@ -357,10 +395,8 @@ def test_lines_are_found_for_odd_names(name):
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=60))
 def test_no_text_escapes_as_another_error(text):
-    try:
+    with contextlib.suppress(SchemaError):
         Schema.loads(text)
-    except DpcurateError as error:
-        assert isinstance(error, SchemaError)
 
 
 @pytest.mark.xfail(strict=True, reason="not refused, or refused with another kind of error")

@@ -122,8 +122,8 @@ class Budget:
         if math.isinf(self.ceiling):
             return "unlimited (NOT PRIVATE)"
         if self.pure:
-            return f"epsilon = {self.epsilon:.6g}, delta = 0"
-        return f"epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g} (rho = {self.rho:.6g})"
+            return f"epsilon = {float(self.ceiling):.6g}, delta = 0"
+        return f"epsilon = {float(self.epsilon or 0):.6g}, delta = {self.delta:.3g} (rho = {float(self.ceiling):.6g})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Cost:
         return cls(math.inf, math.inf)
 
     def within(self, budget: Budget) -> Number:
-        """This cost in the budget's currency."""
+        """The cost in the budget's currency."""
         return self.epsilon if budget.pure else self.rho
 
 

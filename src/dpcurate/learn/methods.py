@@ -48,6 +48,7 @@ def _learned(judge: Judge, found: Searched, knowledge: Knowledge | None, claimed
         evidence=tuple(judge.evidence),
         tests=found.tests,
         unfinished=found.unfinished,
+        leaked=tuple(getattr(judge, "leaked", ())),
         claimed=claimed,
         notes=tuple(notes),
     )

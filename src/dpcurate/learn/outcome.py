@@ -32,7 +32,8 @@ class Learned:
 
     `confidence` is the probability that the pair is adjacent, where the method has one. `tests` counts
     questions per order (or stage). `unfinished` maps an order to the edges still to be tested in it
-    when the budget ended. `claimed` is the epsilon that the authors of a published variant would
+    when the budget ended. `leaked` is what each order cost (by the authors' count in a published run).
+    `claimed` is the epsilon that the authors of a published variant would
     report; it is not a guarantee. `notes` are sentences for the report.
     """
 
@@ -42,5 +43,6 @@ class Learned:
     evidence: tuple[Evidence, ...] = ()
     tests: tuple[int, ...] = ()
     unfinished: Mapping[int, tuple[Pair, ...]] = field(default_factory=dict)
+    leaked: tuple[float, ...] = ()
     claimed: float | None = None
     notes: tuple[str, ...] = ()

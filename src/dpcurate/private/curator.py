@@ -87,7 +87,7 @@ def _books(
 ) -> Ledger:
     if ledger is None:
         assert budget is not None
-        return Ledger(budget, allow_unproved=allow_unproved)
+        return Ledger(budget, allow_unproved=allow_unproved, neighbours=neighbours.value)
     facts: dict[str, Any] = {"schema_hash": schema.hash, "neighbours": neighbours.value}
     if Path(ledger).exists():
         return Ledger.open(ledger, table=name, budget=budget, **facts)

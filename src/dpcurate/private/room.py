@@ -140,7 +140,9 @@ class Room:
         randomness: Randomness,
         *,
         allow_unproved: bool,
+        outer: Ledger | None = None,
     ) -> None:
+        self._outer = outer
         self._source = source
         self._schema = schema
         self._neighbours = neighbours
@@ -196,7 +198,7 @@ class Room:
     def ask_all(self, requests: Sequence[Request]) -> list[Any]:
         """Answers to many requests: all are validated, then all charged, then all read."""
         jobs = [self._job(request) for request in requests]
-        self._ledger.charge([job.event for job in jobs])
+        self._charge([job.event for job in jobs])
         return [job.run() for job in jobs]
 
     def open(self, gate: AboveThreshold | Sample) -> Any:
@@ -206,6 +208,13 @@ class Room:
         if isinstance(gate, Sample):
             return self._sample(gate)
         raise RequestError(f"{type(gate).__name__} is not a gate of the door")
+
+    def _charge(self, events: list[Event]) -> None:
+        """Pay; an unproved step on a sample undoes the whole table's guarantee, so its books say so."""
+        unproved = [e for e in events if not e.private]
+        if self._outer is not None and unproved:
+            self._outer.charge(unproved)
+        self._ledger.charge(events)
 
     # --- inside ---------------------------------------------------------------------------------
 
@@ -304,9 +313,14 @@ class Room:
             self._source.sample(rate, self._randomness),
             replace(self._schema, rows=rows),
             Neighbours.ADD_REMOVE,
-            Ledger(Budget(epsilon=gate.epsilon, delta=0), allow_unproved=self._allow_unproved),
+            Ledger(
+                Budget(epsilon=gate.epsilon, delta=0),
+                allow_unproved=self._allow_unproved,
+                neighbours=Neighbours.ADD_REMOVE.value,
+            ),
             self._randomness,
             allow_unproved=self._allow_unproved,
+            outer=self._ledger,
         )
 
 
@@ -317,7 +331,7 @@ class Threshold:
         self._room = room
         self._mechanism = mechanism
         self._closed = False
-        room.ledger.charge([Event(mechanism.name, "a gate until its first yes", mechanism.cost)])
+        room._charge([Event(mechanism.name, "a gate until its first yes", mechanism.cost)])
         self._threshold = mechanism.threshold(room._randomness)
 
     @property
@@ -333,7 +347,7 @@ class Threshold:
             raise RequestError(f"a gate is asked scores, not {type(score).__name__}")
         made, bound = self._room._plan(score.statistic)
         if not made.proved:
-            self._room.ledger.charge([Event(self._mechanism.name, describe(score.statistic), Cost.infinite())])
+            self._room._charge([Event(self._mechanism.name, describe(score.statistic), Cost.infinite())])
         noised = self._room._cache.score(score, made, bound) + self._mechanism.query(self._room._randomness)
         self._closed = noised >= self._threshold
         return self._closed

@@ -1,0 +1,191 @@
+"""Speed and memory of the room, each figure asked for beside the figure measured.
+
+    python -m benchmarks.speed [--quick]
+
+Nothing here is a test: machines differ, so figures are printed and a person reads them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, islice
+from pathlib import Path
+
+import numpy as np
+
+from dpcurate import Budget, Categorical, Curator, Schema
+from dpcurate.budget import Cost, Event
+from dpcurate.private.kernels import CountRows, Rows
+from dpcurate.private.ledger import Ledger
+from dpcurate.private.noise import Randomness, Secure, Seeded
+from dpcurate.private.sources import Held, open_source
+from dpcurate.requests import Counts, Gaussian, Release
+
+ROWS = 100_000
+LARGE, QUICK = 50_000_000, 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the table."""
+
+    what: str
+    asked: str
+    measured: str
+
+
+def seconds(run: Callable[[], object], *, times: int = 1) -> float:
+    """The median time of a call."""
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        run()
+        found.append(time.perf_counter() - start)
+    return statistics.median(found)
+
+
+def counting() -> Iterator[Figure]:
+    """A fresh table over encoded rows that are not collapsed: the room's own counting path."""
+    rng = np.random.default_rng(0)
+    names = ("a", "b", "c", "d")
+    codes = {n: rng.integers(0, 4, ROWS, dtype=np.uint8) for n in names}
+    source = Held(Rows(codes, {}, None, ROWS))
+    for ways in (2, 3, 4):
+        kernel = CountRows(names[:ways], (4,) * ways)
+        took = seconds(lambda kernel=kernel: source.total(kernel), times=200)
+        asked = "< 1 ms" if ways == 4 else ""
+        yield Figure(f"fresh {ways}-way table, {ROWS:,} rows of uint8 codes", asked, f"{took * 1e3:.3f} ms")
+
+
+def twenty_columns() -> tuple[dict[str, np.ndarray], Schema]:
+    rng = np.random.default_rng(1)
+    table = {f"c{i}": rng.integers(0, 3, ROWS) for i in range(20)}
+    return table, Schema(tuple(Categorical(name, (0, 1, 2)) for name in table))
+
+
+def requests() -> Iterator[Figure]:
+    """1,000 distinct 3-way releases through the door, noise from the operating system."""
+    table, schema = twenty_columns()
+    opened = time.perf_counter()
+    curator = Curator(table, schema, budget=Budget(epsilon=1, delta=1e-10))
+    yield Figure(f"open a 20-column table of {ROWS:,} rows", "", f"{time.perf_counter() - opened:.2f} s")
+    rho = curator.remaining / 1001
+    triples = list(islice(combinations(schema.names, 3), 1000))
+    asked = [Release(Counts(names), Gaussian(rho=rho)) for names in triples]
+    scale = curator.ask(Release(Counts(()), Gaussian(rho=rho))).scale  # loads OpenDP
+    busy = time.process_time()  # wall time above processor time means that the machine had other work
+    took = seconds(lambda: [curator.ask(request) for request in asked])
+    busy = time.process_time() - busy
+    yield Figure("1,000 distinct 3-way requests, secure noise", "< 2 s", f"{took:.2f} s ({busy:.2f} s of processor)")
+    source, randomness = open_source(table, schema), Secure()
+    read = seconds(lambda: [source.total(CountRows(names, (3, 3, 3))) for names in triples])
+    noise = seconds(lambda: [randomness.gaussian(scale, 27) for _ in triples])
+    yield Figure("  of which counting", "", f"{read:.2f} s")
+    yield Figure("  of which noise (27 draws each)", "", f"{noise:.2f} s")
+
+
+def large_file(rows: int) -> Iterator[Figure]:
+    """Open a Parquet file and ask once, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.parquet"
+        yield Figure(f"write {rows:,} rows x 8 columns of Parquet", "", f"{seconds(lambda: write(path, rows)):.1f} s")
+        for numeric in (False, True):
+            told = child(path, numeric=numeric)
+            kind = "7 columns of levels, 1 numeric" if numeric else "8 columns of levels"
+            asked = "" if numeric else "< 3 GB"
+            yield Figure(f"open it ({kind})", "", f"{told['open']:.1f} s")
+            yield Figure("  first request", "", f"{told['ask']:.1f} s")
+            yield Figure("  peak memory of the process", asked, f"{told['peak'] / 2**30:.2f} GB")
+
+
+def write(path: Path, rows: int) -> None:
+    import duckdb
+
+    columns = ", ".join(f"CAST(hash(i, {k}) % {2 + k % 4} AS UTINYINT) AS c{k}" for k in range(8))
+    duckdb.sql(f"COPY (SELECT {columns} FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)")
+
+
+def child(path: Path, *, numeric: bool) -> dict[str, float]:
+    """What a process that opens the file and asks once says about itself."""
+    command = [sys.executable, "-m", "benchmarks.speed", "--child", str(path), *(["--numeric"] if numeric else [])]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def open_and_ask(path: str, *, numeric: bool) -> None:
+    from dpcurate import Numeric
+
+    columns = [Categorical(f"c{k}", tuple(range(2 + k % 4))) for k in range(8)]
+    schema = Schema((*columns[:7], Numeric("c7", 0, 4) if numeric else columns[7]))
+    start = time.perf_counter()
+    curator = Curator(path, schema, budget=Budget(epsilon=1, delta=1e-10))
+    opened = time.perf_counter()
+    curator.ask(Release(Counts(("c0", "c1", "c7")), Gaussian(rho=1e-4)))
+    answered = time.perf_counter()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # kilobytes on Linux
+    print(json.dumps({"open": opened - start, "ask": answered - opened, "peak": peak}))
+
+
+def charging() -> Iterator[Figure]:
+    """One charge to books in memory, and to books on disk with and without a reserved block."""
+    event = Event("gaussian", "Counts(a)", Cost.concentrated(Fraction(1, 10**7)))
+    ledger = Ledger(Budget(rho=1))
+    took = seconds(lambda: [ledger.charge([event]) for _ in range(2000)]) / 2000
+    yield Figure("charge to books in memory", "", f"{took * 1e6:.1f} us")
+    with tempfile.TemporaryDirectory() as folder:
+        about = {"table": "t", "schema_hash": "h", "neighbours": "add-remove", "budget": Budget(rho=1)}
+        disk = Ledger.create(Path(folder) / "ledger.db", **about)
+        took = seconds(lambda: disk.charge([event]), times=50)
+        yield Figure("charge to books on disk (median)", "", f"{took * 1e3:.2f} ms")
+        with disk.reserve(0.5):
+            took = seconds(lambda: [disk.charge([event]) for _ in range(2000)]) / 2000
+        yield Figure("charge to a reserved block on disk", "", f"{took * 1e6:.1f} us")
+
+
+def drawing() -> Iterator[Figure]:
+    """A draw of noise, alone and in a vector, from the operating system and from a seed."""
+    kinds: dict[str, Randomness] = {"secure": Secure(), "seeded": Seeded(0)}
+    for name, randomness in kinds.items():
+        asked = "" if name == "secure" else "microseconds"
+        for law in ("gaussian", "laplace"):
+            draw = getattr(randomness, law)
+            draw(100.0, 1)
+            one = seconds(lambda draw=draw: draw(100.0, 1), times=1000)
+            many = seconds(lambda draw=draw: draw(100.0, 1000), times=5) / 1000
+            measured = f"{one * 1e6:.1f} us alone, {many * 1e6:.2f} us in 1,000"
+            yield Figure(f"{name} {law} draw", asked, measured)
+
+
+def show(figures: Iterator[Figure]) -> None:
+    for figure in figures:
+        print(f"{figure.what:<56} {figure.asked:>13}   {figure.measured}", flush=True)
+
+
+def main() -> None:
+    """Print every figure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help=f"a file of {QUICK:,} rows instead of {LARGE:,}")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--numeric", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        open_and_ask(given.child, numeric=given.numeric)
+        return
+    show(iter([Figure("figure", "asked", "measured")]))
+    for part in (counting(), requests(), charging(), drawing(), large_file(QUICK if given.quick else LARGE)):
+        show(part)
+
+
+if __name__ == "__main__":
+    main()

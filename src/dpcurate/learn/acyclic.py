@@ -1,0 +1,148 @@
+"""Acyclicity: as a smooth function of weights, and as a property that a returned graph has for certain.
+
+Two functions are 0 exactly on acyclic weights: tr exp(W o W) - d (Zheng et al. 2018) and
+-log det(I - W o W), defined while the spectral radius of W o W is below 1 (Bello et al. 2022,
+DAGMA), which is cheaper and better conditioned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.graphs.graph import Dag
+from dpcurate.graphs.knowledge import Knowledge
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Constraint = Callable[[Array], tuple[float, Array]]
+
+STEEP = 60.0
+"""Above this norm of W o W its exponential is continued by a power, so that nothing overflows."""
+OUTSIDE = 1e12
+"""The value of the log-determinant form where it is not defined: a wall that a line search backs off from."""
+
+
+def exponential(weights: Array) -> tuple[float, Array]:
+    """Tr exp(W o W) - d and its gradient 2 W o exp(W o W)^T."""
+    from scipy.linalg import expm
+
+    squares = weights * weights
+    steep = max(1.0, float(squares.sum(axis=0).max(initial=0.0)) / STEEP)
+    power: Array = expm(squares / steep)
+    return float(np.trace(power) - len(weights)) * steep**2, 2.0 * weights * power.T
+
+
+def log_determinant(weights: Array) -> tuple[float, Array]:
+    """-log det(I - W o W) and its gradient 2 W o (I - W o W)^-T; a wall outside its domain."""
+    squares = weights * weights
+    matrix = np.eye(len(weights)) - squares
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return OUTSIDE * (1.0 + float(squares.sum())), OUTSIDE * weights
+    # I - A is an M-matrix, so A has a spectral radius below 1, exactly if its inverse is not negative.
+    if not np.isfinite(inverse).all() or inverse.min(initial=0.0) < -1e-12:
+        return OUTSIDE * (1.0 + float(squares.sum())), OUTSIDE * weights
+    return max(0.0, -float(np.linalg.slogdet(matrix)[1])), 2.0 * weights * inverse.T
+
+
+CONSTRAINTS: dict[str, Constraint] = {"exp": exponential, "logdet": log_determinant}
+
+
+class Growing:
+    """A graph that takes arrows one by one and never a cycle; `below[i, j]` says that j can be reached from i."""
+
+    def __init__(self, size: int) -> None:
+        self.arrows: Mask = np.zeros((size, size), dtype=bool)
+        self.below: Mask = np.eye(size, dtype=bool)
+
+    def fits(self, i: int, j: int) -> bool:
+        """Whether i -> j closes no cycle."""
+        return not self.below[j, i]
+
+    def add(self, i: int, j: int) -> None:
+        """Draw i -> j, which must fit."""
+        self.arrows[i, j] = True
+        self.below |= np.outer(self.below[:, i], self.below[j])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """Background knowledge as masks: arrows that may be drawn, pairs that must be joined."""
+
+    nodes: tuple[str, ...]
+    allowed: Mask
+    required: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, nodes: tuple[str, ...], knowledge: Knowledge | None) -> Facts:
+        """Check the knowledge against the nodes, before any budget is spent."""
+        allowed = ~np.eye(len(nodes), dtype=bool)
+        if knowledge is None:
+            return cls(nodes, allowed, ())
+        knowledge.check(nodes)
+        place = {name: i for i, name in enumerate(nodes)}
+        for i, a in enumerate(nodes):
+            for j, b in enumerate(nodes):
+                allowed[i, j] &= knowledge.may_point(a, b)
+        pairs = sorted(tuple(sorted(place[x] for x in pair)) for pair in knowledge.required_pairs())
+        return cls(nodes, allowed, tuple((i, j) for i, j in pairs))
+
+    def joined(self) -> Mask:
+        """The required pairs as a symmetric mask."""
+        mask = np.zeros_like(self.allowed)
+        for i, j in self.required:
+            mask[i, j] = mask[j, i] = True
+        return mask
+
+    def directions(self, pair: tuple[int, int], weights: Array) -> list[tuple[int, int]]:
+        """The allowed arrows of a pair, the heavier first."""
+        both = [arrow for arrow in (pair, pair[::-1]) if self.allowed[arrow]]
+        return sorted(both, key=lambda arrow: -abs(weights[arrow]))
+
+    def forced_first(self) -> list[tuple[int, int]]:
+        """Required pairs, those with one direction left before the others."""
+        return sorted(self.required, key=lambda pair: int(self.allowed[pair]) + int(self.allowed[pair[::-1]]))
+
+
+def acyclic_part(weights: Array, threshold: float, facts: Facts) -> Mask:
+    """The arrows of weight at least `threshold`, heaviest first, leaving out any that would close a cycle.
+
+    Always a DAG, whatever the weights; the plain threshold where that is a DAG already. Required
+    pairs come first and are kept at any weight.
+    """
+    graph = Growing(len(weights))
+    for pair in facts.forced_first():
+        for arrow in facts.directions(pair, weights):
+            if graph.fits(*arrow):
+                graph.add(*arrow)
+                break
+    sizes = np.where(facts.allowed, np.abs(weights), 0.0)
+    rows, columns = np.nonzero((sizes >= threshold) & (sizes > 0) & ~facts.joined())
+    for k in np.argsort(-sizes[rows, columns], kind="stable"):
+        i, j = int(rows[k]), int(columns[k])
+        if graph.fits(i, j):
+            graph.add(i, j)
+    return graph.arrows
+
+
+def dag_of(nodes: tuple[str, ...], arrows: Mask) -> Dag:
+    """A mask of arrows as a graph."""
+    return Dag(nodes, frozenset((nodes[i], nodes[j]) for i, j in indices(arrows)))
+
+
+def indices(mask: Mask) -> Iterable[tuple[int, int]]:
+    """Positions that are set."""
+    return ((int(i), int(j)) for i, j in np.argwhere(mask))
+
+
+def reachable(arrows: Mask) -> Mask:
+    """Which node can be reached from which, itself included."""
+    below: Mask = arrows | np.eye(len(arrows), dtype=bool)
+    for _ in range(max(1, int(np.ceil(np.log2(max(2, len(arrows))))))):
+        below = (below.astype(np.float32) @ below.astype(np.float32)) > 0
+    return below

@@ -1,0 +1,84 @@
+"""Tests of independence against SciPy, and their level under the null."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcurate.learn.ci import (
+    TABLE_TESTS,
+    chi_squared_test,
+    fisher_test,
+    g_test,
+    kendall_test,
+    partial_correlation,
+    spearman_test,
+)
+
+RNG = np.random.default_rng(0)
+TABLE = RNG.integers(5, 60, (3, 4)).astype(float)
+
+
+def expand(table):
+    x, y = np.nonzero(np.ones_like(table))
+    count = table.astype(int).ravel()
+    return np.repeat(x, count), np.repeat(y, count)
+
+
+def test_they_agree_with_scipy_on_one_table():
+    g = stats.chi2_contingency(TABLE, correction=False, lambda_="log-likelihood")
+    chi = stats.chi2_contingency(TABLE, correction=False)
+    assert g_test(TABLE) == pytest.approx(g.pvalue, rel=1e-9)
+    assert chi_squared_test(TABLE) == pytest.approx(chi.pvalue, rel=1e-9)
+    x, y = expand(TABLE)
+    assert kendall_test(TABLE) == pytest.approx(stats.kendalltau(x, y, method="asymptotic").pvalue, rel=1e-6)
+    r = stats.spearmanr(x, y).statistic
+    assert spearman_test(TABLE) == pytest.approx(math.erfc(abs(r) * math.sqrt((len(x) - 1) / 2)), rel=1e-6)
+
+
+def test_strata_add_up():
+    strata = np.stack([TABLE, TABLE.T.repeat(1, axis=0)[:3, :3].repeat(1)[:9].reshape(3, 3) @ np.ones((3, 4))], axis=-1)
+    g = [stats.chi2_contingency(strata[..., k], correction=False, lambda_="log-likelihood") for k in range(2)]
+    expected = stats.chi2.sf(sum(t.statistic for t in g), sum(t.dof for t in g))
+    assert g_test(strata) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", TABLE_TESTS)
+def test_the_level_holds_under_independence_with_ties_and_strata(name):
+    rng = np.random.default_rng(3)
+    p_values = []
+    for _ in range(1500):
+        strata = [
+            rng.multinomial(120, np.outer(a, b).ravel()).reshape(2, 3)
+            for a, b in (((0.9, 0.1), (0.2, 0.3, 0.5)), ((0.4, 0.6), (0.6, 0.3, 0.1)))
+        ]
+        p_values.append(TABLE_TESTS[name](np.stack(strata, axis=-1).astype(float)))
+    rejected = int((np.array(p_values) < 0.05).sum())
+    assert stats.binomtest(rejected, 1500, 0.05).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("name", TABLE_TESTS)
+def test_dependence_is_seen_and_nothing_is_claimed_of_nothing(name):
+    strong = np.array([[50.0, 5.0], [5.0, 50.0]])
+    assert TABLE_TESTS[name](strong) < 1e-6
+    assert TABLE_TESTS[name](np.zeros((2, 3))) == 1.0
+    assert TABLE_TESTS[name](np.array([[7.0, 0.0], [0.0, 0.0]])) == 1.0
+
+
+def test_partial_correlation_of_a_chain_vanishes():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=5000)
+    z = x + rng.normal(size=5000)
+    y = z + rng.normal(size=5000)
+    rows = np.column_stack([np.ones(5000), x, y, z])
+    moments = rows.T @ rows
+    assert partial_correlation(moments, 0, 1, ()) == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-9)
+    residual = [v - np.polyval(np.polyfit(z, v, 1), z) for v in (x, y)]
+    assert partial_correlation(moments, 0, 1, (2,)) == pytest.approx(np.corrcoef(*residual)[0, 1], abs=1e-6)
+    assert fisher_test(moments, 0, 1, ()) < 1e-9
+    assert fisher_test(moments, 0, 1, (2,)) > 0.01
+    few = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    assert fisher_test(few, 0, 1, ()) == 1.0
