@@ -406,7 +406,14 @@ def _learned(
     dag = dag_of(nodes, arrows)
     shown = arrows | (np.abs(weights) >= threshold)
     evidence = [
-        Evidence((nodes[i], nodes[j]), (), "kept" if arrows[i, j] else "closes a cycle", float(weights[i, j]), None, threshold)
+        Evidence(
+            (nodes[i], nodes[j]),
+            (),
+            "kept" if arrows[i, j] else "closes a cycle",
+            float(weights[i, j]),
+            None,
+            threshold,
+        )
         for i, j in indices(shown)
     ]
     return Learned(dag, dag.skeleton, {}, tuple(evidence), _counts(ended), notes=notes)

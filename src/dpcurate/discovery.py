@@ -1,0 +1,157 @@
+"""The front door: one call from a table to a graph with its evidence and its privacy statement."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dpcurate.budget import Budget, Privacy
+from dpcurate.graphs.formats import dumps, save
+from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.outcome import Learned, Pair
+from dpcurate.learn.recipes import Method, recipe
+from dpcurate.private.curator import Curator
+from dpcurate.schema import Neighbours, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEdge:
+    """An edge of the graph: `a -> b` if directed, `a -- b` otherwise, with its confidence if known."""
+
+    a: str
+    b: str
+    directed: bool
+    confidence: float | None
+
+    def __str__(self) -> str:
+        sure = "" if self.confidence is None else f"  ({self.confidence:.2f})"
+        return f"{self.a} {'->' if self.directed else '--'} {self.b}{sure}"
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What was found: the graph, how sure it is, what it cost, and what was left undone."""
+
+    learned: Learned
+    privacy: Privacy
+    method: str
+    schema: Schema
+    knowledge: Knowledge | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> Cpdag | Dag:
+        """Arrows and undecided lines, with `to_networkx()` and `edges`."""
+        return self.learned.graph
+
+    @property
+    def confidence(self) -> Mapping[Pair, float]:
+        """Probability that a pair is adjacent, where the method has one."""
+        return self.learned.confidence
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences the reader should know."""
+        return self.learned.notes
+
+    @cached_property
+    def edges(self) -> tuple[FoundEdge, ...]:
+        """Edges in the columns' order."""
+        place = {name: i for i, name in enumerate(self.graph.nodes)}
+        found = [(a, b, True) for a, b in self.graph.arrows]
+        for line in self.graph.lines:
+            a, b = sorted(line, key=place.__getitem__)
+            found.append((a, b, False))
+        found.sort(key=lambda e: (place[e[0]], place[e[1]]))
+        return tuple(FoundEdge(a, b, way, self.confidence.get(frozenset((a, b)))) for a, b, way in found)
+
+    def __str__(self) -> str:
+        head = [f"{len(self.edges)} edges among {len(self.graph.nodes)} columns, by {self.method}", str(self.privacy)]
+        return "\n".join([*head, *(f"  {e}" for e in self.edges), *(f"note: {n}" for n in self.notes)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything public, as plain values."""
+        p = self.privacy
+        return {
+            "graph": json.loads(dumps(self.graph, "json")),
+            "edges": [{"a": e.a, "b": e.b, "directed": e.directed, "confidence": e.confidence} for e in self.edges],
+            "method": self.method,
+            "privacy": {
+                "private": p.private,
+                "statement": str(p),
+                "neighbours": p.neighbours,
+                "unit": p.unit,
+                "budget": {"epsilon": _number(p.budget.epsilon), "delta": p.delta, "rho": _number(p.budget.rho)},
+                "spent": {"epsilon": _number(p.epsilon), "rho": _number(p.rho)},
+                "events": len(p.events),
+            },
+            "tests": list(self.learned.tests),
+            "unfinished": {str(o): [sorted(x) for x in left] for o, left in self.learned.unfinished.items()},
+            "notes": list(self.notes),
+            "schema": self.schema.hash,
+            "versions": dict(self.versions),
+        }
+
+    def report(self, path: str | Path) -> Path:
+        """Write a report; the suffix says which: .html, .json, .txt, or a graph format such as .dot."""
+        target = Path(path)
+        if target.suffix == ".json":
+            target.write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        elif target.suffix == ".txt":
+            target.write_text(f"{self}\n", encoding="utf-8")
+        elif target.suffix in (".html", ".htm"):
+            from dpcurate.report.page import page
+
+            target.write_text(page(self), encoding="utf-8")
+        else:
+            save(self.graph, target)
+        return target
+
+
+def _number(value: float | None) -> float | None:
+    """JSON has no infinity."""
+    return None if value is None or math.isinf(value) else float(value)
+
+
+def discover(
+    data: Any,
+    schema: Schema | str | Path | Mapping[str, Any],
+    *,
+    epsilon: float | None = None,
+    delta: float = 1e-10,
+    method: str | Method = "auto",
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    knowledge: Knowledge | str | Path | None = None,
+    ledger: str | Path | None = None,
+    insecure_seed: int | None = None,
+) -> Discovery:
+    """Find which columns drive which, within a privacy budget.
+
+    `data` is a frame or a path (see Curator), `method` a name (see `dpcurate.methods()`) or a recipe.
+    Without `epsilon` an existing `ledger` says what is left. Published and non-private recipes run only
+    on a curator that allows them: see `Curator` and a recipe's `fit`.
+    """
+    recipe(method)  # a wrong name is refused before the table is opened
+    known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
+    facts = Schema.of(schema)
+    if known is not None:
+        known.check(facts.names)
+    budget = None if epsilon is None else Budget(epsilon=epsilon, delta=delta)
+    curator = Curator(data, facts, budget=budget, neighbours=neighbours, ledger=ledger, insecure_seed=insecure_seed)
+    return learn(curator, method, known)
+
+
+def learn(curator: Curator, method: str | Method = "auto", knowledge: Knowledge | None = None) -> Discovery:
+    """The same on a curator that is already open, with what is left of its budget."""
+    from dpcurate import __version__
+
+    chosen = recipe(method)
+    learned = chosen.fit(curator, knowledge)
+    name = method if isinstance(method, str) else type(chosen).__name__
+    return Discovery(learned, curator.privacy(), name, curator.schema, knowledge, {"dpcurate": __version__})
