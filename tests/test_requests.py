@@ -216,7 +216,6 @@ def test_privacy_parameters_are_named():
             make()
 
 
-@pytest.mark.xfail(strict=True, reason="not refused, or refused with another kind of error")
 @pytest.mark.parametrize(
     "make",
     [

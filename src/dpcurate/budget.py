@@ -17,7 +17,7 @@ INFINITE = math.inf
 
 def _best_order(rho: float, epsilon: float) -> float:
     """The order alpha that minimises the delta bound: the root of its increasing derivative."""
-    low, high = 1.0 + 1e-12, epsilon / rho + 2.0
+    low, high = 1.0 + 1e-12, (epsilon + 1) / rho + 2.0
     for _ in range(100):
         alpha = (low + high) / 2
         rising = (2 * alpha - 1) * rho - epsilon + math.log1p(-1 / alpha) > 0

@@ -35,7 +35,11 @@ class _LineError(DpcurateError):
 
 
 class SchemaError(_LineError):
-    """The public description of the table is wrong."""
+    """The public description of the table is wrong; `setting` names the part that is."""
+
+    def __init__(self, message: str, *, line: int | None = None, setting: str | None = None) -> None:
+        super().__init__(message, line=line)
+        self.setting = setting
 
 
 class FormatError(_LineError):

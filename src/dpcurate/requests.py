@@ -6,8 +6,7 @@ the analyst's ever runs inside the room.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +20,8 @@ from dpcurate.errors import RequestError
 from dpcurate.schema import Neighbours, Schema
 
 Array = NDArray[np.float64]
+TINY, HUGE = 1e-100, 1e100
+"""Numbers outside these would lose their meaning in floating point."""
 
 
 def _names(*names: str) -> None:
@@ -31,9 +32,19 @@ def _names(*names: str) -> None:
         raise RequestError(f"the column(s) {', '.join(map(repr, repeated))} stand more than once in one statistic")
 
 
+def _columns(given: object) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise RequestError(f"columns come as a tuple of names, got {given!r}")
+    return tuple(given)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+
+
 def _positive(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value < math.inf:
-        raise RequestError(f"{name} must be a finite number greater than 0, got {value!r}")
+    if not _number(value) or not TINY < value < HUGE:
+        raise RequestError(f"{name} must be a number above 0 and below {HUGE:g}, got {value!r}")
 
 
 # --- statistics: what is computed from the rows -------------------------------------------------
@@ -46,7 +57,7 @@ class Counts:
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "columns", _columns(self.columns))
         _names(*self.columns)
 
 
@@ -62,7 +73,7 @@ class Contrasts:
     weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sets", tuple(tuple(s) for s in self.sets))
+        object.__setattr__(self, "sets", tuple(_columns(s) for s in self.sets))
         object.__setattr__(self, "weights", tuple(self.weights) or (1.0,) * len(self.sets))
         if not self.sets:
             raise RequestError("contrasts need at least one set of columns")
@@ -87,7 +98,7 @@ class Moments:
     clip: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "columns", _columns(self.columns))
         _names(*self.columns)
         if not self.columns:
             raise RequestError("moments need at least one column")
@@ -107,11 +118,18 @@ class Gradient:
     clip: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
-        object.__setattr__(self, "weights", tuple(tuple(float(w) for w in row) for row in self.weights))
+        object.__setattr__(self, "columns", _columns(self.columns))
+        try:
+            object.__setattr__(self, "weights", tuple(tuple(float(w) for w in row) for row in self.weights))
+        except (TypeError, ValueError):
+            raise RequestError("the weights of a gradient are rows of numbers") from None
         _names(*self.columns)
         _positive("clip", self.clip)
+        if not 1e-9 <= self.clip <= 1e9:
+            raise RequestError(f"clip must lie between 1e-9 and 1e9, got {self.clip!r}")
         d = len(self.columns)
+        if d < 2:
+            raise RequestError("a gradient needs at least two columns")
         if len(self.weights) != d or any(len(row) != d for row in self.weights):
             raise RequestError(f"a gradient over {d} columns needs a {d} x {d} matrix of weights")
         if not np.isfinite(np.array(self.weights)).all() or np.abs(np.array(self.weights)).max(initial=0) > 1e6:
@@ -127,7 +145,7 @@ class Tau:
     given: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "given", tuple(self.given))
+        object.__setattr__(self, "given", _columns(self.given))
         _names(self.x, self.y, *self.given)
 
 
@@ -156,6 +174,11 @@ class PublishedFlips(Tau):
     """How many rows would have to go to change a G test's mind, as EM-PC's code counts: NOT PROVED."""
 
     level: float = 0.05
+
+    def __post_init__(self) -> None:
+        Tau.__post_init__(self)
+        if not _number(self.level) or not 0 < self.level < 1:
+            raise RequestError(f"a level lies between 0 and 1, got {self.level!r}")
 
 
 Statistic = Counts | Contrasts | Moments | Gradient | Tau | KendallP | PublishedKendallP | PublishedFlips
@@ -191,7 +214,7 @@ class Gaussian:
         _one_of(sigma=self.sigma, rho=self.rho, epsilon=self.epsilon)
         if (self.epsilon is None) != (self.delta is None):
             raise RequestError("Gaussian noise by epsilon needs delta, and delta goes with epsilon only")
-        if self.delta is not None and not 0 < self.delta < 1:
+        if self.delta is not None and not (_number(self.delta) and 0 < self.delta < 1):
             raise RequestError(f"delta must lie between 0 and 1, got {self.delta!r}")
 
 
@@ -234,7 +257,7 @@ class Score:
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Tau):
             raise RequestError("a score needs a statistic that is one number: Tau, KendallP or PublishedKendallP")
-        if not math.isfinite(self.threshold) or abs(self.threshold) > 1e12:
+        if not _number(self.threshold) or not abs(self.threshold) <= 1e12:
             raise RequestError(f"a threshold must be a finite number, got {self.threshold!r}")
         if self.side not in ("above", "below"):
             raise RequestError(f"side must be 'above' or 'below', got {self.side!r}")
@@ -257,6 +280,8 @@ class Choose:
         _positive("epsilon", self.epsilon)
         if not self.candidates:
             raise RequestError("choosing needs at least one candidate")
+        if not isinstance(self.or_none, bool):
+            raise RequestError(f"or_none must be True or False, got {self.or_none!r}")
         if any(not isinstance(c, Score) for c in self.candidates):
             raise RequestError("candidates are scores")
 
@@ -290,7 +315,7 @@ class Sample:
 
     def __post_init__(self) -> None:
         _positive("epsilon", self.epsilon)
-        if not isinstance(self.rate, (int, float)) or not 0 < self.rate <= 1:
+        if not _number(self.rate) or not 0 < self.rate <= 1:
             raise RequestError(f"a sampling rate lies above 0 and at most at 1, got {self.rate!r}")
 
 

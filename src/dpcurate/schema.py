@@ -20,7 +20,7 @@ from dpcurate.errors import RequestError, SchemaError
 
 GRID = 4096
 """Steps between the middle of a numeric column's range and its end; values are held on this grid."""
-MAX_LEVELS = 65_536
+MAX_LEVELS = 4096
 DROP = "drop"
 CLAMP = "clamp"
 
@@ -52,8 +52,13 @@ def level_text(level: Any) -> str:
 
 
 def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name or "\x00" in name:
+    if not isinstance(name, str) or not name or not _writable(name):
         raise SchemaError(f"a column name must be text of at least one character, got {name!r}")
+
+
+def _writable(text: str) -> bool:
+    """Whether a text can be written to a file."""
+    return "\x00" not in text and not any(0xD800 <= ord(c) <= 0xDFFF for c in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +78,46 @@ class Categorical:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        levels = tuple(level_text(x) for x in self.levels)
+        levels = self._texts()
         object.__setattr__(self, "levels", levels)
         if not 2 <= len(levels) <= MAX_LEVELS:
             raise SchemaError(
                 f"column {self.name!r} has {len(levels)} level(s); it needs 2 to {MAX_LEVELS}. "
-                "A constant column tells nothing: leave it out of the schema"
+                "A constant column tells nothing: leave it out of the schema",
+                setting="levels",
             )
         repeated = sorted({x for x in levels if levels.count(x) > 1}) if len(set(levels)) < len(levels) else []
         if repeated:
-            raise SchemaError(f"column {self.name!r} repeats the level(s) {', '.join(map(repr, repeated))}")
+            raise SchemaError(
+                f"column {self.name!r} repeats the level(s) {', '.join(map(repr, repeated))}", setting="levels"
+            )
         for field in ("missing", "outside"):
             rule = level_text(getattr(self, field))
             object.__setattr__(self, field, rule)
             if rule != DROP and rule not in levels:
                 raise SchemaError(
-                    f"column {self.name!r}: {field} = {rule!r} is neither 'drop' nor one of its {len(levels)} levels"
+                    f"column {self.name!r}: {field} = {rule!r} is neither 'drop' nor one of its {len(levels)} levels",
+                    setting=field,
                 )
+
+    def _texts(self) -> tuple[str, ...]:
+        given = self.levels
+        plain = isinstance(given, (list, tuple)) and all(
+            isinstance(x, (str, int)) or (isinstance(x, float) and math.isfinite(x)) for x in given
+        )
+        if not plain:
+            raise SchemaError(
+                f"column {self.name!r}: levels must be a list of texts, numbers or truth values, got {given!r}",
+                setting="levels",
+            )
+        levels = tuple(level_text(x) for x in given)
+        if DROP in levels or not all(map(_writable, levels)):
+            raise SchemaError(
+                f"column {self.name!r}: a level may not be called 'drop', which names a rule, nor hold "
+                "characters that no file can hold",
+                setting="levels",
+            )
+        return levels
 
     @property
     def size(self) -> int:
@@ -138,25 +166,33 @@ class Numeric:
         for field in ("low", "high"):
             object.__setattr__(self, field, self._number(field, getattr(self, field)))
         if not self.low < self.high:
-            raise SchemaError(f"column {self.name!r}: low = {self.low:g} must be below high = {self.high:g}")
+            raise SchemaError(
+                f"column {self.name!r}: low = {self.low:g} must be below high = {self.high:g}", setting="low"
+            )
         if not math.isfinite(self.high - self.low):
-            raise SchemaError(f"column {self.name!r}: high - low is too large for a number")
+            raise SchemaError(f"column {self.name!r}: high - low is too large for a number", setting="high")
         if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= MAX_LEVELS:
             raise SchemaError(
-                f"column {self.name!r}: bins must be a whole number from 2 to {MAX_LEVELS}, got {self.bins!r}"
+                f"column {self.name!r}: bins must be a whole number from 2 to {MAX_LEVELS}, got {self.bins!r}",
+                setting="bins",
             )
         object.__setattr__(self, "edges", self._cuts())
         if self.missing != DROP:
             value = self._number("missing", self.missing)
             if not self.low <= value <= self.high:
-                raise SchemaError(f"column {self.name!r}: missing = {value:g} is outside [{self.low:g}, {self.high:g}]")
+                raise SchemaError(
+                    f"column {self.name!r}: missing = {value:g} is outside [{self.low:g}, {self.high:g}]",
+                    setting="missing",
+                )
             object.__setattr__(self, "missing", value)
         if self.outside not in (CLAMP, DROP):
-            raise SchemaError(f"column {self.name!r}: outside must be 'clamp' or 'drop', got {self.outside!r}")
+            raise SchemaError(
+                f"column {self.name!r}: outside must be 'clamp' or 'drop', got {self.outside!r}", setting="outside"
+            )
 
     def _number(self, field: str, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise SchemaError(f"column {self.name!r}: {field} must be a finite number, got {value!r}")
+            raise SchemaError(f"column {self.name!r}: {field} must be a finite number, got {value!r}", setting=field)
         return float(value)
 
     def _cuts(self) -> tuple[float, ...]:
@@ -166,10 +202,13 @@ class Numeric:
         cuts = tuple(self._number("edges", x) for x in self.edges)
         if len(cuts) != self.bins - 1:
             raise SchemaError(
-                f"column {self.name!r}: {self.bins} bins need {self.bins - 1} inner edges, got {len(cuts)}"
+                f"column {self.name!r}: {self.bins} bins need {self.bins - 1} inner edges, got {len(cuts)}",
+                setting="edges",
             )
         if any(a >= b for a, b in pairwise((self.low, *cuts, self.high))):
-            raise SchemaError(f"column {self.name!r}: edges must rise and lie strictly between low and high")
+            raise SchemaError(
+                f"column {self.name!r}: edges must rise and lie strictly between low and high", setting="edges"
+            )
         return cuts
 
     @property
@@ -207,7 +246,7 @@ class Person:
     def __post_init__(self) -> None:
         _check_name(self.column)
         if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
-            raise SchemaError(f"person: rows must be a whole number of at least 1, got {self.rows!r}")
+            raise SchemaError(f"person: rows must be a whole number of at least 1, got {self.rows!r}", setting="rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +263,8 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
+        if any(not isinstance(c, (Categorical, Numeric)) for c in self.columns):
+            raise SchemaError("the columns of a schema are Categorical, Ordinal or Numeric values")
         names = [c.name for c in self.columns]
         if not names:
             raise SchemaError("a schema needs at least one column")
@@ -231,9 +272,13 @@ class Schema:
         if repeated:
             raise SchemaError(f"the schema names the column(s) {', '.join(map(repr, repeated))} more than once")
         if self.rows is not None and (isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1):
-            raise SchemaError(f"rows must be a whole number of at least 1, or left out; got {self.rows!r}")
+            raise SchemaError(
+                f"rows must be a whole number of at least 1, or left out; got {self.rows!r}", setting="rows"
+            )
         if self.person is not None and self.person.column in names:
-            raise SchemaError(f"column {self.person.column!r} names persons, so it cannot be analysed too")
+            raise SchemaError(
+                f"column {self.person.column!r} names persons, so it cannot be analysed too", setting="person.column"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -12,6 +12,9 @@ from dpcurate.errors import SchemaError
 from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Person, Schema, did_you_mean
 
 T = TypeVar("T")
+_PART = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[\w-]+)"""
+_HEADER = re.compile(rf"\s*\[\[?\s*({_PART}(?:\s*\.\s*{_PART})*)\s*\]\]?\s*(?:#.*)?$")
+_ASSIGNED = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=")
 _KINDS: Mapping[str, tuple[Callable[..., Column], tuple[str, ...], tuple[str, ...]]] = {
     "categorical": (Categorical, ("levels",), ("missing", "outside")),
     "ordinal": (Ordinal, ("levels",), ("missing", "outside")),
@@ -32,7 +35,7 @@ def loads(text: str) -> Schema:
         raise SchemaError("no columns: add a table such as [columns.age]", line=_line(text, ("columns",)))
     with_line = tuple(_column(name, fields, text) for name, fields in columns.items())
     person = _person(data["person"], text) if "person" in data else None
-    return _at(text, ("rows",), lambda: Schema(with_line, data.get("rows"), person))
+    return _at(text, (), lambda: Schema(with_line, data.get("rows"), person))
 
 
 def _column(name: str, fields: Any, text: str) -> Column:
@@ -78,31 +81,31 @@ def _at(text: str, path: tuple[str, ...], make: Callable[[], T]) -> T:
     try:
         return make()
     except SchemaError as error:
-        named = re.search(r"\b(low|bins|edges|missing|outside|levels?)\b", str(error).split(":", 1)[-1])
-        key = {"level": "levels"}.get(named[1], named[1]) if named else None
-        line = (_line(text, (*path, key)) if key else None) or _line(text, path)
-        raise SchemaError(str(error), line=line) from None
+        setting = tuple(error.setting.split(".")) if error.setting else ()
+        raise SchemaError(str(error), line=_line(text, (*path, *setting)) or _line(text, path)) from None
 
 
 def _line(text: str, path: tuple[str, ...]) -> int | None:
     """The line on which a table or key stands, by reading headers; None if it is not there."""
     here: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), start=1):
-        header = re.match(r"\s*\[+(.+?)\]+\s*(#.*)?$", line)
-        if header and "=" not in line.split("]")[0]:
+        header, assigned = _HEADER.match(line), _ASSIGNED.match(line)
+        if header:
             here = _dotted(header[1])
-            if here == path or (len(path) == 1 and here[:1] == path):
+            if here[: len(path)] == path:
                 return number
-            continue
-        assigned = re.match(r"""\s*((?:"[^"]*"|'[^']*'|[\w.-]+|\s*\.\s*)+?)\s*=""", line)
-        if assigned and (*here, *_dotted(assigned[1])) == path:
+        elif assigned and (*here, *_dotted(assigned[1]))[: len(path)] == path:
             return number
     return None
 
 
 def _dotted(key: str) -> tuple[str, ...]:
-    parts = re.findall(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^.\s]+)\s*""", key)
-    return tuple(json.loads(p) if p.startswith('"') else p.strip("'") for p in parts)
+    parts = re.findall(_PART, key)
+    return tuple(_unquoted(p) for p in parts)
+
+
+def _unquoted(part: str) -> str:
+    return str(next(iter(tomllib.loads(f"x = {part}").values()))) if part[0] in "\"'" else part
 
 
 def _key(name: str) -> str:
