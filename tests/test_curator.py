@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -67,6 +69,9 @@ class Untouchable:
 
     def total(self, kernel):
         raise AssertionError("the rows were read")
+
+    def check(self, kernel):
+        pass
 
     def check_sample(self):
         pass
@@ -336,6 +341,64 @@ def test_the_curator_cannot_be_multiplied():
             duplicate(c)
 
 
+def test_gates_and_samples_cannot_be_multiplied_either():
+    c = curator(Budget(rho=100), schema=LEVELS)
+    gate, inner = c.open(AboveThreshold(epsilon=1)), c.open(Sample(rate=0.5, epsilon=1))
+    for secret in (gate, inner):
+        for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(RefusedError, match="second budget"):
+                duplicate(secret)
+
+
+def test_threads_get_one_yes_from_a_gate():
+    c = curator(Budget(rho=1e7), schema=LEVELS)
+    for _ in range(20):
+        gate, answers = c.open(AboveThreshold(epsilon=100)), []
+
+        def ask(gate=gate, answers=answers):
+            with contextlib.suppress(GateClosed):
+                answers.append(gate.ask(Score(Tau("a", "b"), 0, "above")))
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sum(answers) == 1
+
+
+def test_an_exact_release_on_a_sample_of_a_sample_marks_the_table():
+    c = curator(schema=LEVELS, allow_unproved=True)
+    c.open(Sample(rate=1, epsilon=0.01)).open(Sample(rate=1, epsilon=0.005)).ask(Release(Counts(("a",)), Exact()))
+    assert not c.ledger.private
+
+
+def test_a_strict_curator_stays_strict_on_lenient_books(tmp_path):
+    path = tmp_path / "t.ledger"
+    Curator(table(), LEVELS, budget=Budget(rho=1), ledger=path, allow_unproved=True)
+    strict = Curator(table(), LEVELS, ledger=path)
+    with pytest.raises(NotPrivate):
+        strict.ask(Release(Counts(("a",)), Exact()))
+
+
+def test_what_no_unit_can_move_is_not_sold():
+    keeps = Schema((Categorical("a", ("0", "1"), missing="0", outside="0"),))
+    c = Curator(table(), keeps, budget=Budget(rho=1), neighbours="replace")
+    with pytest.raises(RequestError, match="nothing to protect"):
+        c.ask(Release(Contrasts(((),)), Gaussian(rho=0.1)))
+    assert c.ledger.spent == 0
+
+
+def test_large_and_small_numbers_are_refused_or_served():
+    c = curator(Budget(epsilon=2000, delta=0), schema=LEVELS)
+    c.open(Sample(rate=0.5, epsilon=1000))
+    with pytest.raises(RequestError):
+        c.ask(Release(Counts(("a",)), Laplace(epsilon=1e-300)))
+    for rho in (10**400, 1e-200, float("nan")):
+        with pytest.raises(BudgetError):
+            Budget(rho=rho)
+
+
 def test_its_repr_shows_public_facts_only():
     assert repr(curator()) == repr(Curator(table(rows=299), SCHEMA, budget=Budget(epsilon=1, delta=1e-6)))
     assert "3 columns, add-remove, unit: row, budget: epsilon = 1, delta = 1e-06" in repr(curator())
@@ -403,6 +466,22 @@ def test_exact_tables_are_read_once_and_forgotten_when_too_many():
     for i in range(6):
         cache.total(MomentRows(("a",), (i,), None))
     assert len(cache._tables) < 6
+
+
+def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
+    from dpcurate.private import room as room_module
+
+    monkeypatch.setattr(room_module, "MOST_SCALARS", 2)
+    c = curator(Budget(rho=1e6), schema=LEVELS)
+    for given in ((), ("b",)):
+        for threshold in (0, 1, 2):
+            x, y = ("a", "b") if not given else ("b", "a")
+            c.open(AboveThreshold(epsilon=1)).ask(Score(Tau(x, y), threshold, "above"))
+        c.ask(Release(KendallP("a", "b"), Laplace(epsilon=1)))
+        c.ask(Release(Counts(("a",)), Laplace(epsilon=1)))
+    assert len(c._plans) <= 2
+    assert len(c._cache._scores) <= 2
+    assert len(c._cache._scalars) <= 2
 
 
 def test_events_are_described_by_public_facts():

@@ -67,6 +67,9 @@ class Wild:
     def total(self, kernel):
         return self._stream.integers(0, 500, kernel.sizes)
 
+    def check(self, kernel):
+        pass
+
     def check_sample(self):
         pass
 

@@ -62,9 +62,9 @@ def test_levels_that_are_the_same_level_repeat():
         (lambda: Categorical("", (0, 1)), "column name"),
         (lambda: Categorical("a\x00b", (0, 1)), "column name"),
         (lambda: Categorical(3, (0, 1)), "column name"),
-        (lambda: Categorical("a", ()), r"'a' has 0 level\(s\); it needs 2 to 65536"),
+        (lambda: Categorical("a", ()), r"'a' has 0 level\(s\); it needs 2 to 1000"),
         (lambda: Categorical("a", ("x",)), r"'a' has 1 level\(s\).*leave it out"),
-        (lambda: Categorical("a", range(MAX_LEVELS + 1)), "65537 level"),
+        (lambda: Categorical("a", range(MAX_LEVELS + 1)), "1001 level"),
         (lambda: Categorical("a", ("x", "y", "x", "y")), "repeats the level.*'x', 'y'"),
         (lambda: Categorical("a", ("x", "y"), missing="z"), "missing = 'z' is neither 'drop' nor one of its 2 levels"),
         (lambda: Categorical("a", ("x", "y"), outside="clamp"), "outside = 'clamp' is neither"),
@@ -76,7 +76,7 @@ def test_levels_that_are_the_same_level_repeat():
         (lambda: Numeric("x", "0", 1), "low must be a finite number, got '0'"),
         (lambda: Numeric("x", False, 1), "low must be a finite number, got False"),
         (lambda: Numeric("x", -1.7e308, 1.7e308), "too large"),
-        (lambda: Numeric("x", 0, 1, bins=1), "bins must be a whole number from 2 to 65536, got 1"),
+        (lambda: Numeric("x", 0, 1, bins=1), "bins must be a whole number from 2 to 1000, got 1"),
         (lambda: Numeric("x", 0, 1, bins=2.5), "bins must be a whole number"),
         (lambda: Numeric("x", 0, 1, bins=True), "bins must be a whole number"),
         (lambda: Numeric("x", 0, 1, bins=MAX_LEVELS + 1), "bins must be a whole number"),
@@ -336,7 +336,6 @@ MISTAKES = [
 def test_the_text_the_mistakes_are_made_in_is_right():
     schema = Schema.loads(GOOD)
     assert schema.names == ("a", "b c", "x")
-    assert all(m[0] in GOOD for m in WRONG_LINE)
 
 
 @pytest.mark.parametrize(("old", "new", "says", "line"), MISTAKES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -12,7 +14,7 @@ import pytest
 
 from dpcurate.errors import OwnerError, RequestError, SchemaError
 from dpcurate.private import sources
-from dpcurate.private.kernels import CountRows, GradientRows, MomentRows
+from dpcurate.private.kernels import CountRows, GradientRows, MomentRows, Rows
 from dpcurate.private.noise import Seeded
 from dpcurate.private.sources import Held, Queried, check_rows, open_source
 from dpcurate.schema import GRID, Categorical, Numeric, Ordinal, Person, Schema, draft
@@ -226,7 +228,7 @@ def test_owner_hears_of_a_table_that_cannot_be_opened(tmp_path):
         with pytest.raises(OwnerError):
             open_source(tmp_path / path, schema)
     for path in ("t.xlsx", "t.duckdb"):
-        with pytest.raises(SchemaError, match="#table|after a hash"):
+        with pytest.raises(SchemaError, match=r"#table|after a hash"):
             open_source(tmp_path / path, schema)
     with pytest.raises(OwnerError, match="one length"):
         open_source({"a": [1, 2], "b": [1]}, schema)
@@ -279,6 +281,8 @@ def test_a_draft_says_that_it_looked_and_can_be_loaded(tmp_path):
     assert Schema.loads(draft(constant)).names == ("a", "x")
     spread = pd.DataFrame({"a": [3.0] * 25 + [float("inf"), float("-inf")], "b": ["u", "v", "v"] * 9})
     assert "all its numbers are equal" in draft(spread, max_levels=2)
+    endless = pd.DataFrame({"a": [1.0, float("inf")], "b": ["u", "v"]})
+    assert "fewer than two different numbers" in draft(endless)
     late_trouble(tmp_path / "t.csv")
     with pytest.raises(OwnerError, match="column 'a' could not be read"):
         draft(tmp_path / "t.csv")
@@ -292,3 +296,98 @@ def test_sampling_keeps_rows_with_their_values():
     assert (half.total(whole) <= source.total(whole)).all()
     assert 0 < half.total(CountRows((), ())) < source.total(CountRows((), ()))
     source.check_sample()
+
+
+# --- one row must not change what the other rows mean -------------------------------------------------
+
+AB = Schema((Categorical("a", ("x", "#y")), Categorical("b", ("u", "v"))))
+
+
+@pytest.mark.parametrize("extra", ["#,u\n", "x,u\n", '"x",u\n', "\\,u\n", ",\n"])
+def test_a_csv_row_does_not_change_how_the_others_are_read(extra, tmp_path):
+    rows = "a,b\n" + "x,u\n#y,v\n" * 1000
+    tables = []
+    for text in (rows, rows + extra):
+        (tmp_path / "t.csv").write_text(text)
+        tables.append(open_source(tmp_path / "t.csv", AB).total(CountRows(("a", "b"), (2, 2))))
+    assert np.abs(tables[1] - tables[0]).sum() <= 1
+    assert tables[0].sum() == 2000
+
+
+def test_a_csv_row_of_another_length_is_told_to_the_owner(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "x,u\n" * 1000 + "a,b,c\n")
+    with pytest.raises(OwnerError):
+        open_source(tmp_path / "t.csv", AB)
+
+
+@pytest.mark.parametrize("levels", [(0, 1), ("0", "1"), ("1.0", "0.0"), ("01", "00"), ("true", "false")], ids=str)
+@pytest.mark.parametrize("cells", [[True, False], [1, 0], [1.0, 0.0], ["1", "0"], ["True", "False"]], ids=str)
+@pytest.mark.parametrize("odd", [None, 2, "seven", float("nan"), 2.5], ids=str)
+def test_a_strange_cell_does_not_change_what_the_others_mean(levels, cells, odd):
+    schema = Schema((Categorical("a", levels),))
+    kernel = CountRows(("a",), (2,))
+    plain, mixed = pd.Series(cells * 50), pd.Series([*cells * 50, odd])
+    assert open_source({"a": plain}, schema).total(kernel).tolist() == [50, 50]
+    for table in (pd.DataFrame({"a": mixed}), {"a": [*cells * 50, odd]}, {"a": mixed.to_numpy()}):
+        assert open_source(table, schema).total(kernel).tolist() == [50, 50]
+    number = Schema((Numeric("a", 0, 1, bins=2, missing="drop", outside="drop"),))
+    for table in ({"a": plain}, pd.DataFrame({"a": mixed})):
+        assert open_source(table, number).total(kernel).tolist() == [50, 50]
+
+
+def test_a_file_that_stays_on_disk_is_read_through_when_it_is_opened(tmp_path):
+    schema = Schema((Numeric("a", 0, 1), Numeric("b", 0, 1)))
+    for tail in (b"0,1,2\n", b'0,"1\n', b"0,\xff\xfe\n"):
+        (tmp_path / "t.csv").write_bytes(b"a,b\n" + b"0,1\n" * 50_000 + tail)
+        with pytest.raises(OwnerError):
+            open_source(tmp_path / "t.csv", schema)
+
+
+def test_headers_that_cannot_be_read(tmp_path):
+    schema = Schema((Categorical("a", (0, 1)),))
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\n")
+    for name in ("empty.csv", "bytes.csv"):
+        with pytest.raises(OwnerError, match="header"):
+            open_source(tmp_path / name, schema)
+    (tmp_path / "mark.csv").write_text("\ufeffa\n1\n", encoding="utf-8")
+    assert open_source(tmp_path / "mark.csv", schema).total(CountRows(("a",), (2,))).tolist() == [0, 1]
+    with gzip.open(tmp_path / "z.csv.gz", "wt") as handle:
+        handle.write("a\n1\n0\n")
+    assert open_source(tmp_path / "z.csv.gz", schema).total(CountRows(("a",), (2,))).tolist() == [1, 1]
+    (tmp_path / "t.tsv").write_text("a\tb\n1\tx\n")
+    assert open_source(tmp_path / "t.tsv", schema).total(CountRows((), ())) == 1
+
+
+def test_persons_named_by_floating_point_numbers_are_refused():
+    schema = Schema((Categorical("a", (0, 1)),), person=Person("id", 2))
+    with pytest.raises(OwnerError, match="run two persons together"):
+        open_source({"a": [0, 1], "id": np.array([2.0**53, 2.0**53 + 1])}, schema)
+
+
+def test_too_many_rows_are_the_owners_affair(monkeypatch):
+    monkeypatch.setattr(sources, "MOST_ROWS", 10)
+    with pytest.raises(OwnerError, match="above the limit of 10"):
+        open_source(frame(), PLAIN)
+
+
+def test_streaming_needs_arrow_and_says_so_before_it_is_asked(tmp_path, monkeypatch):
+    forms = every_form(frame(), tmp_path)
+    source = open_source(forms["parquet"], SCHEMA)
+    source.check(CountRows((), ()))
+    source.check(MomentRows(("age",), (GRID,), None))
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
+    source.check(CountRows((), ()))
+    with pytest.raises(RequestError, match="need pyarrow"):
+        source.check(MomentRows(("age",), (GRID,), None))
+
+
+def test_moments_are_exact_beyond_floating_point():
+    heavy = np.array([3 * 10**8, 1], dtype=np.int64)
+    rows = Rows({"a": np.array([999, 998], dtype=np.uint16)}, {}, heavy, 2)
+    kernel = MomentRows(("a",), (999,), None)
+    light = Rows({"a": np.array([999], dtype=np.uint16)}, {}, heavy[:1], 1)
+    moved = kernel.apply(rows) - kernel.apply(light)
+    assert moved.tolist() == [[1, 997], [997, 997**2]]
+    huge = Rows({"a": np.array([999], dtype=np.uint16)}, {}, np.array([10**12], dtype=np.int64), 1)
+    assert kernel.apply(huge)[1, 1] == 999**2 * 10**12

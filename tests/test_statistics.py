@@ -22,6 +22,7 @@ from dpcurate.requests import (
     Gradient,
     KendallP,
     Moments,
+    PublishedFlips,
     PublishedKendallP,
     Tau,
 )
@@ -222,6 +223,29 @@ def test_one_row_breaks_the_published_sensitivity():
     assert moved["priv-pc"] > 60
     assert moved["curate-code"] > 400
     assert moved["curate-printed"] > 290
+
+
+def test_published_flips_count_rows_and_jump():
+    """EM-PC's score: rows to take out before a G test changes its mind; one row can move it far."""
+    schema = schema_of(2, 2)
+
+    def flips(table, level=0.05):
+        (count,) = plan(PublishedFlips("a", "b", level=level), schema).integers((np.array(table, dtype=np.int64),))
+        return int(count[0])
+
+    assert flips([[50, 0], [0, 50]]) < 0
+    assert flips([[25, 25], [25, 25]]) > 0
+    assert flips([[50, 0], [0, 50]]) < flips([[30, 20], [20, 30]]) <= 0 < flips([[25, 25], [25, 25]])
+    assert abs(flips([[7, 46], [0, 1]]) - flips([[7, 46], [0, 0]])) > 20
+    assert flips([[3, 0], [0, 0]]) == 2
+    assert plan(PublishedFlips("a", "b"), schema).one_row(ADD).l1 == 1
+
+
+def test_flips_beyond_reach_are_cut_off(monkeypatch):
+    monkeypatch.setattr(kendall, "FEWEST_FLIPS", 3)
+    made = plan(PublishedFlips("a", "b"), schema_of(2, 2))
+    (count,) = made.integers((np.array([[50, 0], [0, 50]], dtype=np.int64),))
+    assert count[0] == -3
 
 
 def test_the_row_count_is_needed_only_where_it_is_used():

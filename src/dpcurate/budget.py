@@ -65,7 +65,8 @@ def rho_of(*, epsilon: float, delta: float) -> float:
 
 
 def _positive(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or math.isnan(value) or value <= 0:
+    number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+    if not number or not (1e-100 < value < 1e100 or value == math.inf):
         raise BudgetError(f"{name} must be a number greater than 0, got {value!r}; small values mean more privacy")
 
 

@@ -44,7 +44,12 @@ def _number(value: object) -> bool:
 
 def _positive(name: str, value: Any) -> None:
     if not _number(value) or not TINY < value < HUGE:
-        raise RequestError(f"{name} must be a number above 0 and below {HUGE:g}, got {value!r}")
+        raise RequestError(f"{name} must be a finite number greater than 0, got {value!r}")
+
+
+def _clip(value: Any) -> None:
+    if not _number(value) or not 1e-9 <= value <= 1e9:  # squares of a row's entries must not underflow
+        raise RequestError(f"clip must be a number between 1e-9 and 1e9, got {value!r}")
 
 
 # --- statistics: what is computed from the rows -------------------------------------------------
@@ -103,7 +108,7 @@ class Moments:
         if not self.columns:
             raise RequestError("moments need at least one column")
         if self.clip is not None:
-            _positive("clip", self.clip)
+            _clip(self.clip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +129,7 @@ class Gradient:
         except (TypeError, ValueError):
             raise RequestError("the weights of a gradient are rows of numbers") from None
         _names(*self.columns)
-        _positive("clip", self.clip)
-        if not 1e-9 <= self.clip <= 1e9:
-            raise RequestError(f"clip must lie between 1e-9 and 1e9, got {self.clip!r}")
+        _clip(self.clip)
         d = len(self.columns)
         if d < 2:
             raise RequestError("a gradient needs at least two columns")

@@ -20,7 +20,7 @@ from dpcurate.errors import RequestError, SchemaError
 
 GRID = 4096
 """Steps between the middle of a numeric column's range and its end; values are held on this grid."""
-MAX_LEVELS = 4096
+MAX_LEVELS = 1000
 DROP = "drop"
 CLAMP = "clamp"
 
@@ -49,6 +49,17 @@ def level_text(level: Any) -> str:
     if isinstance(level, float) and level.is_integer() and abs(level) < 2**53:
         return str(int(level))
     return str(level)
+
+
+def level_number(level: str) -> float | None:
+    """The number a level stands for, if any: true is 1 and false is 0."""
+    if level.lower() in ("true", "false"):
+        return float(level.lower() == "true")
+    try:
+        value = float(level)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def _check_name(name: object) -> None:
@@ -86,7 +97,8 @@ class Categorical:
                 "A constant column tells nothing: leave it out of the schema",
                 setting="levels",
             )
-        repeated = sorted({x for x in levels if levels.count(x) > 1}) if len(set(levels)) < len(levels) else []
+        keys = [x if level_number(x) is None else level_number(x) for x in levels]
+        repeated = sorted({x for x, key in zip(levels, keys, strict=True) if keys.count(key) > 1})
         if repeated:
             raise SchemaError(
                 f"column {self.name!r} repeats the level(s) {', '.join(map(repr, repeated))}", setting="levels"
@@ -102,8 +114,8 @@ class Categorical:
 
     def _texts(self) -> tuple[str, ...]:
         given = self.levels
-        plain = isinstance(given, (list, tuple)) and all(
-            isinstance(x, (str, int)) or (isinstance(x, float) and math.isfinite(x)) for x in given
+        plain = isinstance(given, (list, tuple, range)) and all(
+            isinstance(x, (str, int)) or (isinstance(x, float) and not math.isnan(x)) for x in given
         )
         if not plain:
             raise SchemaError(

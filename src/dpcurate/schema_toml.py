@@ -45,9 +45,9 @@ def _column(name: str, fields: Any, text: str) -> Column:
     kind = fields.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(_KINDS)
-        raise SchemaError(
-            f"column {name!r}: kind must be one of {known}, got {kind!r}", line=_line(text, (*path, "kind"))
-        )
+        line = _line(text, (*path, "kind")) or _line(text, path)
+        raise SchemaError(f"column {name!r}: kind must be one of {known}, got {kind!r}", line=line)
+
     make, needed, optional = _KINDS[kind]
     _only(fields, ("kind", *needed, *optional), f"{kind} column {name!r}", text, path)
     absent = [key for key in needed if key not in fields]

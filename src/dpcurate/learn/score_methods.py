@@ -156,7 +156,7 @@ class Noleaks:
     """
 
     iterations: int = 20
-    threshold: float = 0.1
+    threshold: float = 0.03
     clip: float | None = None
     margin: float = 0.15
     rho: float | None = None
@@ -187,7 +187,7 @@ class CurateScore:
     """
 
     iterations: int = 20
-    threshold: float = 0.1
+    threshold: float = 0.03
     schedule: Shape = "geometric"
     ratio: float = 4.0
     budgets: Literal["planned", "released"] = "planned"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from dpcurate.budget import Budget, Cost, Event
-from dpcurate.errors import BudgetError, LedgerError, RefusedError
+from dpcurate.errors import BudgetError, LedgerError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Secure, Seeded
 from dpcurate.private.room import Room
@@ -70,11 +70,6 @@ class Curator(Room):
             f"Curator({len(self.schema.names)} columns, {self.neighbours.value}, unit: {unit}, "
             f"budget: {self.ledger.budget}{private})"
         )
-
-    def _refuse(self, *_: object) -> NoReturn:
-        raise RefusedError("a curator cannot be copied or pickled: a second curator would be a second budget")
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
 
 
 def _books(

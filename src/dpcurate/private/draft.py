@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dpcurate.errors import OwnerError
@@ -56,4 +57,5 @@ def _column(connection: Any, relation: str, name: str, max_levels: int) -> Colum
         return f"more than {max_levels} different texts; names, dates and free text cannot be analysed"
     if len(levels) < 2:
         return "fewer than two different values"
-    return Categorical(name, tuple(levels))
+    finite = [x for x in levels if not isinstance(x, float) or math.isfinite(x)]
+    return Categorical(name, tuple(finite)) if len(finite) > 1 else "fewer than two different numbers"

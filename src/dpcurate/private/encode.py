@@ -5,9 +5,7 @@ All engines speak this SQL, so all sources return the same integers.
 
 from __future__ import annotations
 
-import math
-
-from dpcurate.schema import DROP, GRID, Categorical, Column, Numeric
+from dpcurate.schema import DROP, GRID, Categorical, Column, Numeric, level_number
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _NUMBERS = _WHOLE | {f"U{kind}" for kind in _WHOLE} | {"FLOAT", "REAL", "DOUBLE", "DECIMAL"}
@@ -51,13 +49,11 @@ def outside_sql(column: Column, storage: str) -> str:
         cell = _double(column.name, storage)
         return f"({cell} < {number(column.low)} OR {cell} > {number(column.high)})"
     tests = [t for level in column.levels if (t := _is_level(column.name, storage, level))]
-    return f"NOT ({' OR '.join(tests) or 'FALSE'})"
+    return f"NOT coalesce({' OR '.join(tests) or 'FALSE'}, FALSE)"
 
 
 def _level_sql(column: Categorical, storage: str) -> str:
-    rules = {
-        rule: "NULL" if rule == DROP else str(column.levels.index(rule)) for rule in (column.missing, column.outside)
-    }
+    rules = {rule: "NULL" if rule == DROP else column.levels.index(rule) for rule in (column.missing, column.outside)}
     cases = [f"WHEN {missing_sql(column, storage)} THEN {rules[column.missing]}"]
     for code, level in enumerate(column.levels):
         test = _is_level(column.name, storage, level)
@@ -67,36 +63,25 @@ def _level_sql(column: Categorical, storage: str) -> str:
 
 
 def _is_level(name: str, storage: str, level: str) -> str | None:
-    """A test for one level; numbers are compared as numbers, so 1 and 1.0 are one level."""
-    if storage.upper() == "BOOLEAN":
-        truth = {"true": "TRUE", "1": "TRUE", "false": "FALSE", "0": "FALSE"}.get(level.lower())
-        return f"{quote(name)} = {truth}" if truth else None
-    value = _float(level)
-    if not _is_number(storage):
-        return _is_text(f"CAST({quote(name)} AS VARCHAR)", level)
-    if value is None:
-        return None
-    return f"CAST({quote(name)} AS DOUBLE) = {number(value)}" if math.isfinite(value) else None
+    """A test for one level: the same text, or the same number.
 
-
-def _is_text(cell: str, level: str) -> str:
-    """Frames turn 1 into 1.0 and true into True when a cell is missing; both still match."""
-    if level.lower() in ("true", "false"):
-        return f"lower({cell}) = {text(level.lower())}"
-    whole = level.removeprefix("-").isdecimal()
-    return f"{cell} IN ({text(level)}, {text(level + '.0')})" if whole else f"{cell} = {text(level)}"
-
-
-def _float(level: str) -> float | None:
-    try:
-        return float(level)
-    except ValueError:
-        return None
+    A frame stores 1 as 1, 1.0 or '1' and true as true or 'True', depending on what else the column
+    holds. One missing cell must not change what the other cells mean, so all of these match.
+    """
+    value = level_number(level)
+    tests = [] if value is None else [f"{_double(name, storage)} = {number(value)}"]
+    if not _is_number(storage) and storage.upper() != "BOOLEAN":
+        tests.append(f"CAST({quote(name)} AS VARCHAR) = {text(level)}")
+    return f"({' OR '.join(tests)})" if tests else None
 
 
 def _double(name: str, storage: str) -> str:
-    cast = "CAST" if _is_number(storage) or storage.upper() == "BOOLEAN" else "TRY_CAST"
-    return f"{cast}({quote(name)} AS DOUBLE)"
+    """A cell as a number, whatever it is stored as; NULL if it is none."""
+    if _is_number(storage) or storage.upper() == "BOOLEAN":
+        return f"CAST({quote(name)} AS DOUBLE)"
+    cell = f"CAST({quote(name)} AS VARCHAR)"
+    truth = f"CASE lower({cell}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
+    return f"CAST(coalesce(TRY_CAST({cell} AS DOUBLE), {truth}) AS DOUBLE)"
 
 
 def _bin_sql(column: Numeric, storage: str) -> str:

@@ -231,7 +231,8 @@ def _flips(cells: NDArray[np.float64], level: float) -> int:
     g = 2 * (there[0] + there[1] - there[2] - there[3])
     sign = 1 if g < limit else -1
     drop = np.diff(tall, prepend=0.0)  # what a cell of t rows loses with its last one
-    for taken in range(min(FEWEST_FLIPS, int(cells.sum()) - 1)):
+    most = max(min(FEWEST_FLIPS, int(cells.sum()) - 1), 0)
+    for taken in range(most):
         c, r, k, t = (drop[m.astype(int)] for m in (cells, rows, columns, totals))
         change = -2 * (c + t - r[:, None, :] - k[None, :, :]) * sign
         change[cells == 0] = -math.inf
@@ -243,4 +244,4 @@ def _flips(cells: NDArray[np.float64], level: float) -> int:
         rows[x, s] -= 1
         columns[y, s] -= 1
         totals[s] -= 1
-    return sign * min(FEWEST_FLIPS, int(cells.sum()))
+    return sign * most

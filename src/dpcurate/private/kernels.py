@@ -106,20 +106,23 @@ class MomentRows:
         """The (d + 1) x (d + 1) matrix."""
         d = len(self.columns)
         total = np.zeros((d + 1, d + 1), dtype=np.int64)
-        largest = float(max(self.steps)) if self.clip is None else max(1.0, self.clip) * GRID
+        largest = max(self.steps) if self.clip is None else GRID
         heaviest = 1 if rows.weights is None else int(rows.weights.max(initial=1))
-        step = max(1, int(EXACT / 2 / max(1.0, largest * largest) / heaviest))
-        for start in range(0, rows.size, min(step, 1 << 18)):
-            total += self._part(rows.part(start, start + min(step, 1 << 18)))
+        exact = int(EXACT) // (2 * largest * largest * heaviest)
+        step = min(max(exact, 1), 1 << 18)
+        for start in range(0, rows.size, step):
+            # Floating point is exact as long as every partial sum is a small enough integer.
+            kind = np.float64 if exact else np.int64
+            total += self._part(rows.part(start, start + step), kind)
         return total
 
-    def _part(self, rows: Rows) -> Integers:
+    def _part(self, rows: Rows, kind: type[np.float64] | type[np.int64]) -> Integers:
         x = scaled(rows, self.columns, self.steps)
         if self.clip is not None:
             x = _clipped(x, self.steps, self.clip)
-        y = np.column_stack([np.ones(rows.size), *x])
-        weighted = y if rows.weights is None else y * rows.weights[:, None]
-        return (weighted.T @ y).astype(np.int64)  # every partial sum is an exact integer
+        y = np.column_stack([np.ones(rows.size), *x]).astype(kind, copy=False)
+        weighted = y if rows.weights is None else y * rows.weights[:, None].astype(kind, copy=False)
+        return (weighted.T @ y).astype(np.int64)
 
 
 def _clipped(x: list[NDArray[np.float64]], steps: tuple[int, ...], clip: float) -> list[NDArray[np.float64]]:

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpcurate.budget import Cost
+from dpcurate.errors import RequestError
 from dpcurate.private.noise import Integers, Randomness, check_scale
 from dpcurate.requests import Exact, Gaussian, Laplace, Noise
 
@@ -164,6 +165,8 @@ def build(noise: Noise, sensitivity: Sensitivity) -> Mechanism:
     """The mechanism a release asks for, calibrated to a sensitivity."""
     if isinstance(noise, Exact):
         return NoNoise()
+    if sensitivity.l1 == 0 or sensitivity.l2_squared == 0:
+        raise RequestError("no single unit can move this statistic, so there is nothing to protect or to pay for")
     if isinstance(noise, Laplace):
         return LaplaceNoise(_laplace_scale(noise, sensitivity), sensitivity)
     return GaussianNoise(_gaussian_sigma(noise, sensitivity), sensitivity)
@@ -283,6 +286,7 @@ def amplified(epsilon: float, rate: Fraction, *, replace: bool) -> Fraction:
     may gain one row and lose another, which adds the same bound for the other direction.
     """
     q = float(rate)
-    gain = math.log1p(q * math.expm1(epsilon))
-    loss = -math.log1p(q * math.expm1(-epsilon)) if replace else 0.0
+    # For a large epsilon e^epsilon overflows, and the amplified value is not below epsilon + ln q.
+    gain = math.log1p(q * math.expm1(epsilon)) if epsilon < 500 else epsilon
+    loss = -math.log1p(q * math.expm1(-epsilon)) if replace and epsilon < 500 else (epsilon if replace else 0.0)
     return min(Fraction(epsilon) * (2 if replace else 1), Fraction((gain + loss) * (1 + 1e-12)))

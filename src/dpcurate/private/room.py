@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dpcurate.budget import Budget, Cost, Event, Privacy
-from dpcurate.errors import GateClosed, NotPrivate, RequestError, SourceError
+from dpcurate.errors import GateClosed, NotPrivate, RefusedError, RequestError, SourceError
 from dpcurate.private.kendall import UNDEFINED
 from dpcurate.private.kernels import CountRows, GradientRows, Integers, Kernel
 from dpcurate.private.ledger import Ledger
@@ -124,7 +125,16 @@ def _steps(part: Integers, made: Plan, bound: Sensitivity, score: Score) -> int:
     return max(-(1 << 60), min(1 << 60, math.floor(steps if score.side == "above" else -steps)))
 
 
-class Room:
+class Unique:
+    """Refuses copies and pickles: a second one would be a second budget."""
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise RefusedError("what guards a budget cannot be copied or pickled: a second one would be a second budget")
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
+
+
+class Room(Unique):
     """Rows, their books and a source of noise, with the door's methods.
 
     The analyst holds the curator, which is a room that was opened on a table; a secret sample is a
@@ -140,9 +150,10 @@ class Room:
         randomness: Randomness,
         *,
         allow_unproved: bool,
-        outer: Ledger | None = None,
+        outer: Room | None = None,
     ) -> None:
         self._outer = outer
+        self._lock = threading.RLock()
         self._source = source
         self._schema = schema
         self._neighbours = neighbours
@@ -197,23 +208,25 @@ class Room:
 
     def ask_all(self, requests: Sequence[Request]) -> list[Any]:
         """Answers to many requests: all are validated, then all charged, then all read."""
-        jobs = [self._job(request) for request in requests]
-        self._charge([job.event for job in jobs])
-        return [job.run() for job in jobs]
+        with self._lock:
+            jobs = [self._job(request) for request in requests]
+            self._charge([job.event for job in jobs])
+            return [job.run() for job in jobs]
 
     def open(self, gate: AboveThreshold | Sample) -> Any:
         """Open an interactive gate, charged in full here and now."""
-        if isinstance(gate, AboveThreshold):
-            return Threshold(self, FirstAbove(Fraction(gate.epsilon)))
-        if isinstance(gate, Sample):
-            return self._sample(gate)
+        with self._lock:
+            if isinstance(gate, AboveThreshold):
+                return Threshold(self, FirstAbove(Fraction(gate.epsilon)))
+            if isinstance(gate, Sample):
+                return self._sample(gate)
         raise RequestError(f"{type(gate).__name__} is not a gate of the door")
 
     def _charge(self, events: list[Event]) -> None:
         """Pay; an unproved step on a sample undoes the whole table's guarantee, so its books say so."""
         unproved = [e for e in events if not e.private]
         if self._outer is not None and unproved:
-            self._outer.charge(unproved)
+            self._outer._charge(unproved)
         self._ledger.charge(events)
 
     # --- inside ---------------------------------------------------------------------------------
@@ -244,6 +257,13 @@ class Room:
         if not isinstance(request.noise, Noise):
             raise RequestError(f"{type(request.noise).__name__} is not a release of the door")
         made, bound = self._plan(request.statistic)
+        if isinstance(request.noise, Exact) and not self._allow_unproved:
+            raise NotPrivate(
+                "an exact release has no guarantee: ask for noise, or open the curator with allow_unproved=True "
+                "(or an unlimited budget) and accept a result that is NOT PRIVATE"
+            )
+        for kernel in made.kernels:
+            self._source.check(kernel)
         mechanism = build(request.noise, bound)
         for unit in set(made.units):
             mechanism.check(unit)
@@ -320,11 +340,11 @@ class Room:
             ),
             self._randomness,
             allow_unproved=self._allow_unproved,
-            outer=self._ledger,
+            outer=self,
         )
 
 
-class Threshold:
+class Threshold(Unique):
     """An open above-threshold gate; its noisy threshold stays in the room."""
 
     def __init__(self, room: Room, mechanism: FirstAbove) -> None:
@@ -341,6 +361,10 @@ class Threshold:
 
     def ask(self, score: Score) -> bool:
         """Whether the score is (about) positive; the first yes closes the gate."""
+        with self._room._lock:
+            return self._ask(score)
+
+    def _ask(self, score: Score) -> bool:
         if self._closed:
             raise GateClosed("this gate has said yes and is closed: open another one")
         if not isinstance(score, Score):

@@ -8,8 +8,11 @@ asked again for every table.
 from __future__ import annotations
 
 import csv
+import gzip
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from glob import glob
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -24,6 +27,7 @@ from dpcurate.schema import Numeric, Schema, did_you_mean
 
 SMALL_DOMAIN = 1 << 22
 """A table on disk is collapsed to distinct rows if its public domain has at most this many cells."""
+MOST_ROWS = 1_000_000_000
 SORTABLE_DOMAIN = 1 << 62
 """A table in memory is tried for collapsing if its combinations of codes fit into one integer."""
 
@@ -33,6 +37,9 @@ class Source(Protocol):
 
     def total(self, kernel: Kernel) -> Integers:
         """The kernel's sum over all rows."""
+
+    def check(self, kernel: Kernel) -> None:
+        """Refuse, from public facts, what cannot be added up here."""
 
     def check_sample(self) -> None:
         """Refuse, from public facts, if no sample can be drawn."""
@@ -50,6 +57,9 @@ class Held:
     def total(self, kernel: Kernel) -> Integers:
         """The kernel's sum over all rows."""
         return kernel.apply(self._rows)
+
+    def check(self, kernel: Kernel) -> None:
+        """Held rows can be added up in any way."""
 
     def check_sample(self) -> None:
         """Held rows can be sampled."""
@@ -76,6 +86,14 @@ class Queried:
         if isinstance(kernel, CountRows):
             return self._count(kernel)
         return self._stream(kernel)
+
+    def check(self, kernel: Kernel) -> None:
+        """Sums other than counts stream the rows, which takes Arrow."""
+        if not isinstance(kernel, CountRows) and find_spec("pyarrow") is None:
+            raise RequestError(
+                "moments and gradients of a table that stays on disk need pyarrow: pip install 'dpcurate[files]', "
+                "or load the table into memory"
+            )
 
     def check_sample(self) -> None:
         """Refused: the coins of a secret sample would have to be kept for every row."""
@@ -125,7 +143,9 @@ def _rows(columns: Mapping[str, NDArray[Any]], schema: Schema) -> Rows:
         c.name: np.ascontiguousarray(columns[_value(schema, c.name)]) for c in schema.columns if isinstance(c, Numeric)
     }
     weights = np.asarray(columns["w"], dtype=np.int64) if "w" in columns else None
-    return Rows(codes, values, weights, len(codes[schema.names[0]]))
+    rows = Rows(codes, values, weights, len(codes[schema.names[0]]))
+    _check_rows(rows.total)
+    return rows
 
 
 # --- opening --------------------------------------------------------------------------------------
@@ -142,11 +162,23 @@ def open_source(table: Any, schema: Schema) -> Source:
             return Held(_load(connection, encoded, schema, collapse=domain <= SORTABLE_DOMAIN and not numeric))
         if domain <= SMALL_DOMAIN and not numeric:
             return Held(_fetch(connection, _grouped(encoded, schema), schema))
+        _scan(connection, encoded, schema)
         return Queried(connection, encoded, schema)
     except DpcurateError:
         raise
     except Exception as error:
         raise OwnerError(f"the table could not be read: {_first_line(error)}") from error
+
+
+def _scan(connection: Any, encoded: str, schema: Schema) -> None:
+    """Read every cell once, so that a row that cannot be read is the owner's affair, not the analyst's."""
+    sums = ", ".join(f"sum({_code(schema, n)})" for n in schema.names)
+    _check_rows(int(connection.execute(f"SELECT count(*), {sums} FROM ({encoded})").fetchone()[0]))
+
+
+def _check_rows(rows: int) -> None:
+    if rows > MOST_ROWS:
+        raise OwnerError(f"the table has {rows:,} rows, above the limit of {MOST_ROWS:,} that 64-bit sums can hold")
 
 
 def _first_line(error: Exception) -> str:
@@ -198,9 +230,7 @@ def _file_relation(connection: Any, path: str) -> str:
         where = str(Path(file) / "**" / "*.parquet") if Path(file).is_dir() else file
         return f"read_parquet({text(where)})"
     if suffix in ("csv", "tsv"):
-        _check_header(file)
-        delimiter = "\t" if suffix == "tsv" else ","
-        return f"read_csv({text(file)}, all_varchar = true, header = true, delim = {text(delimiter)}, quote = '\"')"
+        return _csv_relation(file, "\t" if suffix == "tsv" else ",")
     if suffix in ("duckdb", "db"):
         if not inner:
             raise SchemaError(f"name the table in {file!r} after a hash: {file}#patients")
@@ -212,13 +242,28 @@ def _file_relation(connection: Any, path: str) -> str:
     raise SchemaError(f"cannot tell what {path!r} is; known are .parquet, .csv, .csv.gz, .tsv and file.duckdb#table")
 
 
-def _check_header(file: str) -> None:
-    """A CSV whose header repeats a name would be renamed silently."""
-    if not Path(file).is_file() or file.endswith(".gz"):
-        return
-    with open(file, newline="", encoding="utf-8", errors="replace") as handle:
-        header = next(csv.reader(handle, delimiter="\t" if file.endswith(".tsv") else ","), [])
+def _csv_relation(file: str, delimiter: str) -> str:
+    """A CSV whose dialect is fixed here: nothing about it is guessed from the rows."""
+    header = _csv_header(file, delimiter)
     _check_unique(header)
+    columns = ", ".join(f"{text(name)}: 'VARCHAR'" for name in header)
+    return (
+        f"read_csv({text(file)}, auto_detect = false, header = true, skip = 0, comment = '', nullstr = '', "
+        f"delim = {text(delimiter)}, quote = '\"', escape = '\"', columns = {{{columns}}})"
+    )
+
+
+def _csv_header(file: str, delimiter: str) -> list[str]:
+    first = min(glob(file), default=file)
+    try:
+        with (gzip.open if first.endswith(".gz") else open)(first, "rt", newline="", encoding="utf-8") as handle:
+            header = next(csv.reader(handle, delimiter=delimiter), [])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise OwnerError(f"cannot read the header of {file!r}: {error}") from None
+    if not header:
+        raise OwnerError(f"{file!r} is empty: it has no header")
+    header[0] = header[0].removeprefix("\ufeff")
+    return header
 
 
 def _frame(table: Any, schema: Schema | None) -> Any:
@@ -262,6 +307,11 @@ def storage(connection: Any, relation: str, schema: Schema) -> dict[str, str]:
     for name in wanted:
         if name not in types:
             raise SchemaError(f"the table has no column {name!r}{did_you_mean(name, list(types))}")
+    if schema.person and types[schema.person.column].upper() in ("DOUBLE", "FLOAT", "REAL"):
+        raise OwnerError(
+            f"column {schema.person.column!r} names persons but is stored as floating-point numbers, which may "
+            "run two persons together: store it as text or whole numbers"
+        )
     return {name: types[name] for name in wanted}
 
 

@@ -34,6 +34,9 @@ from dpcurate.requests import (
 )
 from dpcurate.schema import GRID, Neighbours, Schema
 
+MOST_ENUMERATED = 8
+"""With more columns the worst pair of rows is bounded, not searched for."""
+
 
 class Plan(Protocol):
     """What a statistic needs, how it is computed in integers, and how far a row can move it."""
@@ -116,7 +119,7 @@ class ContrastsPlan:
     Guarantee: the weighted blocks w_u F_u move by at most the stated sensitivity.
     Sensitivity: with g_a = (r_a - 1) / r_a, add-remove L2^2 = sum_u w_u^2 prod_{a in u} g_a, exact.
     Replace: the maximum over which columns differ (s_a = 1) of
-    2 sum_u w_u^2 [prod g_a - prod (g_a - s_a)]; exact for up to 12 columns and for the full set of
+    2 sum_u w_u^2 [prod g_a - prod (g_a - s_a)]; exact for up to 8 columns and for the full set of
     pairs with equal weights, else bounded set by set.
     Proof: a row adds the tensor product of phi(x_a) = e_{x_a} - 1/r_a over u, of squared length
     prod g_a. Two rows' vectors have inner product prod (g_a - s_a), since phi(x) . phi(x') is g if
@@ -168,12 +171,12 @@ class ContrastsPlan:
 
     def _replaced(self, weights: list[Fraction], lengths: list[list[Fraction]]) -> Fraction:
         columns = sorted({c for s in self.statistic.sets for c in s})
-        if len(columns) <= 12:
-            choices = (dict(zip(columns, s, strict=True)) for s in product((0, 1), repeat=len(columns)))
-            return max(self._difference(which, weights, lengths) for which in choices)
         uniform = self._uniform_pairs(columns)
         if uniform is not None:
             return uniform
+        if len(columns) <= MOST_ENUMERATED:
+            choices = (dict(zip(columns, s, strict=True)) for s in product((0, 1), repeat=len(columns)))
+            return max(self._difference(which, weights, lengths) for which in choices)
         each = zip(weights, lengths, strict=True)
         return sum((2 * w * w * _most_different(gs) for w, gs in each), Fraction(0))
 
@@ -192,7 +195,8 @@ class ContrastsPlan:
         d = len(columns)
         complete = sum(len(s) == 2 for s in self.statistic.sets) == d * (d - 1) // 2
         margins = sum(len(s) == 1 for s in self.statistic.sets)
-        if max(by_order) > 2 or not complete or margins not in (0, d) or any(len(by_order[k]) > 1 for k in by_order):
+        even = all(len(found) == 1 for found in by_order.values())
+        if 2 not in by_order or max(by_order) > 2 or not complete or margins not in (0, d) or not even:
             return None
         pair = Fraction(by_order[2].pop()) ** 2
         single = Fraction(by_order[1].pop()) ** 2 if margins else Fraction(0)
@@ -224,13 +228,13 @@ class MomentsPlan:
     Guarantee: the released entries move by at most the stated sensitivity.
     Sensitivity: with d columns, S of them with squares of their own (not binary), add-remove
     L2^2 = 1 + d + d(d-1)/2 + S; replace L2^2 = (d + 1)^2 + S. With rows clipped to norm R:
-    1 + R^2 + R^4, and 4 (R^2 + R^4).
+    1 + R^2 + R^4, and 2 R^2 + 2 R^4 + 1/2 (4 R^2 if R^2 < 1/2).
     Proof: every entry of a row lies in [-1, 1]. Replace: margins and products are affine in each
     coordinate of either row, so the sum of their squared differences is largest at corners; if k
     coordinates differ there it is 4k + 4k(d-k) <= (d+1)^2; each square moves by at most 1. The
     count does not move. Clipped: margins have squared length at most R^2, the upper triangle of
-    x x^T at most |x|^4; values are rounded toward zero, which shrinks both. Twice the length for
-    replace, by the triangle inequality.
+    x x^T at most |x|^4; values are rounded toward zero, which shrinks both. Replace: with c = x . x'
+    the squared distance is at most 2 R^2 - 2c + 2 R^4 - 2 c^2, largest at c = -1/2 or, if R^2 < 1/2, at -R^2.
     Cites: Dwork et al. 2014 (Analyze Gauss).
     """
 
@@ -288,7 +292,8 @@ class MomentsPlan:
         added = neighbours is Neighbours.ADD_REMOVE
         if self.statistic.clip is not None:
             r2 = Fraction(self.statistic.clip) ** 2
-            l2 = 1 + r2 + r2 * r2 if added else 4 * (r2 + r2 * r2)
+            swapped = 4 * r2 if 2 * r2 < 1 else 2 * r2 + 2 * r2 * r2 + Fraction(1, 2)
+            l2 = 1 + r2 + r2 * r2 if added else swapped
             return Sensitivity(root_up(l2 * entries), l2)
         if added:
             return Sensitivity(Fraction(entries), Fraction(entries))

@@ -1,0 +1,43 @@
+"""The command line. Every command is a few lines over the library, and imports it only when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from dpcurate.cli.parser import build
+from dpcurate.cli.texts import say
+from dpcurate.errors import DpcurateError
+
+OK, FAILED, INTERRUPTED = 0, 1, 130
+"""Exit codes; argparse's own for a usage error is 2."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    try:
+        args = build().parse_args(argv)
+        getattr(import_module(f"dpcurate.cli.{args.module}"), args.function)(args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go()
+    except KeyboardInterrupt:
+        say("dpcurate: stopped")
+        return INTERRUPTED
+    except DpcurateError as error:
+        say(f"dpcurate: {error}")
+        return FAILED
+    except OSError as error:
+        say(f"dpcurate: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        return FAILED
+    return OK
+
+
+def _let_go() -> None:
+    """The reader of the pipe has seen enough; without this Python complains when it flushes at exit."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # standard output is no file, as in a test
+        return

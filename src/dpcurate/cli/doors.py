@@ -1,0 +1,140 @@
+"""Doors in front of a door: part of a budget, and somebody who counts what passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from dpcurate.budget import Privacy
+from dpcurate.requests import AboveThreshold, Choose, Door, Release, Request, Sample, Score, Statistic, Tau
+from dpcurate.schema import Neighbours, Schema
+
+Notice = Callable[[str, int], None]
+"""Told the stage and how many tests are about to be made."""
+
+
+class Passing:
+    """Hands everything on."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    @property
+    def schema(self) -> Schema:
+        """The public description of the table."""
+        return self._door.schema
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation the guarantee is about."""
+        return self._door.neighbours
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget, in its currency."""
+        return self._door.remaining
+
+    def ask(self, request: Request) -> Any:
+        """An Answer to a Release, an index to a Choose."""
+        return self._door.ask(request)
+
+    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
+        """Answers to many requests."""
+        return self._door.ask_all(requests)
+
+    def open(self, gate: AboveThreshold | Sample) -> Any:
+        """Open an interactive gate."""
+        return self._door.open(gate)
+
+    def reserve(self, amount: float) -> AbstractContextManager[Any]:
+        """Set aside budget for many small requests."""
+        return self._door.reserve(amount)
+
+    def sensitivity(self, statistic: Statistic) -> float:
+        """How far one unit can move a statistic."""
+        return self._door.sensitivity(statistic)
+
+    def draw(self) -> float:
+        """A fresh public random number."""
+        return self._door.draw()
+
+    def privacy(self) -> Privacy:
+        """What has been spent on what."""
+        return self._door.privacy()
+
+
+class _Share(Passing):
+    """The door inside a reserved block: a learner's wish to reserve is already met."""
+
+    def reserve(self, amount: float) -> AbstractContextManager[Any]:
+        """Nothing more to set aside."""
+        return nullcontext()
+
+
+@contextmanager
+def share(door: Door, amount: float | None) -> Iterator[Door]:
+    """A door that can spend `amount` and no more, which the ledger enforces; None is all that is left."""
+    if amount is None:
+        yield door
+        return
+    with door.reserve(amount):
+        yield _Share(door)
+
+
+class Watched(Passing):
+    """Tells `notice` of every test before it is made; requests and answers are public, so this is too."""
+
+    def __init__(self, door: Door, notice: Notice) -> None:
+        super().__init__(door)
+        self._notice = notice
+
+    def ask(self, request: Request) -> Any:
+        """An Answer to a Release, an index to a Choose."""
+        self._notice(*_stage(request))
+        return super().ask(request)
+
+    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
+        """Answers to many requests."""
+        for request in requests:
+            self._notice(*_stage(request))
+        return super().ask_all(requests)
+
+    def open(self, gate: AboveThreshold | Sample) -> Any:
+        """Open an interactive gate, watched too."""
+        return _WatchedGate(super().open(gate), self._notice)
+
+
+class _WatchedGate:
+    """An open gate of either kind."""
+
+    def __init__(self, gate: Any, notice: Notice) -> None:
+        self._gate, self._notice = gate, notice
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has said yes."""
+        return bool(self._gate.closed)
+
+    def ask(self, what: Request | Score) -> Any:
+        """Ask through the gate."""
+        self._notice(*_stage(what))
+        return self._gate.ask(what)
+
+    def open(self, gate: AboveThreshold) -> Any:
+        """Open a gate on a sample."""
+        return _WatchedGate(self._gate.open(gate), self._notice)
+
+
+def _stage(what: Request | Score) -> tuple[str, int]:
+    """A word for the stage, and how many tests this is."""
+    if isinstance(what, Choose):
+        return _order(what.candidates[0].statistic), len(what.candidates)
+    statistic = what.statistic if isinstance(what, (Release, Score)) else None
+    if isinstance(statistic, Tau):
+        return _order(statistic), 1
+    return type(statistic).__name__.lower(), 1
+
+
+def _order(statistic: Tau) -> str:
+    return f"order {len(statistic.given)}"

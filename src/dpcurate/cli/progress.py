@@ -1,0 +1,54 @@
+"""A bar on a terminal; silence in a pipe or a log."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from typing import TextIO
+
+from dpcurate.cli.doors import Watched
+from dpcurate.requests import Door
+
+WIDTH = 20
+EVERY = 0.1
+"""Seconds between two drawings."""
+
+
+class Bar:
+    """One line that is drawn again and again, at most ten times a second."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._live = self._stream.isatty()
+        self._next = 0.0
+
+    def draw(self, label: str, full: float, text: str) -> None:
+        """A label, a bar that is `full` (0 to 1), and a text."""
+        if not self._live or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + EVERY
+        marks = round(WIDTH * min(max(full, 0.0), 1.0))
+        line = f"{label:>9} [{'#' * marks}{'.' * (WIDTH - marks)}] {text}"
+        self._stream.write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Leave a clean line."""
+        if self._live:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+
+def watched(door: Door, bar: Bar) -> Door:
+    """The door, with the stage, the tests done and the budget left on the bar."""
+    start, done = door.remaining, 0
+
+    def notice(stage: str, tests: int) -> None:
+        nonlocal done
+        done += tests
+        left = door.remaining / start if 0 < start < math.inf else 1.0
+        bar.draw(stage, left, f"{left:.0%} of the budget left, {done:,} tests")
+
+    return Watched(door, notice)

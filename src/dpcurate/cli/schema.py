@@ -1,0 +1,35 @@
+"""`dpcurate schema`: for the owner of a table."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from contextlib import redirect_stderr
+
+from dpcurate.budget import Budget
+from dpcurate.cli.discover import load_schema
+from dpcurate.cli.texts import existing, fresh, say, show
+from dpcurate.private.curator import Curator
+from dpcurate.schema import draft
+
+
+def draft_file(args: Namespace) -> None:
+    """Write a first schema from a table."""
+    target = None if args.output is None else fresh(args.output, force=args.force)
+    text = draft(existing(args.table, "table"))
+    say("this looked at the data: check every line before anyone uses the schema")
+    if target is None:
+        show(text.rstrip("\n"))
+    else:
+        target.write_text(text, encoding="utf-8")
+        say(f"written: {target}")
+
+
+def check(args: Namespace) -> None:
+    """Tell the owner how the rows fit."""
+    schema = load_schema(args.schema)
+    say("this looks at the data, for the owner's eyes only: what it says is not private, do not publish it")
+    with redirect_stderr(sys.stdout):
+        # Opening releases nothing; the unlimited budget is never used.
+        Curator(existing(args.table, "table"), schema, budget=Budget.unlimited(), check=True)
+    show(f"the table can be used with this schema (hash {schema.hash})")

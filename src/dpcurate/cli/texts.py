@@ -1,0 +1,65 @@
+"""What commands share: words for the terminal, and files that must or must not exist."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from dpcurate.errors import DpcurateError, FormatError
+
+
+def plain(text: object) -> str:
+    """Names are untrusted: what could steer a terminal is shown as an escape."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def one_line(text: object) -> str:
+    """The same on one line, so that a name cannot pass for a line of output."""
+    return plain(str(text).replace("\n", "\\n"))
+
+
+def say(text: object) -> None:
+    """To the person: standard error, which leaves the pipe to the result."""
+    print(plain(text), file=sys.stderr, flush=True)
+
+
+def show(text: object) -> None:
+    """The result: standard output."""
+    print(plain(text))
+
+
+def columns(rows: Iterable[tuple[str, ...]], *, right: frozenset[int] = frozenset()) -> str:
+    """Rows as aligned text; columns in `right` are right-aligned."""
+    table = [tuple(one_line(cell) for cell in row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = (
+        "  ".join(
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in table
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def existing(path: str, what: str) -> str:
+    """The path, if something is there; else a refusal that names the closest neighbour."""
+    place = Path(path.partition("#")[0])
+    if place.exists() or any(c in path for c in "*?["):  # DuckDB reads patterns such as part-*.parquet
+        return path
+    beside = [p.name for p in place.parent.iterdir()] if place.parent.is_dir() else []
+    close = get_close_matches(place.name, beside, n=1)
+    hint = f"; did you mean {str(place.parent / close[0])!r}?" if close else ""
+    raise FormatError(f"there is no {what} at {path!r}{hint}")
+
+
+def fresh(path: str | Path, *, force: bool) -> Path:
+    """The path, if writing to it destroys nothing."""
+    place = Path(path)
+    if place.exists() and not force:
+        raise DpcurateError(f"{str(place)!r} exists and is left as it is; choose another name, or add --force")
+    if not place.parent.is_dir():
+        raise DpcurateError(f"there is no folder {str(place.parent)!r} to write {place.name!r} into")
+    return place

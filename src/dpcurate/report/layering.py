@@ -1,0 +1,135 @@
+"""Which row a node stands in, and in which order: the first two steps of a layered drawing.
+
+Rows hold nodes (text) and places of edges that pass (whole numbers).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Mapping, Sequence
+
+GAP = 18.0
+"""Between two boxes of a row."""
+SWEEPS = 12
+
+Item = str | int
+Edge = tuple[str, str]
+Places = dict[Item, float]
+Rows = list[list[Item]]
+Ends = Mapping[Item, Sequence[Item]]
+Part = tuple[list[str], list[Edge]]
+
+
+def components(nodes: Sequence[str], edges: Sequence[Edge]) -> list[Part]:
+    """The connected parts: their nodes and their edges."""
+    head = {name: name for name in nodes}
+
+    def root(name: str) -> str:
+        while head[name] != name:
+            name = head[name]
+        return name
+
+    for a, b in edges:
+        head[root(b)] = root(a)
+    parts: dict[str, Part] = {}
+    for name in nodes:
+        parts.setdefault(root(name), ([], []))[0].append(name)
+    for edge in edges:
+        parts[root(edge[0])][1].append(edge)
+    return list(parts.values())
+
+
+def layers(nodes: Sequence[str], edges: Sequence[Edge], widths: Mapping[str, float], wide: float) -> dict[str, int]:
+    """Below all parents, in a row that is not full; then nearer to neighbours where that shortens edges."""
+    up: dict[str, list[str]] = {name: [] for name in nodes}
+    down: dict[str, list[str]] = {name: [] for name in nodes}
+    for a, b in edges:
+        up[b].append(a)
+        down[a].append(b)
+    layer: dict[str, int] = {}
+    room = [wide] * (2 * len(nodes) + 1)
+    for name in nodes:  # in topological order
+        row = max((layer[p] + 1 for p in up[name]), default=0)
+        while room[row] < widths[name]:
+            row += 1
+        layer[name] = row
+        room[row] -= widths[name] + GAP
+    for _ in range(SWEEPS):
+        for name in reversed(nodes):
+            pull = len(down[name]) - len(up[name])
+            low = max((layer[p] + 1 for p in up[name]), default=0)
+            high = min((layer[c] - 1 for c in down[name]), default=layer[name])
+            rows = range(high, layer[name], -1) if pull > 0 else range(low, layer[name]) if pull < 0 else ()
+            row = next((r for r in rows if room[r] >= widths[name]), layer[name])
+            room[layer[name]] += widths[name] + GAP
+            room[row] -= widths[name] + GAP
+            layer[name] = row
+    used = {row: i for i, row in enumerate(sorted(set(layer.values())))}
+    return {name: used[row] for name, row in layer.items()}
+
+
+def uncross(rows: Rows, above: Ends, below: Ends) -> Rows:
+    """Order the rows so that few edges cross: barycentres up and down, then swaps of neighbours."""
+    best, fewest = rows, crossings(rows, below)
+    for sweep in range(2 * SWEEPS):
+        if not fewest:
+            break
+        rows = _swap(_barycentres(rows, above if sweep % 2 == 0 else below, sweep % 2 == 0), above, below)
+        crossed = crossings(rows, below)
+        if crossed < fewest:
+            best, fewest = rows, crossed
+    return best
+
+
+def _barycentres(rows: Rows, ends: Ends, downwards: bool) -> Rows:
+    sorted_rows: dict[int, list[Item]] = {}
+    place: Places = {}
+    for r in range(len(rows)) if downwards else range(len(rows) - 1, -1, -1):
+        means = {x: _mean((place[o] for o in ends.get(x, ())), i) for i, x in enumerate(rows[r])}
+        sorted_rows[r] = sorted(rows[r], key=means.__getitem__)
+        size = max(1, len(rows[r]))
+        place |= {x: i / size * 1000 for i, x in enumerate(sorted_rows[r])}
+    return [sorted_rows[r] for r in range(len(rows))]
+
+
+def _mean(values: Iterable[float], otherwise: float) -> float:
+    found = list(values)
+    return sum(found) / len(found) if found else otherwise
+
+
+def _swap(rows: Rows, above: Ends, below: Ends) -> Rows:
+    """Exchange neighbours in a row as long as that removes crossings."""
+    rows = [list(row) for row in rows]
+    place: Places = {x: float(i) for row in rows for i, x in enumerate(row)}
+    for _ in range(4):
+        moved = False
+        for row in rows:
+            for i in range(len(row) - 1):
+                a, b = row[i], row[i + 1]
+                gain = sum(_pairs(ends, a, b, place) - _pairs(ends, b, a, place) for ends in (above, below))
+                if gain > 0:
+                    row[i], row[i + 1] = b, a
+                    place[a], place[b] = i + 1.0, float(i)
+                    moved = True
+        if not moved:
+            break
+    return rows
+
+
+def _pairs(ends: Ends, left: Item, right: Item, place: Places) -> int:
+    """Crossings between the edges of two neighbours in a row."""
+    others = sorted(place[o] for o in ends.get(right, ()))
+    return sum(sum(o < place[p] for o in others) for p in ends.get(left, ())) if others else 0
+
+
+def crossings(rows: Rows, below: Ends) -> int:
+    total = 0
+    for row, after in zip(rows, rows[1:], strict=False):
+        place = {x: i for i, x in enumerate(after)}
+        seen: list[int] = []
+        for item in row:
+            ends = sorted(place[o] for o in below.get(item, ()))
+            total += sum(len(seen) - bisect_right(seen, end) for end in ends)
+            for end in ends:
+                insort(seen, end)
+    return total

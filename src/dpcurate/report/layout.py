@@ -1,0 +1,196 @@
+"""Where to draw what: a layered layout (Sugiyama, Tagawa and Toda 1981) with labels of unequal width.
+
+Every edge runs downwards between rows of boxes. An edge that passes a row gets a narrow place of its
+own in it, so no edge runs through a box. Layouts depend on the graph alone: equal graphs look equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from dataclasses import dataclass, field
+
+from dpcurate.graphs.checks import topological
+from dpcurate.graphs.graph import Graph
+from dpcurate.report.layering import GAP, Edge, Ends, Item, Places, Rows, components, layers, uncross
+
+HEIGHT = 28.0
+"""Of a box."""
+LANE = 10.0
+"""Width of the place of an edge that passes a row."""
+DROP = 44.0
+"""Least distance between two rows of boxes."""
+ASPECT = 1.7
+"""Width over height to aim at."""
+ROUNDS = 40
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A node: its centre, and its width."""
+
+    x: float
+    y: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Boxes by name, and for every edge (upper, lower) the points its curve passes from box to box."""
+
+    boxes: Mapping[str, Box]
+    routes: Mapping[Edge, tuple[Point, ...]]
+    width: float
+    height: float
+
+
+def lay_out(graph: Graph, widths: Mapping[str, float]) -> Layout:
+    """Place boxes of these widths; parts that are not connected stand side by side, then below."""
+    order = {name: i for i, name in enumerate(topological(graph.nodes, graph.arrows))}
+    edges = sorted(
+        ((*sorted(pair, key=order.__getitem__),) for pair in graph.edges),
+        key=lambda edge: (order[edge[0]], order[edge[1]]),
+    )
+    area = sum(w + GAP for w in widths.values()) * (HEIGHT + 2 * DROP)
+    wide = max(math.sqrt(area * ASPECT), *(w + GAP for w in widths.values()))
+    parts = [_Part(nodes, inside, widths, wide).place() for nodes, inside in components(list(order), edges)]
+    return _pack(parts, wide)
+
+
+@dataclass
+class _Part:
+    """One connected part on its way: rows of nodes (text) and of passing edges (whole numbers)."""
+
+    nodes: list[str]
+    edges: list[Edge]
+    widths: Mapping[str, float]
+    wide: float
+    rows: Rows = field(default_factory=list)
+    chains: dict[Edge, list[Item]] = field(default_factory=dict)
+    above: dict[Item, list[Item]] = field(default_factory=dict)
+    below: dict[Item, list[Item]] = field(default_factory=dict)
+
+    def place(self) -> Layout:
+        self._fill(layers(self.nodes, self.edges, self.widths, self.wide))
+        self.rows = uncross(self.rows, self.above, self.below)
+        x = _straighten(self.rows, self.above, self.below, self._width)
+        return self._layout(x)
+
+    def _width(self, item: Item) -> float:
+        return self.widths[item] if isinstance(item, str) else LANE
+
+    def _fill(self, layer: Mapping[str, int]) -> None:
+        """Rows, with a passing place wherever an edge spans more than one."""
+        self.rows = [[] for _ in range(max(layer.values()) + 1)]
+        for name in self.nodes:
+            self.rows[layer[name]].append(name)
+        lane = 0
+        for a, b in self.edges:
+            lanes = range(lane, lane + layer[b] - layer[a] - 1)
+            lane += len(lanes)
+            self.chains[a, b] = [a, *lanes, b]
+            for row, item in enumerate(lanes, layer[a] + 1):
+                self.rows[row].append(item)
+        for chain in self.chains.values():
+            for up, down in pairwise(chain):
+                self.below.setdefault(up, []).append(down)
+                self.above.setdefault(down, []).append(up)
+
+    def _layout(self, x: Places) -> Layout:
+        tops = self._tops(x)
+        y = {item: tops[i] for i, row in enumerate(self.rows) for item in row}
+        boxes = {name: Box(x[name], y[name] + HEIGHT / 2, self.widths[name]) for name in self.nodes}
+        out, into = self._ports(x, self.below), self._ports(x, self.above)
+        routes = {}
+        for edge, chain in self.chains.items():
+            first, last = (out[chain[0], chain[1]], y[edge[0]] + HEIGHT), (into[chain[-1], chain[-2]], y[edge[1]])
+            passed = [point for i in chain[1:-1] for point in ((x[i], y[i]), (x[i], y[i] + HEIGHT))]
+            routes[edge] = (first, *passed, last)
+        right = max(x[i] + self._width(i) / 2 for row in self.rows for i in row)
+        return Layout(boxes, routes, right, tops[-1] + HEIGHT)
+
+    def _tops(self, x: Places) -> list[float]:
+        """Rows stand further apart where edges run far sideways."""
+        tops = [0.0]
+        for row in self.rows[:-1]:
+            far = max((abs(x[a] - x[b]) for a in row for b in self.below.get(a, ())), default=0.0)
+            tops.append(tops[-1] + HEIGHT + DROP + min(0.13 * far, 2 * DROP))
+        return tops
+
+    def _ports(self, x: Places, ends: Mapping[Item, list[Item]]) -> dict[tuple[Item, Item], float]:
+        """Where on a box's side an edge ends: side by side, in the order of the other ends."""
+        found = {}
+        for item, others in ends.items():
+            step = min(11.0, (self._width(item) - 12) / max(1, len(others) - 1)) if isinstance(item, str) else 0.0
+            for i, other in enumerate(sorted(others, key=lambda o: (x[o], str(o)))):
+                found[item, other] = x[item] + step * (i - (len(others) - 1) / 2)
+        return found
+
+
+def _straighten(rows: Rows, above: Ends, below: Ends, width: Callable[[Item], float]) -> Places:
+    """Positions across: near the neighbours above and below, long edges straight, nothing overlapping."""
+    x: Places = {}
+    for row in rows:
+        left = 0.0
+        for item in row:
+            x[item] = left + width(item) / 2
+            left += width(item) + GAP
+    for sweep in range(ROUNDS):
+        ends = ((above,), (below,))[sweep % 2] if sweep < ROUNDS / 2 else (above, below)
+        for row in rows if sweep % 2 == 0 else rows[::-1]:
+            wanted = [_pull(item, ends, x) for item in row]
+            steps = [0.0, *((width(a) + width(b)) / 2 + _gap(a, b) for a, b in pairwise(row))]
+            x.update(zip(row, _apart(wanted, steps), strict=True))
+    left = min(x[item] - width(item) / 2 for row in rows for item in row)
+    return {item: value - left for item, value in x.items()}
+
+
+def _gap(a: Item, b: Item) -> float:
+    return GAP if isinstance(a, str) and isinstance(b, str) else GAP / 3
+
+
+def _pull(item: Item, ends: Sequence[Ends], x: Places) -> tuple[float, float]:
+    """Where an item wants to be and how much: passing edges want to be straight more than nodes do."""
+    total = weight = 1e-6
+    total *= x[item]
+    for side in ends:
+        for other in side.get(item, ()):
+            force = (1.0, 3.0, 8.0)[isinstance(item, int) + isinstance(other, int)]
+            total, weight = total + force * x[other], weight + force
+    return total / weight, weight
+
+
+def _apart(wanted: Sequence[tuple[float, float]], steps: Sequence[float]) -> list[float]:
+    """The nearest positions (weighted squares) at least so far apart: pool adjacent violators."""
+    shift, blocks = 0.0, list[tuple[float, float, int]]()
+    shifts = []
+    for (value, weight), step in zip(wanted, steps, strict=True):
+        shift += step
+        shifts.append(shift)
+        block = (value - shift, weight, 1)
+        while blocks and blocks[-1][0] > block[0]:
+            mean, mass, count = blocks.pop()
+            both = mass + block[1]
+            block = ((mean * mass + block[0] * block[1]) / both, both, count + block[2])
+        blocks.append(block)
+    flat = [mean for mean, _, count in blocks for _ in range(count)]
+    return [mean + shift for mean, shift in zip(flat, shifts, strict=True)]
+
+
+def _pack(parts: Sequence[Layout], wide: float) -> Layout:
+    """Parts on shelves, the tallest first."""
+    limit = max([wide, *(part.width for part in parts)])
+    boxes: dict[str, Box] = {}
+    routes: dict[Edge, tuple[Point, ...]] = {}
+    left = top = shelf = right = 0.0
+    for part in sorted(parts, key=lambda p: -p.height):
+        if left and left + part.width > limit:
+            left, top, shelf = 0.0, top + shelf + DROP, 0.0
+        boxes |= {name: Box(b.x + left, b.y + top, b.width) for name, b in part.boxes.items()}
+        routes |= {e: tuple((x + left, y + top) for x, y in route) for e, route in part.routes.items()}
+        right, shelf = max(right, left + part.width), max(shelf, part.height)
+        left += part.width + 2 * GAP
+    return Layout(boxes, routes, right, top + shelf)
