@@ -22,6 +22,7 @@ from dpcurate.schema import (
     Person,
     Schema,
     did_you_mean,
+    level_number,
     level_text,
 )
 
@@ -201,7 +202,12 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
 @st.composite
 def categorical(draw, name):
-    levels = draw(st.lists(LEVELS, min_size=2, max_size=6, unique_by=level_text))
+    def key(level):
+        number = level_number(level_text(level))
+        return level_text(level) if number is None else number
+
+    plain = LEVELS.filter(lambda level: level_text(level) != "drop")
+    levels = draw(st.lists(plain, min_size=2, max_size=6, unique_by=key))
     rules = [draw(st.sampled_from(["drop", *map(level_text, levels)])) for _ in range(2)]
     return draw(st.sampled_from([Categorical, Ordinal]))(name, tuple(levels), *rules)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from dpcurate.budget import Budget, Event, epsilon_of
 from dpcurate.cli.discover import DELTA, load_schema
@@ -29,19 +29,64 @@ def init(args: Namespace) -> None:
     show("keep this file with the table for good, and back it up")
 
 
-def show_books(books: Ledger) -> Iterable[str]:
-    """The facts, and what is spent and left."""
+def report(args: Namespace) -> None:
+    """Where the budget went, and what is left."""
+    books = Ledger.open(existing(args.path, "ledger"))
+    for line in _facts(books):
+        show(one_line(line))
+    show("\nwhere it went:\n" + columns(_groups(books), right=frozenset((2, 3, 4))))
+    if args.lenses:
+        show("\nwhat other ways of counting would report for the same steps (only the ledger decides):")
+        show(columns(_lenses(books), right=frozenset((1,))))
+
+
+def _facts(books: Ledger) -> Iterator[str]:
     facts, budget = books.facts, books.budget
     assert facts is not None
     yield f"table {facts.table!r}, schema {facts.schema_hash}, {facts.neighbours} neighbours, since {facts.created}"
     if not books.private:
         yield "NOT PRIVATE: exact, unproved or seeded releases took part"
-    yield f"ceiling: {budget} (this is the guarantee)"
-    yield f"spent:   {_amount(books.spent, budget)}"
-    yield f"left:    {_amount(books.remaining, budget)}"
+    yield f"ceiling  {budget}: this is the guarantee"
+    yield f"spent    {_amount(books.spent, budget)}"
+    yield f"left     {_amount(books.remaining, budget)}"
     if books.reserved > 0:
-        yield f"of what is spent, {_amount(books.reserved, budget)} is reserved by a run under way or one that crashed"
+        held = _amount(books.reserved, budget)
+        yield f"reserved {held}: by a run under way, or lost in one that crashed; it counts as spent"
 
 
-def show(args: Namespace) -> None:  # noqa: F811
-    """Where the budget went."""
+def _amount(amount: float, budget: Budget) -> str:
+    share = f"{amount / float(budget.ceiling):.1%} of the ceiling"
+    if budget.pure:
+        return f"epsilon = {amount:.4g} ({share})"
+    alone = epsilon_of(rho=amount, delta=float(budget.delta or 0))
+    return f"rho = {amount:.4g} ({share}; by itself epsilon = {alone:.4g})"
+
+
+def _groups(books: Ledger) -> Iterator[tuple[str, ...]]:
+    """Steps of one kind together, the dearest first."""
+    budget = books.budget
+    yield ("step", "mechanism", "times", budget.currency, "of the ceiling")
+    cost: dict[tuple[str, str], list[float]] = {}
+    for event in books.events:
+        cost.setdefault((_kind(event), event.mechanism), []).append(float(event.cost.within(budget)))
+    for (kind, mechanism), parts in sorted(cost.items(), key=lambda item: -math.fsum(item[1])):
+        total = math.fsum(parts)
+        yield kind, mechanism, f"{len(parts)}", f"{total:.4g}", f"{total / float(budget.ceiling):.1%}"
+    if not cost:
+        yield "nothing yet", "", "", "", ""
+
+
+def _kind(event: Event) -> str:
+    """What was asked, without the columns and numbers it was asked about."""
+    return re.sub(r"\(.*\)|\d[\d.e-]* ?", "", event.about, flags=re.DOTALL).strip()
+
+
+def _lenses(books: Ledger) -> Iterator[tuple[str, ...]]:
+    yield "lens", "epsilon", "costs chosen along the way", "remark"
+    for name in LENSES:
+        try:
+            lens = books.under(name)
+        except RequestError as error:  # an optional package
+            yield name, "-", "", str(error)
+            continue
+        yield name, f"{lens.epsilon:.4g}", "allowed" if lens.adaptive else "not allowed", lens.remark

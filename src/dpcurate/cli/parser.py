@@ -159,7 +159,7 @@ def _ledger(commands: _Parsers) -> None:
     init.add_argument("--table", required=True, metavar="NAME", help="a name for the table")
     init.add_argument("--schema", required=True, metavar="FILE", help=_SCHEMA)
     _privacy(init, epsilon="the most that may ever be spent on this table", required=True)
-    show = _command(group, "show", "where did my epsilon go, and what is left", to="ledger:show")
+    show = _command(group, "show", "where did my epsilon go, and what is left", to="ledger:report")
     show.add_argument("path", metavar="PATH", help="the ledger")
     show.add_argument("--lenses", action="store_true", help="also what other ways of counting would report")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 GAP = 18.0
 """Between two boxes of a row."""
@@ -71,25 +72,41 @@ def layers(nodes: Sequence[str], edges: Sequence[Edge], widths: Mapping[str, flo
 def uncross(rows: Rows, above: Ends, below: Ends) -> Rows:
     """Order the rows so that few edges cross: barycentres up and down, then swaps of neighbours."""
     best, fewest = rows, crossings(rows, below)
-    for sweep in range(2 * SWEEPS):
-        if not fewest:
-            break
-        rows = _swap(_barycentres(rows, above if sweep % 2 == 0 else below, sweep % 2 == 0), above, below)
-        crossed = crossings(rows, below)
-        if crossed < fewest:
-            best, fewest = rows, crossed
+    for start in (rows, [row[::-1] for row in rows], _walked(rows, above, below)):
+        rows = start
+        for sweep in range(SWEEPS):
+            if not fewest:
+                return best
+            downwards = sweep % 2 == 0
+            rows = _swap(_barycentres(rows, above if downwards else below, downwards), above, below)
+            crossed = crossings(rows, below)
+            if crossed < fewest:
+                best, fewest = rows, crossed
     return best
 
 
+def _walked(rows: Rows, above: Ends, below: Ends) -> Rows:
+    """Rows in the order of a walk that goes deep first: trees come out without a crossing."""
+    seen: dict[Item, None] = {}
+    stack = [item for row in reversed(rows) for item in reversed(row)]
+    while stack:
+        item = stack.pop()
+        if item not in seen:
+            seen[item] = None
+            stack += [*reversed(above.get(item, ())), *reversed(below.get(item, ()))]
+    place = {item: i for i, item in enumerate(seen)}
+    return [sorted(row, key=place.__getitem__) for row in rows]
+
+
 def _barycentres(rows: Rows, ends: Ends, downwards: bool) -> Rows:
-    sorted_rows: dict[int, list[Item]] = {}
+    done: dict[int, list[Item]] = {}
     place: Places = {}
     for r in range(len(rows)) if downwards else range(len(rows) - 1, -1, -1):
-        means = {x: _mean((place[o] for o in ends.get(x, ())), i) for i, x in enumerate(rows[r])}
-        sorted_rows[r] = sorted(rows[r], key=means.__getitem__)
-        size = max(1, len(rows[r]))
-        place |= {x: i / size * 1000 for i, x in enumerate(sorted_rows[r])}
-    return [sorted_rows[r] for r in range(len(rows))]
+        step = 1 / max(1, len(rows[r]))
+        means = {x: _mean((place[o] for o in ends.get(x, ())), i * step) for i, x in enumerate(rows[r])}
+        done[r] = sorted(rows[r], key=means.__getitem__)
+        place |= {x: i * step for i, x in enumerate(done[r])}
+    return [done[r] for r in range(len(rows))]
 
 
 def _mean(values: Iterable[float], otherwise: float) -> float:
@@ -123,8 +140,9 @@ def _pairs(ends: Ends, left: Item, right: Item, place: Places) -> int:
 
 
 def crossings(rows: Rows, below: Ends) -> int:
+    """How many pairs of edges cross."""
     total = 0
-    for row, after in zip(rows, rows[1:], strict=False):
+    for row, after in pairwise(rows):
         place = {x: i for i, x in enumerate(after)}
         seen: list[int] = []
         for item in row:

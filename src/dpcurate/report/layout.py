@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from dpcurate.graphs.checks import topological
 from dpcurate.graphs.graph import Graph
@@ -50,14 +50,17 @@ class Layout:
 def lay_out(graph: Graph, widths: Mapping[str, float]) -> Layout:
     """Place boxes of these widths; parts that are not connected stand side by side, then below."""
     order = {name: i for i, name in enumerate(topological(graph.nodes, graph.arrows))}
-    edges = sorted(
-        ((*sorted(pair, key=order.__getitem__),) for pair in graph.edges),
-        key=lambda edge: (order[edge[0]], order[edge[1]]),
-    )
+    downwards = (_downwards(pair, order) for pair in graph.edges)
+    edges = sorted(downwards, key=lambda edge: (order[edge[0]], order[edge[1]]))
     area = sum(w + GAP for w in widths.values()) * (HEIGHT + 2 * DROP)
     wide = max(math.sqrt(area * ASPECT), *(w + GAP for w in widths.values()))
     parts = [_Part(nodes, inside, widths, wide).place() for nodes, inside in components(list(order), edges)]
     return _pack(parts, wide)
+
+
+def _downwards(pair: frozenset[str], order: Mapping[str, int]) -> Edge:
+    upper, lower = sorted(pair, key=order.__getitem__)
+    return upper, lower
 
 
 @dataclass

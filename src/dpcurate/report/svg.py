@@ -1,0 +1,122 @@
+"""The graph as SVG: plain shapes with their own colours and no ids, so it also stands alone or in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from dpcurate.graphs.graph import Graph
+from dpcurate.report.edges import Shown, Source
+from dpcurate.report.layout import HEIGHT, Box, Layout, Point, lay_out
+from dpcurate.report.text import SIZE, escape, short, width
+
+MARGIN = 14.0
+HEAD = 9.0
+"""Length of an arrowhead."""
+FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
+
+
+def labels(graph: Graph) -> dict[str, str]:
+    """What is written in each box."""
+    return {name: short(name) for name in graph.nodes}
+
+
+def placed(graph: Graph) -> Layout:
+    """The layout for these labels."""
+    return lay_out(graph, {name: max(34.0, width(label) + 18) for name, label in labels(graph).items()})
+
+
+def draw(graph: Graph, edges: Sequence[Shown], *, attributes: str = "") -> str:
+    """The drawing; `attributes` go into the svg element."""
+    layout = placed(graph)
+    wide, high = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    box = f"{-MARGIN:g} {-MARGIN:g} {wide:.0f} {high:.0f}"
+    lines = [_edge(i, edge, layout) for i, edge in enumerate(edges)]
+    boxes = [_node(i, name, layout.boxes[name], edges) for i, name in enumerate(graph.nodes)]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" width="{wide:.0f}" height="{high:.0f}"'
+        f' font-family="{escape(FONT)}" font-size="{SIZE:g}" {attributes}>'
+        f'<g class="edges">{"".join(lines)}</g><g class="nodes">{"".join(boxes)}</g></svg>'
+    )
+
+
+def _node(i: int, name: str, box: Box, edges: Sequence[Shown]) -> str:
+    left, top = box.x - box.width / 2, box.y - HEIGHT / 2
+    return (
+        f'<g class="node" data-node="{i}" role="button" tabindex="-1" aria-pressed="false"'
+        f' aria-label="{escape(relations(name, edges))}">'
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{HEIGHT:g}" rx="6"'
+        f' fill="currentColor" fill-opacity=".06" stroke="currentColor"/>'
+        f'<text x="{box.x:.1f}" y="{box.y + SIZE * 0.35:.1f}" text-anchor="middle" fill="currentColor">'
+        f"{escape(short(name))}</text></g>"
+    )
+
+
+def relations(name: str, edges: Sequence[Shown]) -> str:
+    """A node and its neighbours in words."""
+    into = [e.a for e in edges if e.directed and e.b == name]
+    out = [e.b for e in edges if e.directed and e.a == name]
+    open_ = [e.b if e.a == name else e.a for e in edges if not e.directed and name in (e.a, e.b)]
+    said = [("arrows from", into), ("arrows to", out), ("undirected edges with", open_)]
+    return f"{name}: " + ("; ".join(f"{words} {', '.join(who)}" for words, who in said if who) or "no edges")
+
+
+def _edge(i: int, edge: Shown, layout: Layout) -> str:
+    route = layout.routes.get((edge.a, edge.b)) or layout.routes[edge.b, edge.a]
+    x, y = route[-1]
+    path = curve((*route[:-1], (x, y - HEAD)) if edge.directed else route)
+    dash = "" if edge.directed else ' stroke-dasharray="6 4"'
+    thick = 1.4 if edge.confidence is None else 0.8 + 2.2 * edge.confidence
+    head = f'<path class="head" d="{arrow(x, y)}" fill="currentColor"/>' if edge.directed else ""
+    return (
+        f'<g class="edge {edge.kind}" data-edge="{i}" role="button" tabindex="-1" aria-pressed="false"'
+        f' aria-label="{escape(edge.words)}">'
+        f'<path class="near" d="{path}" fill="none" stroke="transparent" stroke-width="14"/>'
+        f'<path class="line" d="{path}" fill="none" stroke="currentColor" stroke-width="{thick:.2f}"{dash}/>'
+        f"{head}{_symbol(edge, middle(route))}</g>"
+    )
+
+
+def curve(route: Sequence[Point]) -> str:
+    """Smooth and upright wherever it leaves or enters a row."""
+    parts = [f"M{route[0][0]:.1f} {route[0][1]:.1f}"]
+    for (x, y), (to_x, to_y) in pairwise(route):
+        half = (y + to_y) / 2
+        straight = abs(x - to_x) < 0.05
+        parts.append(f"V{to_y:.1f}" if straight else f"C{x:.1f} {half:.1f} {to_x:.1f} {half:.1f} {to_x:.1f} {to_y:.1f}")
+    return "".join(parts)
+
+
+def arrow(x: float, y: float) -> str:
+    """An arrowhead that ends at the point, downwards."""
+    return f"M{x:.1f} {y:.1f}l-4.5 {-HEAD:g}h9z"
+
+
+def middle(route: Sequence[Point]) -> Point:
+    """Half way along the middle stretch."""
+    k = (len(route) - 1) // 2
+    (x, y), (to_x, to_y) = route[k], route[k + 1]
+    return (x + to_x) / 2, (y + to_y) / 2
+
+
+SYMBOLS: Mapping[str, str] = {
+    "given": '<path class="sign" d="M{x} {y}m0-7l7 7-7 7-7-7z" fill="currentColor"/>',
+    "direction": '<path class="sign open" d="M{x} {y}m0-7l7 7-7 7-7-7z" fill="#fff" stroke="currentColor"/>',
+    "late": '<circle class="sign open" cx="{x}" cy="{y}" r="8" fill="#fff" stroke="currentColor"/>'
+    '<text class="sign" x="{x}" y="{y}" dy=".36em" font-size="11" text-anchor="middle" fill="currentColor">?</text>',
+}
+"""Signs on the middle of an edge; shapes, so that they do not need a colour."""
+
+
+def sign(edge: Shown) -> str | None:
+    """Which symbol an edge carries."""
+    if edge.source is Source.GIVEN:
+        return "given"
+    if edge.open_at:
+        return "late"
+    return "direction" if edge.source is Source.DIRECTION else None
+
+
+def _symbol(edge: Shown, at: Point) -> str:
+    name = sign(edge)
+    return SYMBOLS[name].format(x=f"{at[0]:.1f}", y=f"{at[1]:.1f}") if name else ""
