@@ -1,0 +1,377 @@
+"""Plan before you spend: what accuracy to expect from a public schema and a number of rows.
+
+Random worlds that have the schema are simulated and learnt through a real curator with the budgets in
+question. No private data is touched: the schema and the number of rows are all that goes in.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcurate.budget import Budget
+from dpcurate.cli.doors import share
+from dpcurate.errors import FormatError, RequestError
+from dpcurate.graphs.graph import Graph
+from dpcurate.graphs.metrics import skeleton_rates
+from dpcurate.learn.recipes import recipe, recipes
+from dpcurate.networks.network import Network, Variable
+from dpcurate.networks.streams import stream, whole
+from dpcurate.networks.worlds import random_dag
+from dpcurate.private.curator import Curator
+from dpcurate.schema import Column, Neighbours, Numeric, Schema
+
+EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+DEGREE = 2.0
+"""Mean number of neighbours of a column in the simulated worlds."""
+STRENGTH = (0.4, 1.2)
+"""How strongly an ordered column follows a parent, in standard deviations of its own noise."""
+MOST_ROWS = 2_000_000
+MOST_CELLS = 1_000_000
+BAR = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One method on one world with one epsilon (infinite: without noise)."""
+
+    world: int
+    method: str
+    epsilon: float
+    f1: float
+    missed: int
+    false: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What to expect of a method at an epsilon: means, and where 8 of 10 worlds lie."""
+
+    method: str
+    epsilon: float
+    f1: float
+    low: float
+    high: float
+    missed: float
+    false: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Expected skeleton F1, missed and false edges against epsilon, for each method."""
+
+    schema: Schema
+    rows: int
+    simulated_rows: int
+    delta: float
+    neighbours: str
+    epsilons: tuple[float, ...]
+    methods: tuple[str, ...]
+    worlds: int
+    runs: tuple[Run, ...]
+
+    @cached_property
+    def cells(self) -> Mapping[tuple[str, float], Cell]:
+        """By method and epsilon; infinity is without noise."""
+        return {(m, e): self._cell(m, e) for m in self.methods for e in (*self.epsilons, math.inf)}
+
+    def _cell(self, method: str, epsilon: float) -> Cell:
+        these = [r for r in self.runs if (r.method, r.epsilon) == (method, epsilon)]
+        f1 = np.array([r.f1 for r in these])
+        low, high = np.quantile(f1, (0.1, 0.9))
+        missed, false = np.mean([r.missed for r in these]), np.mean([r.false for r in these])
+        return Cell(method, epsilon, float(f1.mean()), float(low), float(high), float(missed), float(false))
+
+    def smallest(self, accuracy: float) -> Cell | None:
+        """The smallest epsilon from which on some method has this mean skeleton F1; None if there is none."""
+        if not 0 < accuracy <= 1:
+            raise RequestError(f"accuracy is a skeleton F1 above 0 and at most 1, got {accuracy!r}")
+        found = [cell for method in self.methods if (cell := self._first(method, accuracy)) is not None]
+        return min(found, key=lambda cell: (cell.epsilon, -cell.f1), default=None)
+
+    def _first(self, method: str, accuracy: float) -> Cell | None:
+        reached = None
+        for epsilon in reversed(self.epsilons):  # so that one lucky figure among worse ones does not count
+            cell = self.cells[method, epsilon]
+            if cell.f1 < accuracy:
+                break
+            reached = cell
+        return reached
+
+    def advice(self, accuracy: float) -> str:
+        """The recommendation in words."""
+        cell = self.smallest(accuracy)
+        if cell is not None:
+            return (
+                f"For a skeleton F1 of {accuracy:g} the smallest epsilon tried is {cell.epsilon:g}, by {cell.method}: "
+                f"{cell.f1:.2f} on average, {cell.low:.2f} to {cell.high:.2f} in 8 of 10 worlds."
+            )
+        best = max((self.cells[m, e] for m in self.methods for e in self.epsilons), key=lambda c: c.f1)
+        limit = max((self.cells[m, math.inf] for m in self.methods), key=lambda c: c.f1)
+        start = (
+            f"No epsilon tried reaches a skeleton F1 of {accuracy:g}; the best is {best.f1:.2f} "
+            f"({best.method} at epsilon = {best.epsilon:g})."
+        )
+        if limit.f1 < accuracy:
+            return (
+                f"{start} Even without noise it would be {limit.f1:.2f}, so a larger epsilon alone will not help: "
+                "use more rows, fewer columns, or fewer levels."
+            )
+        return f"{start} Without noise {limit.method} has {limit.f1:.2f}: use a larger epsilon or more rows."
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the figures are about."""
+        less = f" ({self.simulated_rows:,} were simulated; more do better)" if self.simulated_rows < self.rows else ""
+        return (
+            f"{self.worlds} random worlds with {len(self.schema.names)} columns, {self._edges} edges and "
+            f"{self.rows:,} rows{less}; delta = {self.delta:g}, {self.neighbours}. No private data was touched.",
+            "Skeleton F1: 1 is every edge found and none false. 8 of 10 worlds lie in the range shown.",
+            "Your table is none of these worlds: weaker effects or rarer levels need more, stronger ones less.",
+        )
+
+    @property
+    def _edges(self) -> int:
+        return _edges(len(self.schema.names))
+
+    def __str__(self) -> str:
+        return "\n".join([*self.remarks, *(line for m in self.methods for line in self._chart(m))])
+
+    def _chart(self, method: str) -> Iterator[str]:
+        yield f"\n{method:12}{'skeleton F1':{BAR + 10}}{'range':>11}{'missed':>9}{'false':>8}"
+        for epsilon in (*self.epsilons, math.inf):
+            cell = self.cells[method, epsilon]
+            bar = "#" * round(BAR * cell.f1)
+            numbers = f"{cell.f1:.2f}   {cell.low:.2f} to {cell.high:.2f}{cell.missed:9.1f}{cell.false:8.1f}"
+            yield f"{_name(epsilon):>10}  {bar:.<{BAR}}  {numbers}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values; without noise epsilon is null."""
+        cells = [asdict(c) | {"epsilon": None if math.isinf(c.epsilon) else c.epsilon} for c in self.cells.values()]
+        return {"schema": self.schema.hash, "rows": self.rows, "remarks": list(self.remarks), "cells": cells}
+
+    def report(self, path: str | Path, *, accuracy: float | None = None) -> Path:
+        """Write a page (.html), the figures (.json) or the chart (.txt)."""
+        target, advice = Path(path), None if accuracy is None else self.advice(accuracy)
+        if target.suffix in (".html", ".htm"):
+            from dpcurate.cli.planpage import page
+
+            text = page(self, advice)
+        elif target.suffix == ".json":
+            text = json.dumps(self.to_dict() | {"advice": advice}, indent=2) + "\n"
+        elif target.suffix == ".txt":
+            text = f"{self}\n" if advice is None else f"{self}\n\n{advice}\n"
+        else:
+            raise FormatError(f"cannot tell what {str(target)!r} is to be; known are .html, .json and .txt")
+        target.write_text(text, encoding="utf-8")
+        return target
+
+
+def _name(epsilon: float) -> str:
+    return "no noise" if math.isinf(epsilon) else f"{epsilon:g}"
+
+
+# --- simulating -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One world to simulate; it crosses to another process."""
+
+    schema: Schema
+    rows: int
+    delta: float
+    neighbours: str
+    epsilons: tuple[float, ...]
+    methods: tuple[str, ...]
+    seed: int
+    world: int
+
+
+def plan(
+    schema: Schema | str | Path | Mapping[str, Any],
+    rows: int,
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    methods: Sequence[str] | None = None,
+    worlds: int = 8,
+    seed: int = 0,
+    delta: float = 1e-10,
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    workers: int = 1,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Plan:
+    """Simulate `worlds` random worlds that have this schema and learn each with every method and epsilon.
+
+    `methods` are names (see `recipes`), all different ones when not given. Time grows with `worlds`; with
+    `workers` above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`.
+    The same seed gives the same figures whatever the workers.
+    """
+    facts, relation = Schema.of(schema), Neighbours.of(neighbours).value
+    if len(facts.names) < 2:
+        raise RequestError(f"a graph needs at least two columns, the schema has {len(facts.names)}")
+    budgets = tuple(sorted({float(e) for e in epsilons}))
+    for epsilon in budgets:
+        Budget(epsilon=epsilon, delta=delta)
+    if not budgets or math.isinf(budgets[-1]):
+        raise RequestError("plan needs at least one epsilon, and finite ones: a run without noise is always shown")
+    names = _distinct() if methods is None else tuple(dict.fromkeys(methods))
+    for name in names:
+        recipe(name)
+    simulated = min(whole("rows", rows, least=1), MOST_ROWS)
+    jobs = [
+        _Job(facts, simulated, delta, relation, budgets, names, seed, world)
+        for world in range(whole("worlds", worlds, least=1))
+    ]
+    progress(0, len(jobs))
+    runs = _all(jobs, workers, progress)
+    return Plan(facts, rows, simulated, delta, relation, budgets, names, worlds, runs)
+
+
+def _distinct() -> tuple[str, ...]:
+    """Every recipe once: `auto` is another name for one of them."""
+    found: dict[Any, str] = {}
+    for name, made in recipes().items():
+        found.setdefault(made, name)
+    return tuple(found.values())
+
+
+def _all(jobs: list[_Job], workers: int, progress: Callable[[int, int], None]) -> tuple[Run, ...]:
+    if min(workers, len(jobs)) > 1:
+        try:
+            return _parallel(jobs, min(workers, len(jobs)), progress)
+        except (BrokenProcessPool, OSError):
+            progress(0, len(jobs))  # no processes here: one world after the other
+    return _collected(map(_world, jobs), len(jobs), progress)
+
+
+def _parallel(jobs: list[_Job], workers: int, progress: Callable[[int, int], None]) -> tuple[Run, ...]:
+    with ProcessPoolExecutor(workers, get_context("spawn"), _die_quietly) as pool:
+        try:
+            return _collected(pool.map(_world, jobs), len(jobs), progress)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _collected(results: Iterator[list[Run]], total: int, progress: Callable[[int, int], None]) -> tuple[Run, ...]:
+    runs: list[Run] = []
+    for done, some in enumerate(results, start=1):
+        runs += some
+        progress(done, total)
+    return tuple(runs)
+
+
+def _die_quietly() -> None:
+    """Ctrl-C goes to the whole group: the parent tells of it, a worker just ends."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _world(job: _Job) -> list[Run]:
+    """All methods and budgets on one world: one open curator, so that exact tables are counted once."""
+    seed = job.seed * 1_000_003 + job.world
+    network = random_world(job.schema, seed=seed)
+    everything = Budget(epsilon=math.inf, delta=job.delta)
+    curator = Curator(
+        simulate(job.schema, network, job.rows, seed=seed),
+        job.schema,
+        budget=everything,
+        neighbours=job.neighbours,
+        insecure_seed=seed,
+    )
+    runs = []
+    for method in job.methods:
+        for epsilon in (*job.epsilons, math.inf):
+            amount = None if math.isinf(epsilon) else Budget(epsilon=epsilon, delta=job.delta).ceiling
+            with share(curator, amount) as door:
+                found = recipe(method).fit(door).graph
+            runs.append(_run(job.world, method, epsilon, found, network.dag))
+    return runs
+
+
+def _run(world: int, method: str, epsilon: float, found: Graph, truth: Graph) -> Run:
+    missed, false = len(truth.edges - found.edges), len(found.edges - truth.edges)
+    return Run(world, method, epsilon, skeleton_rates(found, truth).f1, missed, false)
+
+
+def _edges(columns: int) -> int:
+    return min(round(columns * DEGREE / 2), columns * (columns - 1) // 2)
+
+
+def random_world(schema: Schema, *, seed: int) -> Network:
+    """A random graph over the schema's columns with random tables of the schema's own level counts.
+
+    Unordered columns get a random distribution for each combination of parents (symmetric Dirichlet), ordered
+    and numeric ones are cut from a normal that its parents shift. An arrow is left out where a table would
+    have more than a million cells.
+    """
+    names = schema.names
+    dag = random_dag(len(names), edges=_edges(len(names)), seed=seed)
+    own = dict(zip(dag.nodes, names, strict=True))
+    source = stream(seed, "planned world")
+    variables = []
+    for node, column in zip(dag.nodes, schema.columns, strict=True):
+        parents = _fitting(column, [schema[own[p]] for p in dag.parents(node)])
+        levels = tuple(str(i) for i in range(column.size))
+        variables.append(Variable(column.name, levels, tuple(p.name for p in parents), _table(column, parents, source)))
+    return Network("planned", tuple(variables))
+
+
+def _fitting(column: Column, parents: list[Column]) -> list[Column]:
+    while math.prod(c.size for c in (column, *parents)) > MOST_CELLS:
+        parents = parents[:-1]
+    return parents
+
+
+def _table(column: Column, parents: list[Column], source: np.random.Generator) -> npt.NDArray[np.float64]:
+    """One row for each combination of the parents' levels, the last parent fastest."""
+    combinations = math.prod(p.size for p in parents)
+    if column.kind == "categorical":
+        return source.dirichlet(np.ones(column.size), size=combinations)
+    from scipy.special import ndtr, ndtri
+
+    shift = np.zeros(1)
+    for parent in parents:
+        weight = source.uniform(*STRENGTH) * source.choice((-1.0, 1.0))
+        shift = (shift[:, None] + weight * _places(parent, source)).ravel()
+    spread = math.sqrt(1 + float(shift.var()))
+    cuts = spread * ndtri(np.arange(1, column.size) / column.size)
+    below = ndtr(cuts - shift[:, None])
+    return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+
+def _places(column: Column, source: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Where the levels stand on a scale of mean 0 and variance 1: in order if they have one."""
+    place = source.standard_normal(column.size) if column.kind == "categorical" else np.arange(column.size, dtype=float)
+    return np.asarray((place - place.mean()) / place.std())
+
+
+def simulate(schema: Schema, network: Network, rows: int, *, seed: int) -> dict[str, npt.NDArray[Any]]:
+    """Rows of a world as a table that fits the schema; a person has as many rows as are allowed."""
+    codes = network.codes(rows, seed=seed)
+    source = stream(seed, "planned rows")
+    table: dict[str, npt.NDArray[Any]] = {}
+    for place, column in enumerate(schema.columns):
+        table[column.name] = _cells(column, codes[:, place], source)
+    if schema.person is not None:
+        table[schema.person.column] = np.arange(rows) // schema.person.rows
+    return table
+
+
+def _cells(column: Column, codes: npt.NDArray[Any], source: np.random.Generator) -> npt.NDArray[Any]:
+    if not isinstance(column, Numeric):
+        return np.array(column.levels, dtype=object).take(codes)
+    ends = np.array((column.low, *column.edges, column.high))
+    return np.asarray(ends[codes] + source.random(len(codes)) * np.diff(ends)[codes])
