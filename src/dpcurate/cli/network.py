@@ -13,7 +13,7 @@ from dpcurate.networks import Network
 _COPY = {".parquet": "FORMAT parquet", ".csv": "FORMAT csv, HEADER true"}
 
 
-def listing(args: Namespace) -> None:
+def listing(_args: Namespace) -> None:
     """Names and sizes."""
     rows = [("name", "columns", "arrows", "parameters")]
     for name in networks.names():

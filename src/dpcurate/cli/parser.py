@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpcurate import __version__
 
-_Parsers = "argparse._SubParsersAction[argparse.ArgumentParser]"
+if TYPE_CHECKING:
+    _Parsers: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
 _HELP = argparse.RawDescriptionHelpFormatter
 _TABLE = "Parquet or CSV file, a folder of Parquet files, or FILE.duckdb#TABLE"
 _SCHEMA = "public description of the table (TOML); see 'dpcurate schema draft'"
@@ -19,7 +21,8 @@ def build() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(
         prog="dpcurate",
         description="Causal graph discovery with a privacy guarantee that is true.",
-        epilog="first steps:\n  dpcurate demo\n  dpcurate schema draft patients.parquet -o patients.toml   (then check it)\n"
+        epilog="first steps:\n  dpcurate demo\n"
+        "  dpcurate schema draft patients.parquet -o patients.toml   (then check every line)\n"
         "  dpcurate plan --schema patients.toml --rows 50000 --accuracy 0.8\n"
         "  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 -o result\n\n"
         "exit codes: 0 done, 1 refused or failed (with a sentence), 2 wrong usage, 130 stopped by Ctrl-C",
@@ -50,8 +53,8 @@ def _number(text: str) -> float:
         value = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if math.isnan(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
     return value
 
 
@@ -80,7 +83,8 @@ def _discover(commands: _Parsers) -> None:
         to="discover:run",
         more="The edges found go to standard output, all else to standard error. What will be spent, and on what, is\n"
         "said before the first row is read.\n\n"
-        "example:\n  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 --ledger patients.ledger -o result",
+        "example:\n  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 \\\n"
+        "    --ledger patients.ledger -o result",
     )
     made.add_argument("table", metavar="TABLE", help=_TABLE)
     made.add_argument("--schema", required=True, metavar="FILE", help=_SCHEMA)

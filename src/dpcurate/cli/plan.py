@@ -8,12 +8,16 @@ from argparse import Namespace
 from dpcurate.cli.discover import load_schema
 from dpcurate.cli.progress import Bar
 from dpcurate.cli.texts import fresh, say, show
-from dpcurate.plan import EPSILONS, plan
+from dpcurate.plan import EPSILONS, check_accuracy, check_report, plan
 
 
 def run(args: Namespace) -> None:
     """Simulate, show, advise."""
-    target = None if args.output is None else fresh(args.output, force=args.force)
+    target = None if args.output is None else check_report(fresh(args.output, force=args.force))
+    if args.accuracy is not None:
+        check_accuracy(args.accuracy)
+    else:
+        say("with --accuracy 0.8 this also says which epsilon is enough for a skeleton F1 of 0.8")
     bar = Bar()
     made = plan(
         load_schema(args.schema),
@@ -29,7 +33,8 @@ def run(args: Namespace) -> None:
     )
     bar.clear()
     show(made)
-    show("" if args.accuracy is None else f"\n{made.advice(args.accuracy)}")
+    if args.accuracy is not None:
+        show(f"\n{made.advice(args.accuracy)}")
     if target is not None:
         made.report(target, accuracy=args.accuracy)
         say(f"written: {target}")

@@ -20,7 +20,8 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding
 background:var(--paper)}
 svg{width:100%;height:auto}svg text{font-size:12px;fill:var(--ink)}.axis{stroke:var(--line)}
 .curve{fill:none;stroke:var(--ink);stroke-width:2}.range{fill:var(--ink);opacity:.08}
-table{border-collapse:collapse;width:100%}th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right}
+table{border-collapse:collapse;width:100%}
+th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right}
 th:first-child,td:first-child{text-align:left}.advice{border-left:4px solid;padding-left:1rem;font-weight:600}
 </style></head><body><h1>What to expect before spending</h1>
 $advice$remarks

@@ -22,8 +22,9 @@ Constraint = Callable[[Array], tuple[float, Array]]
 
 STEEP = 60.0
 """Above this norm of W o W its exponential is continued by a power, so that nothing overflows."""
-OUTSIDE = 1e12
-"""The value of the log-determinant form where it is not defined: a wall that a line search backs off from."""
+OUTSIDE = 50.0
+"""The log-determinant form is at least this where it is not defined: above what floats reach inside,
+and low enough for a line search to back off from without giving up."""
 
 
 def exponential(weights: Array) -> tuple[float, Array]:
@@ -43,11 +44,18 @@ def log_determinant(weights: Array) -> tuple[float, Array]:
     try:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
-        return OUTSIDE * (1.0 + float(squares.sum())), OUTSIDE * weights
+        return _wall(weights, squares)
     # I - A is an M-matrix, so A has a spectral radius below 1, exactly if its inverse is not negative.
     if not np.isfinite(inverse).all() or inverse.min(initial=0.0) < -1e-12:
-        return OUTSIDE * (1.0 + float(squares.sum())), OUTSIDE * weights
+        return _wall(weights, squares)
     return max(0.0, -float(np.linalg.slogdet(matrix)[1])), 2.0 * weights * inverse.T
+
+
+def _wall(weights: Array, squares: Array) -> tuple[float, Array]:
+    """A high value, and the slope at the same weights shrunk into the domain."""
+    size = float(squares.sum(axis=0).max(initial=0.0))  # at least the spectral radius
+    inverse = np.linalg.inv(np.eye(len(weights)) - squares * (0.9 / size))
+    return OUTSIDE * (1.0 + size), 2.0 * weights * inverse.T
 
 
 CONSTRAINTS: dict[str, Constraint] = {"exp": exponential, "logdet": log_determinant}

@@ -126,7 +126,7 @@ class Descent:
     penalty: float = 0.05
     acyclicity: str = "logdet"
     rule: Rule = field(default_factory=Path)
-    tolerance: float = 1e-6
+    tolerance: float = 1e-5
     steps: int = 5000
 
     def __post_init__(self) -> None:

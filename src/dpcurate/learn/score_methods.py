@@ -105,7 +105,7 @@ class NotearsOnMoments:
     order: int = 2
     scale: str = "moments"
     rho: float | None = None
-    descent: Descent = Descent(penalty=0.02)
+    descent: Descent = Descent(penalty=0.02, tolerance=1e-8, rule=Path(stages=8))
 
     def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
         """A CPDAG over the schema's columns, with a z-value for every pair looked at."""
@@ -163,6 +163,7 @@ class Noleaks:
     variant: Variant = "proved"
     claim: PublishedNoise | None = None
     penalty: float = 0.02
+    steepest: float = 1e7
 
     def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
         """A DAG over the schema's columns."""
@@ -201,6 +202,7 @@ class CurateScore:
     first: float = 0.1
     claim: PublishedNoise | None = None
     penalty: float = 0.02
+    steepest: float = 1e7
 
     def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
         """A DAG over the schema's columns."""
@@ -333,7 +335,8 @@ def _by_gradients(door: Door, knowledge: Knowledge | None, plan: Plan, recipe: N
     except (BudgetExceeded, TooNoisy) as error:
         return _empty(facts, knowledge, str(error))
     source = Gradients(door, nodes, margins, spender.clip, spender.price, [])
-    descent = Descent(penalty=recipe.penalty, rule=Path.of(plan.iterations))
+    # Correlations of a few hundredths move the loss by 1e-4: stages end late.
+    descent = Descent(penalty=recipe.penalty, rule=Path.of(plan.iterations, last=recipe.steepest), tolerance=1e-9)
     ended = descent.run(source, facts.allowed)
     arrows = acyclic_part(ended.weights, recipe.threshold, facts)
     notes = [

@@ -19,6 +19,8 @@ HEIGHT = 28.0
 """Of a box."""
 LANE = 10.0
 """Width of the place of an edge that passes a row."""
+LEAN = 14.0
+"""How far an edge may drift while it passes a row; its place and the gaps beside it hold that."""
 DROP = 44.0
 """Least distance between two rows of boxes."""
 ASPECT = 1.7
@@ -26,6 +28,8 @@ ASPECT = 1.7
 ROUNDS = 40
 
 Point = tuple[float, float]
+Stretch = tuple[Point, Point, Point, Point]
+"""A cubic curve: start, two controls, end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,26 @@ def lay_out(graph: Graph, widths: Mapping[str, float]) -> Layout:
     wide = max(math.sqrt(area * ASPECT), *(w + GAP for w in widths.values()))
     parts = [_Part(nodes, inside, widths, wide).place() for nodes, inside in components(list(order), edges)]
     return _pack(parts, wide)
+
+
+def stretches(route: Sequence[Point]) -> list[Stretch]:
+    """The smooth curve along a route: upright at both ends, straight where it passes a row."""
+    slopes = [0.0] * len(route)
+    for i in range(1, len(route) - 2, 2):
+        slopes[i] = slopes[i + 1] = (route[i + 1][0] - route[i][0]) / (route[i + 1][1] - route[i][1])
+    found = []
+    for i, ((x, y), (to_x, to_y)) in enumerate(pairwise(route)):
+        half = (to_y - y) / 2
+        first, second = (x + slopes[i] * half, y + half), (to_x - slopes[i + 1] * half, to_y - half)
+        found.append(((x, y), first, second, (to_x, to_y)))
+    return found
+
+
+def halfway(route: Sequence[Point]) -> Point:
+    """About half way, between two rows."""
+    curve = stretches(route)
+    (x, y), (x1, y1), (x2, y2), (to_x, to_y) = curve[len(curve) // 4 * 2]
+    return (x + 3 * x1 + 3 * x2 + to_x) / 8, (y + 3 * y1 + 3 * y2 + to_y) / 8
 
 
 def _downwards(pair: frozenset[str], order: Mapping[str, int]) -> Edge:
@@ -110,10 +134,18 @@ class _Part:
         routes = {}
         for edge, chain in self.chains.items():
             first, last = (out[chain[0], chain[1]], y[edge[0]] + HEIGHT), (into[chain[-1], chain[-2]], y[edge[1]])
-            passed = [point for i in chain[1:-1] for point in ((x[i], y[i]), (x[i], y[i] + HEIGHT))]
+            passed = [point for k in range(1, len(chain) - 1) for point in self._lane(chain[k - 1 : k + 2], x, y)]
             routes[edge] = (first, *passed, last)
         right = max(x[i] + self._width(i) / 2 for row in self.rows for i in row)
         return Layout(boxes, routes, right, tops[-1] + HEIGHT)
+
+    def _lane(self, chain: list[Item], x: Places, y: Mapping[Item, float]) -> tuple[Point, Point]:
+        """Where an edge enters and leaves a row: leaning if it goes the same way before and after."""
+        before, here, after = chain
+        slopes = [(x[here] - x[before]) / (y[here] - y[before]), (x[after] - x[here]) / (y[after] - y[here])]
+        steep = min(*map(abs, slopes), LEAN / HEIGHT) if slopes[0] * slopes[1] > 0 else 0.0
+        lean = math.copysign(steep, slopes[0]) * HEIGHT / 2
+        return (x[here] - lean, y[here]), (x[here] + lean, y[here] + HEIGHT)
 
     def _tops(self, x: Places) -> list[float]:
         """Rows stand further apart where edges run far sideways."""

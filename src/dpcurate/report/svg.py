@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from dpcurate.graphs.graph import Graph
 from dpcurate.report.edges import Shown, Source
-from dpcurate.report.layout import HEIGHT, Box, Layout, Point, lay_out
+from dpcurate.report.layout import HEIGHT, Box, Layout, Point, halfway, lay_out, stretches
 from dpcurate.report.text import SIZE, escape, short, width
 
 MARGIN = 14.0
@@ -62,9 +61,9 @@ def relations(name: str, edges: Sequence[Shown]) -> str:
 
 
 def _edge(i: int, edge: Shown, layout: Layout) -> str:
-    route = layout.routes.get((edge.a, edge.b)) or layout.routes[edge.b, edge.a]
-    x, y = route[-1]
-    path = curve((*route[:-1], (x, y - HEAD)) if edge.directed else route)
+    x, y = route_of(edge, layout)[-1]
+    line = trimmed(edge, layout)
+    path = curve(line)
     dash = "" if edge.directed else ' stroke-dasharray="6 4"'
     thick = 1.4 if edge.confidence is None else 0.8 + 2.2 * edge.confidence
     head = f'<path class="head" d="{arrow(x, y)}" fill="currentColor"/>' if edge.directed else ""
@@ -73,17 +72,26 @@ def _edge(i: int, edge: Shown, layout: Layout) -> str:
         f' aria-label="{escape(edge.words)}">'
         f'<path class="near" d="{path}" fill="none" stroke="transparent" stroke-width="14"/>'
         f'<path class="line" d="{path}" fill="none" stroke="currentColor" stroke-width="{thick:.2f}"{dash}/>'
-        f"{head}{_symbol(edge, middle(route))}</g>"
+        f"{head}{_symbol(edge, halfway(line))}</g>"
     )
 
 
+def route_of(edge: Shown, layout: Layout) -> tuple[Point, ...]:
+    """From box to box, downwards."""
+    return layout.routes.get((edge.a, edge.b)) or layout.routes[edge.b, edge.a]
+
+
+def trimmed(edge: Shown, layout: Layout) -> tuple[Point, ...]:
+    """The same, up to the arrowhead."""
+    *points, (x, y) = route_of(edge, layout)
+    return (*points, (x, y - HEAD if edge.directed else y))
+
+
 def curve(route: Sequence[Point]) -> str:
-    """Smooth and upright wherever it leaves or enters a row."""
+    """The path of a route."""
     parts = [f"M{route[0][0]:.1f} {route[0][1]:.1f}"]
-    for (x, y), (to_x, to_y) in pairwise(route):
-        half = (y + to_y) / 2
-        straight = abs(x - to_x) < 0.05
-        parts.append(f"V{to_y:.1f}" if straight else f"C{x:.1f} {half:.1f} {to_x:.1f} {half:.1f} {to_x:.1f} {to_y:.1f}")
+    for _, *points in stretches(route):
+        parts.append("C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in points))
     return "".join(parts)
 
 
@@ -92,18 +100,11 @@ def arrow(x: float, y: float) -> str:
     return f"M{x:.1f} {y:.1f}l-4.5 {-HEAD:g}h9z"
 
 
-def middle(route: Sequence[Point]) -> Point:
-    """Half way along the middle stretch."""
-    k = (len(route) - 1) // 2
-    (x, y), (to_x, to_y) = route[k], route[k + 1]
-    return (x + to_x) / 2, (y + to_y) / 2
-
-
 SYMBOLS: Mapping[str, str] = {
     "given": '<path class="sign" d="M{x} {y}m0-7l7 7-7 7-7-7z" fill="currentColor"/>',
-    "direction": '<path class="sign open" d="M{x} {y}m0-7l7 7-7 7-7-7z" fill="#fff" stroke="currentColor"/>',
-    "late": '<circle class="sign open" cx="{x}" cy="{y}" r="8" fill="#fff" stroke="currentColor"/>'
-    '<text class="sign" x="{x}" y="{y}" dy=".36em" font-size="11" text-anchor="middle" fill="currentColor">?</text>',
+    "direction": '<path class="sign open" d="M{x} {y}m0-7l7 7-7 7-7-7z" fill="#fff" stroke="#000"/>',
+    "late": '<circle class="sign open" cx="{x}" cy="{y}" r="8" fill="#fff" stroke="#000"/>'
+    '<text class="sign" x="{x}" y="{y}" dy=".36em" font-size="11" text-anchor="middle" fill="#000">?</text>',
 }
 """Signs on the middle of an edge; shapes, so that they do not need a colour."""
 

@@ -1,0 +1,77 @@
+"""What a reader may conclude, and where the picture comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpcurate.learn.recipes import recipes
+from dpcurate.report.edges import Shown
+from dpcurate.report.markup import Html, Text, bullets, element, facts, paragraphs
+
+if TYPE_CHECKING:
+    from dpcurate.discovery import Discovery
+
+MEANS = (
+    "A directed edge a → b says that, under the assumptions below, a is a direct cause of b relative to the columns "
+    "in this table.",
+    "An undirected edge a — b says that the two are directly related, and that the data cannot tell which way: "
+    "graphs with either direction imply the same independences.",
+    "No edge says that some other columns, or none, account for all dependence that was seen between the two.",
+)
+MEANS_NOT = (
+    "A missing edge is not proof of no effect. Noise for privacy hides weak effects: the smaller epsilon or the "
+    "table, the more edges are missed.",
+    "The picture does not say how strong an effect is, nor its sign. Confidence is about whether an edge is there.",
+    "Another run with the same settings draws other noise and can give another graph. Choosing among several runs "
+    "spends budget for each, and favours flukes.",
+)
+ASSUMES = (
+    "Causal sufficiency: no common cause of two columns is missing from the table. With a hidden one, an "
+    "edge can mean the hidden cause.",
+    "Faithfulness: effects do not cancel exactly. Where they do, a real edge is missed.",
+    "No feedback: causes do not run in a circle.",
+    "Rows are drawn independently from one population, and which rows were kept does not depend on two columns "
+    "at once (no selection effect).",
+    "Columns measured as levels or bins keep what matters about the quantity. Coarse bins leave traces of a common "
+    "cause behind, which show up as extra edges.",
+)
+CITE = "The dpcurate developers. dpcurate {version}: causal graph discovery with a privacy guarantee. Python package."
+
+
+def meaning(found: Discovery, edges: Sequence[Shown]) -> Html:
+    """The section for readers who did not make the graph."""
+    parts = [_list("It says", MEANS), _list("It does not say", MEANS_NOT), _list("It assumes", ASSUMES)]
+    known = sum("background" in edge.source.value for edge in edges)
+    if found.knowledge is not None:
+        parts.append(
+            paragraphs(f"Background knowledge was imposed without looking at data; it decided on {known} edge(s) here.")
+        )
+    return Html("".join(parts))
+
+
+def _list(title: str, texts: Sequence[str]) -> Html:
+    return Html(element("h3", title) + bullets(texts))
+
+
+def made(found: Discovery) -> Html:
+    """Method, versions, schema, citation."""
+    version = found.versions.get("dpcurate", "")
+    versions = ", ".join(f"{name} {number}" for name, number in found.versions.items()) or "not recorded"
+    known: list[tuple[str, Text]] = [
+        ("Method", _method(found.method)),
+        ("Versions", versions),
+        ("Schema", Html(f"{len(found.schema.columns)} columns, fingerprint " + element("code", found.schema.hash))),
+        ("Rows", "private" if found.schema.rows is None else f"about {found.schema.rows} by public knowledge"),
+        ("Cite as", CITE.format(version=version).replace("  ", " ").replace(" :", ":")),
+    ]
+    return facts(known)
+
+
+def _method(name: str) -> Html:
+    """The name, its parameters and the first line of its description."""
+    chosen = recipes().get(name)
+    if chosen is None:
+        return element("code", name)
+    about = (type(chosen).__doc__ or "").strip().splitlines()
+    return Html(element("code", name) + " = " + element("code", repr(chosen)) + " " + element("span", *about[:1]))

@@ -1,0 +1,96 @@
+"""The drawing with matplotlib, for papers and notebooks."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpcurate.errors import DpcurateError
+from dpcurate.report.edges import Shown, shown_edges
+from dpcurate.report.layout import HEIGHT, Box, Layout, Point, halfway, stretches
+from dpcurate.report.svg import HEAD, MARGIN, labels, placed, route_of, sign, trimmed
+from dpcurate.report.text import SIZE
+
+if TYPE_CHECKING:
+    from dpcurate.discovery import Discovery
+
+POINTS = 72.0
+SIGNS = {"given": ("D", "black"), "direction": ("D", "white"), "late": ("o", "white")}
+WARNING = 26.0
+"""Height of the line that says NOT PRIVATE."""
+
+
+def plot(found: Discovery, ax: Any = None) -> Any:
+    """Draw into `ax`, or into a new figure of a fitting size; returns the axes."""
+    layout, names = placed(found.graph), labels(found.graph)
+    top = MARGIN if found.privacy.private else MARGIN + WARNING
+    ax = _axes(layout.width + 2 * MARGIN, layout.height + MARGIN + top) if ax is None else ax
+    ax.set(xlim=(-MARGIN, layout.width + MARGIN), ylim=(layout.height + MARGIN, -top), aspect="equal")
+    ax.set_axis_off()
+    scale = _scale(ax)
+    for edge in shown_edges(found):
+        _edge(ax, edge, layout, scale)
+    for name, box in layout.boxes.items():
+        _node(ax, names[name], box, scale)
+    if not found.privacy.private:
+        ax.text(0, -top, "NOT PRIVATE", va="top", fontsize=SIZE * scale * 1.2, fontweight="bold")
+    return ax
+
+
+def _load(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise DpcurateError(
+            "plot() draws with matplotlib, which is not installed: pip install matplotlib; "
+            "report('graph.html') needs nothing else"
+        ) from None
+
+
+def _axes(width: float, height: float) -> Any:
+    figure = _load("matplotlib.pyplot").figure(figsize=(width / POINTS, height / POINTS))
+    return figure.add_axes((0, 0, 1, 1))
+
+
+def _scale(ax: Any) -> float:
+    """Points on paper for one unit of the layout, so that letters fit their boxes at any size."""
+    window = ax.get_window_extent()
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    pixels = min(window.width / abs(right - left), window.height / abs(high - low))
+    return float(pixels * POINTS / ax.figure.dpi)
+
+
+def _edge(ax: Any, edge: Shown, layout: Layout, scale: float) -> None:
+    patches = _load("matplotlib.patches")
+    line, (x, y) = trimmed(edge, layout), route_of(edge, layout)[-1]
+    thick = scale * (1.4 if edge.confidence is None else 0.8 + 2.2 * edge.confidence)
+    dash = "-" if edge.directed else (0, (4, 3))
+    ax.add_patch(patches.PathPatch(_path(line), fill=False, lw=thick, ls=dash, ec="0.25"))
+    if edge.directed:
+        ax.add_patch(patches.Polygon([(x, y), (x - 4.5, y - HEAD), (x + 4.5, y - HEAD)], fc="0.25", ec="none"))
+    name = sign(edge)
+    if name:
+        shape, fill = SIGNS[name]
+        ax.plot(*halfway(line), marker=shape, mfc=fill, mec="black", mew=scale, ms=10 * scale, ls="none")
+    if name == "late":
+        ax.text(*halfway(line), "?", ha="center", va="center", fontsize=9 * scale)
+
+
+def _path(route: tuple[Point, ...]) -> Any:
+    path = _load("matplotlib.path").Path
+    points, codes = [route[0]], [path.MOVETO]
+    for _, *more in stretches(route):
+        points += more
+        codes += [path.CURVE4] * 3
+    return path(points, codes)
+
+
+def _node(ax: Any, label: str, box: Box, scale: float) -> None:
+    patches = _load("matplotlib.patches")
+    left, top = box.x - box.width / 2, box.y - HEIGHT / 2
+    style = patches.BoxStyle("Round", pad=0, rounding_size=6)
+    ax.add_patch(
+        patches.FancyBboxPatch((left, top), box.width, HEIGHT, boxstyle=style, fc="#f4f7fb", ec="0.4", lw=scale)
+    )
+    # A name may hold dollars, which matplotlib would read as a formula.
+    ax.text(box.x, box.y, label, ha="center", va="center", fontsize=SIZE * scale * 0.95, parse_math=False)

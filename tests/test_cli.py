@@ -1,0 +1,647 @@
+"""The command line, as a person and as a script would use it."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from dpcurate import Budget, Curator, Schema, networks
+from dpcurate.budget import Cost, Event
+from dpcurate.cli import main
+from dpcurate.cli.doors import Watched, share
+from dpcurate.cli.parser import build
+from dpcurate.cli.progress import Bar, watched
+from dpcurate.cli.texts import columns, existing, one_line, plain
+from dpcurate.errors import FormatError, LedgerError
+from dpcurate.graphs.formats import load
+from dpcurate.learn.recipes import recipes
+from dpcurate.private.ledger import Ledger
+from dpcurate.private.room import Room
+
+FILES = {"report.html", "report.json", "graph.json", "graph.dot", "graph.graphml", "edges.csv"}
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory):
+    """A folder with rows of Asia and their schema."""
+    folder = tmp_path_factory.mktemp("world")
+    words = ["network", "sample", "asia", "--rows", "20,000", "--seed", "1", "-o", str(folder / "asia.parquet")]
+    assert main(words) == 0
+    replace(networks.load("asia").schema, rows=20_000).save(folder / "asia.toml")
+    return folder
+
+
+@pytest.fixture
+def here(world, tmp_path, monkeypatch):
+    """An empty folder to work in, with the table and schema at hand."""
+    for name in ("asia.parquet", "asia.toml"):
+        (tmp_path / name).symlink_to(world / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def discover(*words):
+    return main(["discover", "asia.parquet", "--schema", "asia.toml", *words])
+
+
+def shell(*words, **options):
+    """The same in a process of its own."""
+    command = [sys.executable, "-W", "error", "-m", "dpcurate.cli", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+# --- discover ---------------------------------------------------------------------------------------------
+
+
+def test_discover_in_a_pipe(here, capsys):
+    assert discover("--epsilon", "1") == 0
+    out, err = capsys.readouterr()
+    edges = out.splitlines()
+    assert edges
+    assert all(re.fullmatch(r"\w+ (->|--) \w+(  \(\d\.\d\d\))?", line) for line in edges)
+    assert f"{len(edges)} edges among 8 columns" in err
+    assert set(os.listdir()) == {"asia.parquet", "asia.toml"}
+
+
+def test_discover_says_what_it_will_spend_before_it_reads(here, capsys, monkeypatch):
+    class Reached(Exception):
+        pass
+
+    def opened(*_, **__):
+        raise Reached
+
+    monkeypatch.setattr("dpcurate.cli.discover.Curator", opened)
+    with pytest.raises(Reached):
+        discover("--epsilon", "0.7", "--delta", "1e-6", "--method", "svt-pc", "--neighbours", "replace")
+    err = capsys.readouterr().err
+    for words in ("before any row is read", "epsilon = 0.7, delta = 1e-06", "28 pairs", "'asia.parquet'", "svt-pc"):
+        assert words in err
+    assert "neighbours: replace" in err
+    assert "nothing remembers this spending" in err
+
+
+def test_discover_writes_six_files_that_agree(here, capsys):
+    assert discover("--epsilon", "3", "-o", "deep/result") == 0
+    out, err = capsys.readouterr()
+    assert set(os.listdir("deep/result")) == FILES
+    assert "deep/result/report.html" in err
+    graphs = [load(Path("deep/result", name)) for name in ("graph.json", "graph.dot", "graph.graphml", "edges.csv")]
+    assert all(graph == graphs[0] for graph in graphs)
+    assert len(graphs[0].edges) == len(out.splitlines())
+    record = json.loads(Path("deep/result/report.json").read_text())
+    assert record["privacy"]["private"] is True
+    assert record["privacy"]["budget"]["epsilon"] == 3
+    page = Path("deep/result/report.html").read_text()
+    assert page.lstrip().lower().startswith("<!doctype html")
+
+
+def test_discover_refuses_to_overwrite_and_spends_nothing(here, capsys):
+    assert discover("--epsilon", "1", "-o", "result", "--ledger", "books") == 0
+    before, spent = Path("result/graph.json").read_bytes(), Ledger.open("books").spent
+    capsys.readouterr()
+    assert discover("-o", "result", "--ledger", "books") == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "already holds graph.json" in err
+    assert "--force" in err
+    assert Path("result/graph.json").read_bytes() == before
+    assert Ledger.open("books").spent == spent
+    assert discover("--epsilon", "1", "-o", "result", "--force") == 0
+
+
+def test_discover_into_a_folder_with_other_files(here):
+    Path("result").mkdir()
+    Path("result/notes.txt").write_text("mine")
+    assert discover("--epsilon", "1", "-o", "result") == 0
+    assert set(os.listdir("result")) == FILES | {"notes.txt"}
+
+
+def test_output_that_cannot_be_written_is_found_before_spending(here, capsys):
+    Path("file").write_text("")
+    assert discover("--epsilon", "1", "-o", "file", "--ledger", "books") == 1
+    assert not Path("books").exists()
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "file" in err
+
+
+def test_a_report_that_fails_does_not_lose_the_edges(here, capsys, monkeypatch):
+    def full(self, path):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("dpcurate.discovery.Discovery.report", full)
+    assert discover("--epsilon", "1", "-o", "result") == 1
+    out, err = capsys.readouterr()
+    assert "--" in out or "->" in out
+    assert "No space left on device" in err
+
+
+def test_insecure_seed_repeats_and_says_so(here, capsys):
+    runs = []
+    for _ in range(2):
+        assert discover("--epsilon", "0.5", "--insecure-seed", "7") == 0
+        runs.append(capsys.readouterr())
+    assert runs[0].out == runs[1].out
+    assert runs[0].err.count("NOT PRIVATE") == 2
+    assert discover("--epsilon", "0.5", "--insecure-seed", "7", "--ledger", "books") == 1
+    assert "simulation" in capsys.readouterr().err
+
+
+def test_knowledge_is_kept(here, capsys):
+    Path("known.toml").write_text('required_arrows = [["asia", "xray"]]\nforbidden_edges = [["smoke", "bronc"]]\n')
+    assert discover("--epsilon", "5", "--knowledge", "known.toml") == 0
+    out = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("asia -> xray") for line in out)
+    assert not any("smoke" in line and "bronc" in line for line in out)
+    Path("known.toml").write_text('required_arrows = [["asla", "xray"]]\n')
+    assert discover("--epsilon", "5", "--knowledge", "known.toml") == 1
+    assert "'asia'" in capsys.readouterr().err
+
+
+def test_pure_budget(here, capsys):
+    assert discover("--epsilon", "5", "--delta", "0") == 0
+    assert "epsilon = 5, delta = 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", list(recipes()))
+def test_every_method(here, capsys, method):
+    assert discover("--epsilon", "1", "--method", method) == 0
+    assert f"method  {method}" in capsys.readouterr().err
+
+
+# --- ledgers ----------------------------------------------------------------------------------------------
+
+
+def test_a_ledger_is_shared_by_runs(here, capsys):
+    assert main(["ledger", "init", "books", "--table", "visits", "--schema", "asia.toml", "--epsilon", "2"]) == 0
+    assert "'visits'" in capsys.readouterr().out
+    assert discover("--ledger", "books", "--epsilon", "0.5") == 0
+    err = capsys.readouterr().err
+    assert "may spend epsilon = 0.5" in err
+    books = Ledger.open("books")
+    half = Budget(epsilon=0.5, delta=1e-10).rho
+    assert 0 < books.spent <= half
+    assert books.reserved == 0
+    assert discover("--ledger", "books", "--epsilon", "0.5", "--method", "curate-pc") == 0
+    assert half < Ledger.open("books").spent <= 2 * half
+    capsys.readouterr()
+    assert main(["ledger", "show", "books", "--lenses"]) == 0
+    out = capsys.readouterr().out
+    for words in ("table 'visits'", "ceiling  epsilon = 2", "choice among tests", "exponential", "Tau", "laplace"):
+        assert words in out
+    for lens in ("basic", "advanced", "optimal", "adaptive", "moments", "zcdp", "pld"):
+        assert re.search(rf"^{lens} ", out, re.MULTILINE)
+    # the groups add up to what is spent
+    shares = [float(x) for x in re.findall(r"(\d+\.\d)%$", out, re.MULTILINE)]
+    assert sum(shares) == pytest.approx(100 * Ledger.open("books").spent / books.budget.rho, abs=0.2)
+
+
+def test_all_that_is_left_then_nothing(here, capsys):
+    assert discover("--ledger", "books", "--epsilon", "0.2", "--method", "curate-pc") == 0
+    assert "which is new" in capsys.readouterr().err
+    books = Ledger.open("books")
+    assert discover("--ledger", "books", "--epsilon", "0.2") == 1
+    assert "is left" in capsys.readouterr().err
+    books.charge([Event("gaussian", "the rest", Cost.concentrated(Fraction(books.remaining)))])
+    assert discover("--ledger", "books") == 1
+    err = capsys.readouterr().err
+    assert "nothing is left" in err
+    assert "nothing was read" in err
+
+
+def test_a_ledger_of_another_table(here, capsys):
+    assert main(["ledger", "init", "books", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"]) == 0
+    for words, hint in (
+        (["--delta", "1e-5"], "leave --delta out"),
+        (["--neighbours", "replace"], "neighbours"),
+        (["--name", "other"], "'other'"),
+        (["--neighbours", "swap"], "add-remove"),
+    ):
+        assert discover("--ledger", "books", *words) == 1
+        assert hint in capsys.readouterr().err
+    assert main(["ledger", "init", "books", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"]) == 1
+    assert "never overwritten" in capsys.readouterr().err
+    assert Ledger.open("books").spent == 0
+    assert discover("--ledger", "books", "--name", "t", "--epsilon", "1") == 0
+
+
+def test_ledger_show_refuses_what_is_none(here, capsys):
+    assert main(["ledger", "show", "nothing"]) == 1
+    assert "there is no ledger at 'nothing'" in capsys.readouterr().err
+    assert main(["ledger", "show", "asia.toml"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_empty_and_pure_books(here, capsys):
+    words = ["--table", "a\x1b[31m\nb", "--schema", "asia.toml", "--epsilon", "1", "--delta", "0"]
+    assert main(["ledger", "init", "books", *words]) == 0
+    assert main(["ledger", "show", "books"]) == 0
+    out = capsys.readouterr().out
+    assert "nothing yet" in out
+    assert "\x1b" not in out
+    assert "left     epsilon = 1 (100.0% of the ceiling)" in out
+
+
+# --- stopping ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [[], ["--epsilon", "0.5"]])
+def test_ctrl_c_leaves_the_ledger_right(here, capsys, monkeypatch, words):
+    """After three answers: those three are paid for, nothing is left reserved, and it is said."""
+    main(["ledger", "init", "books", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"])
+    asked, real = [], Room.ask
+
+    def ask(self, request):
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        asked.append(request)
+        return real(self, request)
+
+    monkeypatch.setattr(Room, "ask", ask)
+    capsys.readouterr()
+    assert discover("--ledger", "books", "-o", "result", *words) == 130
+    out, err = capsys.readouterr()
+    books = Ledger.open("books")
+    assert len(books.events) == 3
+    assert books.reserved == 0
+    assert books.spent == pytest.approx(float(sum(e.cost.rho for e in books.events)))
+    assert out == ""
+    assert "stopped. Spent on this table so far" in err
+    assert "the ledger holds it" in err
+    assert os.listdir("result") == []
+
+
+def test_ctrl_c_without_a_ledger(here, capsys, monkeypatch):
+    def ask(self, request):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Room, "ask", ask)
+    assert discover("--epsilon", "1") == 130
+    assert "no ledger holds it" in capsys.readouterr().err
+
+
+def test_a_real_interrupt(tmp_path):
+    """SIGINT to a run under way, on a network large enough to be caught at it."""
+    child = networks.load("child")
+    main(["network", "sample", "child", "--rows", "20000", "-o", str(tmp_path / "child.parquet")])
+    replace(child.schema, rows=20_000).save(tmp_path / "child.toml")
+    main(
+        [
+            "ledger",
+            "init",
+            str(tmp_path / "b"),
+            "--table",
+            "c",
+            "--schema",
+            str(tmp_path / "child.toml"),
+            "--epsilon",
+            "1",
+        ]
+    )
+    words = ["discover", "child.parquet", "--schema", "child.toml", "--ledger", "b"]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "dpcurate.cli", *words], cwd=tmp_path, stdout=-1, stderr=-1, text=True
+    )
+    while Ledger.open(tmp_path / "b").reserved == 0 and run.poll() is None:
+        time.sleep(0.01)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 130, err
+    assert "Traceback" not in err
+    assert "the ledger holds it" in err
+    books = Ledger.open(tmp_path / "b")
+    assert books.reserved == 0
+    assert books.spent == pytest.approx(float(sum(e.cost.rho for e in books.events)))
+
+
+def test_a_reader_that_leaves(here):
+    """`dpcurate network list | head -0` neither complains nor fails."""
+    run = subprocess.Popen(
+        [sys.executable, "-m", "dpcurate.cli", "methods"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    run.stdout.close()
+    err = run.stderr.read()
+    run.stderr.close()
+    assert run.wait(60) == 0
+    assert err == ""
+
+
+# --- schemas ----------------------------------------------------------------------------------------------
+
+
+def test_draft_check_and_use(here, capsys):
+    assert main(["schema", "draft", "asia.parquet", "-o", "draft.toml"]) == 0
+    assert "looked at the data" in capsys.readouterr().err
+    assert Schema.load("draft.toml").names == networks.load("asia").nodes
+    assert main(["schema", "draft", "asia.parquet", "-o", "draft.toml"]) == 1
+    assert "--force" in capsys.readouterr().err
+    assert main(["schema", "draft", "asia.parquet"]) == 0
+    assert capsys.readouterr().out == Path("draft.toml").read_text()
+    assert main(["discover", "asia.parquet", "--schema", "draft.toml", "--epsilon", "1"]) == 0
+    assert "still says that it was drafted" in capsys.readouterr().err
+
+
+def test_check_is_for_the_owner(here, capsys):
+    Path("odd.csv").write_text("asia,tub\nyes,no\n,yes\nmaybe,no\n")
+    Path("odd.toml").write_text(Schema.of({"asia": ("no", "yes"), "tub": ("no", "yes")}).dumps())
+    assert main(["schema", "check", "odd.csv", "--schema", "odd.toml"]) == 0
+    out, err = capsys.readouterr()
+    assert "looks at the data" in err
+    assert "not private" in err
+    assert "3 rows, 1 of them used" in out
+    assert "'asia': 1 cell(s) outside the schema" in out
+    Path("odd.toml").write_text(Schema.of({"asai": ("no", "yes")}).dumps())
+    assert main(["schema", "check", "odd.csv", "--schema", "odd.toml"]) == 1
+    assert "no column 'asai'; did you mean 'asia'?" in capsys.readouterr().err
+
+
+# --- plan, networks, methods, demo ------------------------------------------------------------------------
+
+
+def test_plan(here, capsys):
+    words = ["plan", "--schema", "asia.toml", "--rows", "2_000", "--epsilons", "0.1", "5", "--methods", "auto"]
+    assert main([*words, "--worlds", "2", "--accuracy", "0.99", "-o", "plan.html"]) == 0
+    out = capsys.readouterr().out
+    assert "No private data was touched" in out
+    assert "No epsilon tried reaches" in out
+    assert Path("plan.html").read_text().startswith("<!doctype html>")
+    assert main([*words, "-o", "plan.html"]) == 1
+    assert "--force" in capsys.readouterr().err
+    assert main([*words, "--worlds", "1"]) == 0
+    assert "--accuracy" in capsys.readouterr().err
+
+
+def test_network_sample_both_ways(here, capsys):
+    common = ["network", "sample", "asia", "--rows", "500", "--seed", "3"]
+    for name in ("a.parquet", "it's.csv"):
+        assert main([*common, "-o", name, "--schema", f"{name}.toml"]) == 0
+        assert main(["schema", "check", name, "--schema", f"{name}.toml"]) == 0
+        assert "500 rows, 500 of them used" in capsys.readouterr().out
+    drawn = duckdb.sql("SELECT * FROM 'a.parquet'").fetchnumpy()
+    expected = networks.load("asia").sample(500, seed=3)
+    assert all((drawn[name] == expected[name]).all() for name in expected)
+    assert main([*common, "-o", "a.parquet"]) == 1
+    assert main([*common, "-o", "a.xlsx"]) == 1
+    assert "known are .parquet and .csv" in capsys.readouterr().err
+    assert main([*common, "-o", "none/a.csv"]) == 1
+    assert "no folder 'none'" in capsys.readouterr().err
+
+
+def test_lists(capsys):
+    assert main(["network", "list"]) == 0
+    assert re.search(r"^asia +8 +8 +18$", capsys.readouterr().out, re.MULTILINE)
+    assert main(["methods"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()] == list(recipes())
+
+
+def test_demo_twice(here, capsys):
+    """The second run replaces its own files."""
+    for _ in range(2):
+        assert main(["demo"]) == 0
+        out, err = capsys.readouterr()
+        assert "--" in out or "->" in out
+        assert "open demo/report.html in a browser" in err
+        assert "true arrows" in err
+    assert set(os.listdir("demo")) == FILES | {"asia.parquet", "asia.toml"}
+
+
+# --- friendly ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["discover", "asai.parquet", "--schema", "asia.toml", "--epsilon", "1"], "did you mean 'asia.parquet'?"),
+        (["discover", "no/asia.parquet", "--schema", "asia.toml", "--epsilon", "1"], "there is no table at 'no/asia"),
+        (["discover", "asia.parquet", "--schema", "asia.tml", "--epsilon", "1"], "did you mean 'asia.toml'?"),
+        (["discover", "asia.parquet", "--schema", "asia.toml"], "--epsilon 1"),
+        (["discover", "asia.parquet", "--schema", "asia.toml", "--epsilon", "-1"], "greater than 0"),
+        (["discover", "asia.parquet", "--schema", "asia.toml", "--epsilon", "1", "--delta", "3"], "delta must be"),
+        (["discover", "asia.parquet", "--schema", "asia.toml", "--epsilon", "1", "--method", "svtpc"], "'svt-pc'"),
+        (["discover", "asia.parquet", "--schema", "asia.toml", "--epsilon", "1", "--neighbours", "x"], "'replace'"),
+        (["discover", "asia.parquet", "--schema", "asia.toml", "--epsilon", "1", "--knowledge", "k"], "no knowledge"),
+        (["network", "sample", "aisa", "--rows", "5", "-o", "a.csv"], "did you mean 'asia'?"),
+        (["network", "sample", "asia", "--rows", "-5", "-o", "a.csv"], "rows must be"),
+        (["plan", "--schema", "asia.toml", "--rows", "10", "--accuracy", "80", "--worlds", "1"], "accuracy"),
+        (["plan", "--schema", "asia.toml", "--rows", "10", "-o", "p.pdf"], "known are .html, .json, .txt"),
+        (["plan", "--schema", "asia.toml", "--rows", "10", "--methods", "em_pc"], "did you mean 'em-pc'?"),
+    ],
+)
+def test_refusals_are_one_sentence(here, capsys, words, hint):
+    assert main(words) == 1
+    err = capsys.readouterr().err.splitlines()
+    last = err[-1]
+    assert last.startswith("dpcurate: ")
+    assert hint in last
+    assert "Traceback" not in "".join(err)
+
+
+def test_a_column_that_the_table_lacks(here, capsys):
+    Path("s.toml").write_text(Schema.of({"smoek": ("no", "yes"), "lung": ("no", "yes")}).dumps())
+    assert main(["discover", "asia.parquet", "--schema", "s.toml", "--epsilon", "1", "--ledger", "books"]) == 1
+    assert "no column 'smoek'; did you mean 'smoke'?" in capsys.readouterr().err
+    assert not Path("books").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["discover", "t", "--schema", "s", "--epsilon", "abc"], "--epsilon: 'abc' is not a number"),
+        (["discover", "t", "--schema", "s", "--epsilon", "inf"], "'inf' is not a finite number"),
+        (["plan", "--schema", "s", "--rows", "many"], "--rows: 'many' is not a whole number"),
+        (["discover", "t"], "--schema"),
+        (["discovr"], "discovr"),
+        (["schema"], "COMMAND"),
+        ([], "COMMAND"),
+        (["ledger", "init", "p", "--table", "t", "--schema", "s"], "--epsilon"),
+    ],
+)
+def test_wrong_usage_is_2(capsys, words, hint):
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_names_are_untrusted_text(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    evil = "\x1b]0;owned\x07\nfake -> edge"
+    levels = ("no", "yes")
+    columns_ = {evil: ["no", "yes"] * 500, "ü\u202e": ["no", "yes"] * 500}
+    connection = duckdb.connect()
+    connection.register("t", {k: np.array(v) for k, v in columns_.items()})
+    connection.execute("COPY (SELECT * FROM t) TO 't.parquet' (FORMAT parquet)")
+    Schema.of(dict.fromkeys(columns_, levels)).save("s.toml")
+    assert main(["discover", "t.parquet", "--schema", "s.toml", "--epsilon", "50"]) == 0
+    out = capsys.readouterr().out
+    assert out == "\\x1b]0;owned\\x07\\nfake -> edge -- ü\\u202e\n"
+
+
+def test_a_terminal_without_the_letters(here):
+    Path("t.csv").write_text("größe,x\n" + "ja,ja\nnein,nein\n" * 500)
+    Schema.of({"größe": ("ja", "nein"), "x": ("ja", "nein")}).save("s.toml")
+    run = shell(
+        "discover", "t.csv", "--schema", "s.toml", "--epsilon", "20", env=os.environ | {"PYTHONIOENCODING": "ascii"}
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "gr\\xf6\\xdfe -- x\n"
+
+
+# --- help -------------------------------------------------------------------------------------------------
+
+
+def leaves(parser, path=()):
+    """Every command that does something, with its words."""
+    below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    if not below:
+        yield path, parser
+    for action in below:
+        for name, child in action.choices.items():
+            yield from leaves(child, (*path, name))
+
+
+COMMANDS = dict(leaves(build()))
+
+
+def test_the_commands():
+    expected = {
+        "discover", "plan", "schema draft", "schema check", "ledger init", "ledger show", "methods", "network list",
+        "network sample", "demo",
+    }  # fmt: skip
+    assert {" ".join(path) for path in COMMANDS} == expected
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_explains_every_argument(capsys, path):
+    with pytest.raises(SystemExit) as stop:
+        main([*path, "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    for action in COMMANDS[path]._actions:
+        assert action.help
+        for option in action.option_strings or [action.metavar]:
+            assert option in text
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_runs_something(path):
+    args = COMMANDS[path].get_default("module"), COMMANDS[path].get_default("function")
+    module = __import__(f"dpcurate.cli.{args[0]}", fromlist=[args[1]])
+    assert callable(getattr(module, args[1]))
+
+
+def test_examples_in_help_parse():
+    for parser in COMMANDS.values():
+        text = (parser.epilog or "").replace("\\\n", " ")
+        for line in re.findall(r"^  dpcurate (.*)$", text, re.MULTILINE):
+            build().parse_args(line.split())
+
+
+def test_shell_help_and_version():
+    run = shell("--help")
+    assert run.returncode == 0
+    for name in ("discover", "plan", "schema", "ledger", "methods", "network", "demo", "exit codes"):
+        assert name in run.stdout
+    assert shell("--version").stdout.startswith("dpcurate 0.")
+    assert shell("discover").returncode == 2
+
+
+def test_the_parser_imports_nothing_heavy():
+    """The package's own __init__ aside, help needs the standard library only."""
+    code = (
+        "import sys, dpcurate; before = set(sys.modules); import dpcurate.cli; dpcurate.cli.build();"
+        "print([m for m in sys.modules if m not in before and m.startswith(('dpcurate.', 'numpy', 'duckdb', 'scipy'))])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert set(eval(out)) <= {"dpcurate.cli", "dpcurate.cli.parser", "dpcurate.cli.texts", "dpcurate.errors"}
+
+
+# --- parts ------------------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def curator(epsilon=5.0):
+    schema = replace(networks.load("cancer").schema, rows=2000)
+    return Curator(
+        networks.load("cancer").sample(2000, seed=1),
+        schema,
+        budget=Budget(epsilon=epsilon, delta=1e-10),
+        insecure_seed=1,
+    )
+
+
+def test_the_bar_shows_stage_tests_and_budget(monkeypatch):
+    monkeypatch.setattr("dpcurate.cli.progress.EVERY", 0.0)
+    screen = Terminal()
+    bar = Bar(screen)
+    recipes()["curate-pc"].fit(watched(curator(), bar))
+    bar.clear()
+    drawn = screen.getvalue().split("\r")
+    assert re.match(r"  order 0 \[#{20}\] 100% of the budget left, 1 tests", drawn[1])
+    assert any("order 1" in line for line in drawn)
+    left = [int(x) for x in re.findall(r"(\d+)% of", screen.getvalue())]
+    assert left == sorted(left, reverse=True)
+    assert left[-1] < 100
+    assert drawn[-1] == "\x1b[K"
+
+
+def test_the_bar_is_silent_in_a_pipe():
+    stream = io.StringIO()
+    bar = Bar(stream)
+    recipes()["auto"].fit(watched(curator(), bar))
+    bar.clear()
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize("method", list(recipes()))
+def test_watching_changes_nothing(method):
+    seen = []
+    made = recipes()[method]
+    bare = made.fit(curator())
+    observed = made.fit(Watched(curator(), lambda stage, tests: seen.append((stage, tests))))
+    assert bare.graph == observed.graph
+    assert sum(n for stage, n in seen if stage.startswith("order")) >= sum(bare.tests)
+
+
+def test_a_share_is_the_most_that_is_spent():
+    door = curator()
+    start = door.ledger.spent
+    with share(door, 0.01) as part:
+        assert part.remaining <= 0.01
+        recipes()["svt-pc"].fit(part)
+    assert 0 < door.ledger.spent - start <= 0.01
+    with pytest.raises(LedgerError), share(door, 0.01), door.reserve(0.001):
+        pass
+    with share(door, None) as whole:
+        assert whole is door
+
+
+def test_texts(tmp_path, monkeypatch):
+    assert plain("a\x1b[0m\u2066\tb\nc") == "a\\x1b[0m\\u2066\\tb\nc"
+    assert one_line("a\nb") == "a\\nb"
+    assert columns([("a", "10"), ("bbb", "5")], right=frozenset((1,))) == "a    10\nbbb   5"
+    monkeypatch.chdir(tmp_path)
+    assert existing("part-*.parquet", "table") == "part-*.parquet"
+    (tmp_path / "x.duckdb").touch()
+    assert existing("x.duckdb#t", "table") == "x.duckdb#t"
+    with pytest.raises(FormatError, match="there is no table at 'y'"):
+        existing("y", "table")

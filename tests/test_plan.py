@@ -1,0 +1,242 @@
+"""Plans: what they simulate, what they say, what they leave alone."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Schema, networks
+from dpcurate import plan as planning
+from dpcurate.errors import BudgetError, DpcurateError, FormatError, RequestError, SchemaError
+from dpcurate.learn.recipes import recipes
+from dpcurate.plan import Plan, Run, plan, random_world, simulate
+
+SMALL = Schema(
+    (
+        Categorical("sex", ("f", "m")),
+        Ordinal("stage", ("I", "II", "III")),
+        Numeric("age", 0, 100, bins=4),
+        Categorical("site", ("a", "b", "c")),
+    )
+)
+
+
+def made(means, *, accuracies=(0.03, 0.1, 1.0), limit=1.0, method="auto"):
+    """A plan whose figures are given: one world, F1 by epsilon."""
+    values = dict(zip((*accuracies, math.inf), (*means, limit), strict=True))
+    runs = tuple(Run(0, method, e, f1, 1, 2) for e, f1 in values.items())
+    return Plan(SMALL, 1000, 1000, 1e-10, "add-remove", accuracies, (method,), 1, runs)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return plan(SMALL, 20_000, epsilons=(0.01, 0.3, 10), worlds=3, seed=1)
+
+
+def test_worlds_have_the_schema_and_no_other_levels():
+    world = random_world(SMALL, seed=3)
+    assert world.nodes == SMALL.names
+    assert [len(v.levels) for v in world.variables] == list(SMALL.sizes(SMALL.names))
+    assert len(world.dag.edges) == 4
+    table = simulate(SMALL, world, 500, seed=3)
+    assert set(table["sex"]) == {"f", "m"}
+    assert set(table["stage"]) <= {"I", "II", "III"}
+    assert table["age"].min() >= 0
+    assert table["age"].max() <= 100
+    # every row is kept, with the code that the world drew
+    codes = world.codes(500, seed=3)
+    assert (np.searchsorted(SMALL["age"].edges, table["age"], side="right") == codes[:, 2]).all()
+    curator = Curator(table, SMALL, budget=Budget.unlimited(), insecure_seed=0)
+    from dpcurate.requests import Counts, Exact, Release
+
+    assert float(curator.ask(Release(Counts(()), Exact()))) == 500
+
+
+def test_worlds_differ_by_seed_and_repeat():
+    assert random_world(SMALL, seed=1) == random_world(SMALL, seed=1)
+    assert random_world(SMALL, seed=1) != random_world(SMALL, seed=2)
+
+
+def test_children_depend_on_parents():
+    """An arrow that had no effect would count as a missed edge of every method."""
+    for seed in range(10):
+        for v in random_world(SMALL, seed=seed).variables:
+            if v.parents:
+                assert np.ptp(v.table, axis=0).max() > 0.005
+
+
+def test_two_columns_and_many_levels():
+    two = Schema((Categorical("a", ("0", "1")), Categorical("b", tuple(range(700)))))
+    assert len(random_world(two, seed=0).dag.edges) == 1
+    wide = Schema(tuple(Categorical(f"c{i}", tuple(range(500))) for i in range(8)))
+    assert all(v.table.size <= planning.MOST_CELLS for v in random_world(wide, seed=0).variables)
+
+
+def test_persons_are_simulated():
+    schema = replace(SMALL, person=Person("id", 3))
+    table = simulate(schema, random_world(schema, seed=0), 10, seed=0)
+    assert np.bincount(table["id"]).tolist() == [3, 3, 3, 1]
+    assert plan(schema, 200, epsilons=(1,), methods=("auto",), worlds=1).cells
+
+
+def test_more_epsilon_is_better_and_the_limit_best(small):
+    f1 = [small.cells["auto", e].f1 for e in (0.01, 10, math.inf)]
+    assert f1[0] < f1[1] <= f1[2] + 0.1
+    assert small.methods == ("auto", "svt-pc", "priv-pc", "curate-pc")
+    assert len(small.runs) == 3 * 4 * 4
+
+
+def test_no_noise_is_no_noise():
+    """The run called 'no noise' is what an exact choice gives."""
+    one = plan(replace(SMALL, rows=5000), 5000, epsilons=(1,), methods=("auto",), worlds=1, seed=4)
+    seed = 4 * 1_000_003
+    schema = replace(SMALL, rows=5000)
+    world = random_world(schema, seed=seed)
+    table = simulate(schema, world, 5000, seed=seed)
+    exact = recipes()["auto"].fit(Curator(table, schema, budget=Budget.unlimited(), insecure_seed=9)).graph
+    (cell,) = [r for r in one.runs if math.isinf(r.epsilon)]
+    assert (cell.missed, cell.false) == (len(world.dag.edges - exact.edges), len(exact.edges - world.dag.edges))
+
+
+def test_same_seed_same_plan_whatever_the_workers():
+    words = {"epsilons": (1, 0.1, 1), "methods": ("auto",), "worlds": 2, "seed": 5}
+    alone = plan(SMALL, 2000, **words)
+    assert alone.epsilons == (0.1, 1.0)
+    assert plan(SMALL, 2000, workers=2, **words).runs == alone.runs
+    assert plan(SMALL, 2000, **(words | {"seed": 6})).runs != alone.runs
+
+
+def test_without_processes_it_goes_on_alone(monkeypatch):
+    def broken(*_, **__):
+        raise OSError("no processes here")
+
+    monkeypatch.setattr(planning, "ProcessPoolExecutor", broken)
+    seen = []
+    found = plan(SMALL, 500, epsilons=(1,), methods=("auto",), worlds=2, workers=2, progress=lambda *x: seen.append(x))
+    assert len(found.runs) == 4
+    assert seen[-1] == (2, 2)
+    assert seen[0] == (0, 2)
+
+
+def test_each_budget_is_kept(monkeypatch):
+    """A planned run spends no more than the epsilon it stands for, in either currency."""
+    spent = []
+    from contextlib import contextmanager
+
+    real = planning.share
+
+    @contextmanager
+    def noted(door, amount):
+        before = door.ledger.spent
+        with real(door, amount) as inner:
+            yield inner
+        spent.append((door.ledger.spent - before, amount))
+
+    monkeypatch.setattr(planning, "share", noted)
+    for delta in (0.0, 1e-6):
+        plan(SMALL, 300, epsilons=(0.5,), worlds=1, delta=delta)
+    assert len(spent) == 16
+    assert all(0 < cost <= amount * (1 + 1e-6) for cost, amount in spent)  # differences of large floats
+    assert spent[0][1] == 0.5
+
+
+def test_many_rows_are_simulated_with_fewer(monkeypatch):
+    monkeypatch.setattr(planning, "MOST_ROWS", 400)
+    found = plan(SMALL, 10_000, epsilons=(1,), methods=("auto",), worlds=1)
+    assert found.simulated_rows == 400
+    assert "400 were simulated" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("means", "expected"),
+    [((0.2, 0.85, 0.9), 0.1), ((0.9, 0.5, 0.9), 1.0), ((0.8, 0.8, 0.8), 0.03), ((0.1, 0.2, 0.3), None)],
+)
+def test_smallest_epsilon_from_which_on_it_holds(means, expected):
+    found = made(means).smallest(0.8)
+    assert (found and found.epsilon) == expected
+
+
+def test_advice():
+    assert "smallest epsilon tried is 0.1, by auto: 0.85" in made((0.2, 0.85, 0.9)).advice(0.8)
+    assert "will not help" in made((0.1, 0.2, 0.3), limit=0.4).advice(0.8)
+    assert "the best is 0.30" in made((0.1, 0.2, 0.3), limit=0.4).advice(0.8)
+    assert "larger epsilon or more rows" in made((0.1, 0.2, 0.3), limit=0.9).advice(0.8)
+    with pytest.raises(RequestError, match="accuracy"):
+        made((0.1, 0.2, 0.3)).advice(80)
+
+
+def test_cells_are_means_with_a_spread():
+    runs = tuple(Run(w, "auto", e, f1, w, 0) for w, f1 in enumerate((0.0, 0.5, 1.0)) for e in (1.0, math.inf))
+    cell = Plan(SMALL, 9, 9, 0.0, "replace", (1.0,), ("auto",), 3, runs).cells["auto", 1.0]
+    assert (cell.f1, cell.low, cell.high, cell.missed) == (0.5, pytest.approx(0.1), pytest.approx(0.9), 1.0)
+
+
+def test_chart(small):
+    text = str(small)
+    assert "No private data was touched" in text
+    assert text.count("no noise") == 4
+    bars = re.findall(r"^ +(\S+)  (#*)\.*  (\d\.\d\d)   ", made((0.0, 0.5, 1.0)).__str__(), re.MULTILINE)
+    assert [(e, len(bar)) for e, bar, _ in bars] == [("0.03", 0), ("0.1", 12), ("1", 24)]
+    assert all(len(line) <= 120 for line in text.splitlines())
+    assert text.isascii()
+
+
+def test_page_is_self_contained_and_escaped(tmp_path, small):
+    page = small.report(tmp_path / "p.html", accuracy=0.8).read_text()
+    assert small.advice(0.8) in page
+    assert "<script" not in page
+    assert "http" not in page
+    svg = re.search(r"<svg.*</svg>", page, re.DOTALL)[0]
+    assert len(ElementTree.fromstring(svg).findall("polyline")) == 4
+    hostile = made((0.1, 0.2, 0.3), method="<script>alert(1)</script>").report(tmp_path / "h.html").read_text()
+    assert "<script>" not in hostile
+    assert made((0.5,), accuracies=(1.0,)).report(tmp_path / "one.html").exists()
+
+
+def test_other_reports(tmp_path, small):
+    figures = json.loads(small.report(tmp_path / "p.json", accuracy=0.1).read_text())
+    assert len(figures["cells"]) == 16
+    assert figures["advice"].startswith("For a skeleton F1")
+    assert small.report(tmp_path / "p.txt", accuracy=0.1).read_text().startswith(str(small))
+    with pytest.raises(FormatError, match=r"known are \.html"):
+        small.report(tmp_path / "p.doc")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem", "hint"),
+    [
+        ({"epsilons": (0,)}, BudgetError, "greater than 0"),
+        ({"epsilons": ()}, RequestError, "at least one epsilon"),
+        ({"epsilons": (math.inf,)}, RequestError, "finite"),
+        ({"methods": ("em-px",)}, RequestError, "did you mean 'em-pc'"),
+        ({"worlds": 0}, RequestError, "worlds must be"),
+        ({"rows": 0}, RequestError, "rows must be"),
+        ({"neighbours": "both"}, SchemaError, "neighbours"),
+        ({"delta": 2}, BudgetError, "delta"),
+        ({"schema": {"a": ("0", "1")}}, RequestError, "at least two columns"),
+    ],
+)
+def test_refusals(words, problem, hint):
+    words = {"schema": SMALL, "rows": 100, "worlds": 1} | words
+    with pytest.raises(problem, match=hint) as caught:
+        plan(words.pop("schema"), words.pop("rows"), **words)
+    assert isinstance(caught.value, DpcurateError)
+
+
+def test_near_the_benchmark_networks():
+    """The worlds are neither much easier nor much harder than networks people have published."""
+    gaps = []
+    for name in ("cancer", "survey", "asia"):
+        network = networks.load(name)
+        schema = replace(network.schema, rows=20_000)
+        curator = Curator(network.sample(20_000, seed=1), schema, budget=Budget.unlimited(), insecure_seed=1)
+        real = planning._run(0, "auto", math.inf, recipes()["auto"].fit(curator).graph, network.dag).f1
+        planned = plan(schema, 20_000, epsilons=(1,), methods=("auto",), worlds=6).cells["auto", math.inf].f1
+        gaps.append(planned - real)
+    assert abs(np.mean(gaps)) < 0.25
