@@ -38,10 +38,10 @@ DEGREE = 2.0
 """Mean number of neighbours of a column in the simulated worlds."""
 SKEW = 0.5
 """Concentration of the distributions of unordered columns: below 1 some levels are rare."""
-WEIGHT = (0.1, 0.7)
+WEIGHT = (0.05, 0.6)
 """How far an unordered column follows its parents: 0 not at all, 1 wholly. Chosen so that plans for the columns of
 the benchmark networks come out near what those networks give (docs/choosing-epsilon.md)."""
-STRENGTH = (0.1, 0.7)
+STRENGTH = (0.05, 0.6)
 """How strongly an ordered column follows a parent, in standard deviations of its own noise."""
 NO_NOISE = 1e6
 """An epsilon whose noise moves nothing."""

@@ -123,7 +123,9 @@ class Released:
         z, w = z / s, v / s**2 + 1 / self.n
         f = wiener(z, w)
         if len(u) == 2:
-            self.slack[u], self.slack[u[::-1]] = f.mean(1) * v, f.mean(0) * v
+            # what noise is left in the block, per direction of either column, scaled for a regression on it
+            self.slack[u] = f.mean(1) * v / self.eig[u[0]][0]
+            self.slack[u[::-1]] = f.mean(0) * v / self.eig[u[1]][0]
         z = z * f * s
         for a in u:
             z = np.tensordot(z, self.eig[a][1], (0, 1))
@@ -149,10 +151,6 @@ class Released:
             noise = np.array([self.noise[tuple(sorted((a, *u)))] for u in us])
             self.memo[key] = np.vstack([self.cross(a, u) for u in us]), noise
         return self.memo[key]
-
-    def loose(self, s: int, a: int) -> Array:
-        """Left-over noise in the shrunk block (s, a), per direction of s, scaled for the regression on s."""
-        return self.slack[s, a] / self.eig[s][0]
 
     def measured(self, a: int, s: Columns) -> frozenset[Columns]:
         """Subsets of s whose contrast together with a was bought."""

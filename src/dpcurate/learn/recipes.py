@@ -6,6 +6,7 @@ from typing import Protocol
 
 from dpcurate.errors import RequestError
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.methods import EMPC, SVTPC, CuratePC, PrivPC
 from dpcurate.learn.outcome import Learned
 from dpcurate.requests import Door
@@ -22,7 +23,8 @@ class Method(Protocol):
 def recipes() -> dict[str, Method]:
     """Every private method by its name; `auto` is the one to use."""
     return {
-        "auto": EMPC(max_order=2),
+        "auto": MeasureOnce(),
+        "measure-once": MeasureOnce(),
         "em-pc": EMPC(max_order=2),
         "svt-pc": SVTPC(max_order=2),
         "priv-pc": PrivPC(max_order=2),

@@ -7,6 +7,7 @@ Without power the factor is near 1: an edge is not given up for lack of evidence
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -151,18 +152,20 @@ def noise_cov(ev: Released, cols: Sequence[int], b: int, us: tuple[Columns, ...]
     """Privacy noise of the residual blocks: pair, regressions, margins, count, and the main second-order term."""
     ia, ib = np.eye(fa.u.shape[1]), np.eye(fb.u.shape[1])
     singles = [u[0] for u in us if len(u) == 1]
-    extra = np.array([sum(float(ev.loose(s, a) @ ev.loose(s, b)) for s in singles) for a in cols])
-    own = np.array([ev.noise[min(a, b), max(a, b)] for a in cols]) + extra
+    own = np.array([ev.noise[min(a, b), max(a, b)] for a in cols])
+    for s in singles:
+        own += np.array([ev.slack[s, a] for a in cols]) @ ev.slack[s, b]
     left = own[:, None, None] * ia + ev.v1[b] * fa.u[:, :, None] * fa.u[:, None, :]
     right = np.array([ev.v1[a] for a in cols])[:, None, None] * np.outer(fb.u[0], fb.u[0])
-    left = left + np.tensordot(ev.stacked(b, us)[1], fa.square, 1)
-    right = right + np.tensordot(np.stack([ev.stacked(a, us)[1] for a in cols]), fb.square[:, 0], 1)
+    left = left + (ev.stacked(b, us)[1] @ fa.square.reshape(len(us), -1)).reshape(left.shape)
+    noises = np.array([ev.stacked(a, us)[1] for a in cols])
+    right = right + (noises @ fb.square.reshape(len(us), -1)).reshape(right.shape)
     x = (fa.u[:, :, None] * fb.u[:, None, :]).reshape(len(cols), -1)
     k = kron(left, ib[None]) + kron(ia[None], right) + ev.v0 * x[:, :, None] * x[:, None, :]
     return k + gram_noise(ev, us, fa, fb)
 
 
-def gram_noise(ev: Released, us: Sequence[Columns], fa: Fit, fb: Fit) -> Array:
+def gram_noise(ev: Released, us: tuple[Columns, ...], fa: Fit, fb: Fit) -> Array:
     """What the noise in the covariance and margins of the conditioning columns does to the residual blocks."""
     k, cuts = np.array(0.0), features_cuts(ev, us)
     singles = [i for i, u in enumerate(us) if len(u) == 1]
@@ -176,10 +179,13 @@ def gram_noise(ev: Released, us: Sequence[Columns], fa: Fit, fb: Fit) -> Array:
     return k
 
 
-def features_cuts(ev: Released, us: Sequence[Columns]) -> list[slice]:
+def features_cuts(ev: Released, us: tuple[Columns, ...]) -> list[slice]:
     """Where each feature block stands."""
-    ends = np.cumsum([0] + [int(np.prod([len(ev.m[a]) for a in u])) for u in us])
-    return [slice(i, j) for i, j in pairwise(ends)]
+    key = ("cuts", us)
+    if key not in ev.memo:
+        ends = np.cumsum([0] + [math.prod(len(ev.m[a]) for a in u) for u in us])
+        ev.memo[key] = [slice(i, j) for i, j in pairwise(ends)]
+    return ev.memo[key]  # type: ignore[no-any-return]
 
 
 def margin_slope(h: Array, wa: Array, wb: Array, ua: Array, ub: Array) -> Array:
