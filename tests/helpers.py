@@ -6,11 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpcurate.budget import Budget
 from dpcurate.private.kernels import Rows
+from dpcurate.private.ledger import Ledger
+from dpcurate.private.noise import Seeded
 from dpcurate.private.plans import plan
+from dpcurate.private.room import Room
 from dpcurate.private.sources import Held
 from dpcurate.requests import Statistic
-from dpcurate.schema import GRID, Categorical, Numeric, Schema
+from dpcurate.schema import GRID, Categorical, Neighbours, Numeric, Schema
 
 
 def schema_of(*sizes, rows=None, numeric=0):
@@ -62,3 +66,12 @@ def any_record(schema, draw_int):
         else:
             record.append(draw_int(0, column.size - 1))
     return record
+
+
+def sampled_room(network, rows, seed):
+    """A room over a fresh sample of a network, with a large budget and seeded noise; no file is opened."""
+    codes = network.codes(rows, seed=seed)
+    columns = {name: np.ascontiguousarray(codes[:, i]) for i, name in enumerate(network.nodes)}
+    source = Held(Rows(columns, {}, None, rows))
+    ledger = Ledger(Budget(rho=1e9))
+    return Room(source, network.schema, Neighbours.ADD_REMOVE, ledger, Seeded(seed), allow_unproved=False)

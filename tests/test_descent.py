@@ -202,7 +202,9 @@ def test_the_noise_of_a_covariance_is_what_simulation_says():
     own = np.array([False, False, True, True])
     n, sigma = 10_000, 30.0
     a = np.where(source.random(n) < 0.9, 1.0, -1.0)
-    x = np.column_stack([a, np.where(source.random(n) < 0.7, a, -a), source.uniform(-1, 1, n), source.uniform(-1, 1, n)])
+    x = np.column_stack(
+        [a, np.where(source.random(n) < 0.7, a, -a), source.uniform(-1, 1, n), source.uniform(-1, 1, n)]
+    )
     y = np.column_stack([np.ones(n), x])
     matrix = y.T @ y
     first, second = np.array([[1.0, 0, 0.5, 0.2], [0, 1.0, 0, -1.0]]), np.array([0.3, 1.0, -0.2, 0.5])
@@ -293,9 +295,13 @@ def test_search_on_least_squares_finds_an_equal_variance_world_from_nothing(seed
 
 def test_search_keeps_facts_and_never_a_cycle():
     _, covariance = world(6, 9, 3)
-    known = Knowledge.of(required_edges=[("X1", "X6")], forbidden_edges=[("X2", "X3")], tiers=[["X1", "X2"], ["X5", "X6"]])
+    known = Knowledge.of(
+        required_edges=[("X1", "X6")], forbidden_edges=[("X2", "X3")], tiers=[["X1", "X2"], ["X5", "X6"]]
+    )
     facts = facts_of(6, known)
-    found = Search(LeastSquares(covariance, 1000.0, 1.0, 6.0, 0.3), facts).run(acyclic_part(np.zeros((6, 6)), 0.1, facts))
+    found = Search(LeastSquares(covariance, 1000.0, 1.0, 6.0, 0.3), facts).run(
+        acyclic_part(np.zeros((6, 6)), 0.1, facts)
+    )
     dag_of(facts.nodes, found)
     assert found[0, 5]
     assert not (found & ~facts.allowed).any()

@@ -20,6 +20,7 @@ from dpcurate.errors import DpcurateError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.outcome import Evidence, Learned
+from dpcurate.learn.recipes import recipe
 from dpcurate.networks import random_dag
 from dpcurate.report.notebook import graph_html
 from dpcurate.report.page import page
@@ -86,6 +87,8 @@ def test_page_is_one_file_that_loads_nothing() -> None:
     text = page(_small())
     assert "default-src 'none'" in text
     assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", text)
+    for target in re.findall(r'href="#([^"]+)"', text):
+        assert f'id="{target}"' in text
     assert not re.search(r"@import|url\(", text)
     assert ' style="' not in text.split("<body>")[1], "the policy forbids inline style attributes"
 
@@ -103,7 +106,14 @@ def test_page_says_what_is_promised_and_what_was_spent() -> None:
     assert "2.718 times as likely" in text
     assert re.search(r"exponential</td><td class=\"number\">9</td>", text)
     assert re.search(r"<td>0</td><td class=\"number\">28</td><td class=\"number\">0.001</td>", text)
-    for words in ("Causal sufficiency", "Faithfulness", "Cite as", "dpcurate 0.1.0", _small().schema.hash, "EMPC("):
+    for words in (
+        "Causal sufficiency",
+        "Faithfulness",
+        "Cite as",
+        "dpcurate 0.1.0",
+        _small().schema.hash,
+        type(recipe("auto")).__name__,
+    ):
         assert words in text
     assert "NOT PRIVATE" not in text
 
@@ -179,7 +189,7 @@ def test_many_decisions_are_cut_short() -> None:
     many = tuple(Evidence(("lung", "either"), ("tub",), "kept", i, None, None) for i in range(40))
     text = page(replace(found, learned=replace(found.learned, evidence=many)))
     assert "28 earlier decisions are not shown" in text
-    assert "kept given tub: released 39" in text
+    assert "kept given tub: value 39" in text
 
 
 def test_notebook_cell_is_a_picture_and_a_line() -> None:
@@ -288,7 +298,7 @@ def test_graph_is_visible_and_hover_tells_the_evidence(show: Any) -> None:
     said = tab.locator("#card").inner_text()
     assert "lung → either" in said
     assert "Confidence 0.90" in said
-    assert "kept: released 0.25 ± 0.01 against 0.05" in said
+    assert "kept: value 0.25 ± 0.01 against 0.05" in said
     tab.hover('[data-node="3"]')
     assert "Arrows from: lung, tub" in tab.locator("#card").inner_text()
     tab.mouse.move(2, 2)

@@ -27,7 +27,9 @@ def test_closed_sums_are_sums(kind, first):
 
 
 @pytest.mark.parametrize("kind", INCREMENTS)
-@pytest.mark.parametrize(("total", "first"), [(0.1, 0.01), (1, 0.01), (1, 0.1), (10, 0.1), (10, 1), (10, 1.5), (10, 2), (3, 2.9)])
+@pytest.mark.parametrize(
+    ("total", "first"), [(0.1, 0.01), (1, 0.01), (1, 0.1), (10, 0.1), (10, 1), (10, 1.5), (10, 2), (3, 2.9)]
+)
 def test_simulation_agrees_with_the_exact_count(kind, total, first):
     assert simulated_count(kind, total, first) == exact_count(kind, total, first)
 

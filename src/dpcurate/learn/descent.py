@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -185,7 +185,7 @@ class _Minimisation:
             return value + self._descent.penalty * float(variables.sum()), gradient
 
         steps = self._descent.steps
-        options = {"ftol": self._descent.tolerance, "gtol": 1e-5, "maxiter": steps, "maxfun": 2 * steps}
+        options: Any = {"ftol": self._descent.tolerance, "gtol": 1e-5, "maxiter": steps, "maxfun": 2 * steps}
         bounds = Bounds(np.zeros(2 * size), most)
         found = minimize(objective, np.minimum(both, most), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         return self._joined(found.x), float(found.fun)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -58,7 +58,7 @@ class Notears:
     threshold: float = 0.3
     scale: str = "units"
     refine: Literal["search", "none"] = "search"
-    descent: Descent = Descent()
+    descent: Descent = field(default_factory=Descent)
 
     def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
         """A DAG over the schema's columns."""
@@ -79,7 +79,7 @@ class Notears:
 
 def _least_squares(covariance: Array, rows: float, arrows: Mask, threshold: float) -> LeastSquares:
     """A price of half a log of the rows and a log of the candidates (extended BIC, Chen and Chen 2008)."""
-    rests = [_residual(covariance, np.flatnonzero(arrows[:, j]), j) for j in range(len(arrows))]
+    rests = [_residual(covariance, np.flatnonzero(arrows[:, j]).tolist(), j) for j in range(len(arrows))]
     price = 0.5 * math.log(max(2.0, rows)) + math.log(max(2, len(arrows)))
     return LeastSquares(covariance, rows, max(1e-12, float(np.median(rests))), price, threshold)
 
@@ -105,7 +105,7 @@ class NotearsOnMoments:
     order: int = 2
     scale: str = "moments"
     rho: float | None = None
-    descent: Descent = Descent(penalty=0.02, tolerance=1e-8, rule=Path(stages=8))
+    descent: Descent = field(default_factory=lambda: Descent(penalty=0.02))
 
     def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
         """A CPDAG over the schema's columns, with a z-value for every pair looked at."""
@@ -156,7 +156,7 @@ class Noleaks:
     """
 
     iterations: int = 20
-    threshold: float = 0.03
+    threshold: float = 0.05
     clip: float | None = None
     margin: float = 0.15
     rho: float | None = None
@@ -188,7 +188,7 @@ class CurateScore:
     """
 
     iterations: int = 20
-    threshold: float = 0.03
+    threshold: float = 0.05
     schedule: Shape = "geometric"
     ratio: float = 4.0
     budgets: Literal["planned", "released"] = "planned"
@@ -288,15 +288,16 @@ class _Spender:
         self._done = 0
 
     def price(self, gradients: Gradients) -> float:
-        """The planned price, doubled while releases drown; what is left over goes to the last look."""
+        """The planned price, doubled while releases drown; what is left goes to the last look.
+
+        No other look takes more than half of what is left, so there is always something for the next.
+        """
         planned = self._prices[self._done]
         last = self._done + 1 == len(self._prices)
         if self._plan.reacting and gradients.looks and gradients.looks[-1].signal < 2.0:
-            planned = 2.0 * gradients.looks[-1].rho
+            planned = max(planned, min(2.0 * gradients.looks[-1].rho, self._left / 2))
         self._done += 1
-        paid = self._left if last or planned > self._left else planned
-        if paid <= 0:
-            raise BudgetExceeded("the budget of this run is spent")
+        paid = self._left if last else min(planned, self._left / 2)
         self._left = max(0.0, self._left - paid)
         return paid * (1 - 1e-12)
 
@@ -310,7 +311,7 @@ class _Spender:
     def _share(self, gradients: Gradients) -> float:
         """How much of the gradient at the last look survives the clip: paid for like one small look."""
         before = gradients.looks[-1]
-        price = min(self._left, before.rho) / 2
+        price = min(self._left, before.rho) / 4
         self._left = max(0.0, self._left - price)
         wide = gradients.look(before.weights, 2.0 * before.clip, price * (1 - 1e-12))
         return kept_share(before, wide)
@@ -371,8 +372,7 @@ def _scaled(covariance: Array, factor: Array) -> Array:
     return np.asarray(covariance * np.outer(factor, factor), dtype=np.float64)
 
 
-def _residual(covariance: Array, parents: Array, j: int) -> float:
-    p = [int(i) for i in parents]
+def _residual(covariance: Array, p: list[int], j: int) -> float:
     if not p:
         return float(covariance[j, j])
     slopes = np.linalg.solve(covariance[np.ix_(p, p)], covariance[p, j])

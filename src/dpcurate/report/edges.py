@@ -102,7 +102,7 @@ def _told(decisions: Sequence[Evidence]) -> tuple[str, ...]:
 def sentence(item: Evidence) -> str:
     """One decision: what was compared with what."""
     given = f" given {', '.join(map(clean, item.given))}" if item.given else ""
-    value = "" if item.value is None else f": released {number(item.value)}"
+    value = "" if item.value is None else f": value {number(item.value)}"
     noise = f" ± {number(item.noise)}" if item.noise else ""
     against = "" if item.threshold is None else f" against {number(item.threshold)}"
     return f"{clean(item.verdict)}{given}{value}{noise}{against}"

@@ -1,0 +1,321 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcurate import Budget, Curator
+from dpcurate.errors import NotPrivate, RequestError
+from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.metrics import score, shd
+from dpcurate.learn.descent import ConvergenceError, Descent, Path
+from dpcurate.learn.objectives import Look, Quadratic, published_sensitivity
+from dpcurate.learn.score_methods import (
+    CurateScore,
+    Noleaks,
+    Notears,
+    NotearsOnMoments,
+    PublishedNoise,
+    kept_share,
+    markov_class,
+)
+from dpcurate.networks import load, random_dag, random_linear
+from dpcurate.requests import Answer, Gradient
+from dpcurate.schema import GRID, Neighbours, Numeric, Schema
+from helpers import distance, schema_of
+
+PRIVATE = [
+    NotearsOnMoments(),
+    Noleaks(iterations=4),
+    CurateScore(iterations=4),
+    CurateScore(iterations=6, budgets="released", clipping="kept-share", schedule="additive"),
+    CurateScore(iterations=6, schedule="exponential"),
+]
+NAMES = ["moments", "noleaks", "curate", "curate, adaptive", "curate, exponential"]
+
+
+def linear(d, arcs, seed, rows=1000, kind="er"):
+    dag = random_dag(d, edges=arcs, kind=kind, seed=seed)
+    world = random_linear(dag, seed=seed)
+    return dag, world, world.sample(rows, seed=seed)
+
+
+# --- exact ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["er", "scale-free"])
+@pytest.mark.parametrize(("d", "arcs"), [(10, 10), (20, 20), (20, 40)])
+def test_exact_notears_finds_small_worlds(kind, d, arcs):
+    dag, world, table = linear(d, arcs, 1, kind=kind)
+    learned = Notears().fit(Curator(table, world.schema, budget=Budget.unlimited()))
+    assert isinstance(learned.graph, Dag)
+    assert shd(learned.graph, dag) <= 2
+    assert {e.verdict for e in learned.evidence} <= {"kept", "closes a cycle"}
+
+
+def test_exact_notears_asks_once_and_only_where_exact_answers_are_given():
+    _, world, table = linear(5, 5, 0)
+    door = Curator(table, world.schema, budget=Budget.unlimited())
+    Notears(refine="none").fit(door)
+    assert len(door.privacy().events) == 1
+    assert not door.privacy().private
+    with pytest.raises(NotPrivate):
+        Notears().fit(Curator(table, world.schema, budget=Budget(epsilon=1, delta=1e-6)))
+
+
+def test_the_scale_decides_what_notears_finds():
+    dag, world, table = linear(10, 20, 3)
+    right = {
+        scale: shd(Notears(scale=scale, refine="none", threshold=0.2).fit(
+            Curator(table, world.schema, budget=Budget.unlimited())).graph, dag)
+        for scale in ("units", "moments")
+    }  # fmt: skip
+    assert right["units"] < right["moments"]
+    with pytest.raises(RequestError):
+        Notears(scale="inches").fit(Curator(table, world.schema, budget=Budget.unlimited()))
+
+
+def test_a_descent_that_is_cut_short_says_so():
+    _, world, table = linear(8, 12, 2)
+    short = Descent(rule=Path(first=1e-3, stages=1, most=1), penalty=0.0, acyclicity="exp")
+    with pytest.raises(ConvergenceError, match="not acyclic"):
+        Notears(descent=short).fit(Curator(table, world.schema, budget=Budget.unlimited()))
+
+
+def test_knowledge_is_kept_by_every_method():
+    net = load("cancer")
+    table = net.sample(2000, seed=0)
+    known = Knowledge.of(
+        required_arrows=[("Pollution", "Smoker")],
+        forbidden_edges=[("Cancer", "Xray")],
+        required_edges=[("Xray", "Dyspnoea")],
+    )
+    for method in [Notears(scale="moments", threshold=0.05), *PRIVATE]:
+        budget = Budget(epsilon=5, delta=1e-6)
+        door = Curator(table, net.schema, budget=budget, allow_unproved=True, insecure_seed=0)
+        graph = method.fit(door, known).graph
+        assert ("Pollution", "Smoker") in graph.arrows
+        assert frozenset(("Xray", "Dyspnoea")) in graph.edges
+        assert frozenset(("Cancer", "Xray")) not in graph.edges
+
+
+# --- private --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "eps", "least"), [("earthquake", 1, 0.9), ("cancer", 1, 0.9), ("survey", 0.1, 0.7)])
+def test_noised_moments_find_the_small_networks(name, eps, least):
+    net = load(name)
+    found = []
+    for seed in range(3):
+        budget = Budget(epsilon=eps, delta=1e-10)
+        door = Curator(net.sample(100_000, seed=seed), net.schema, budget=budget, insecure_seed=seed)
+        learned = NotearsOnMoments().fit(door)
+        assert isinstance(learned.graph, Cpdag)
+        assert all(e.noise and e.threshold for e in learned.evidence)
+        found.append(score(learned.graph, net.dag.cpdag()).skeleton_f1)
+    assert np.mean(found) >= least
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("method", PRIVATE, ids=NAMES)
+def test_proved_methods_spend_nearly_all_and_never_more(method, neighbours):
+    net = load("cancer")
+    budget = Budget(epsilon=1, delta=1e-6)
+    door = Curator(net.sample(5000, seed=0), net.schema, budget=budget, neighbours=neighbours)
+    learned = method.fit(door)
+    privacy = door.privacy()
+    assert privacy.private
+    assert privacy.spent <= budget.rho
+    assert privacy.spent == pytest.approx(budget.rho, rel=1e-6)
+    assert learned.notes
+    again = method.fit(door)  # nothing is left
+    assert door.privacy().spent <= budget.rho
+    assert not again.graph.edges
+
+
+@pytest.mark.parametrize("method", [CurateScore(iterations=5, rho=0.02), NotearsOnMoments(rho=0.02)])
+def test_rho_says_how_much_to_spend(method):
+    net = load("cancer")
+    door = Curator(net.sample(5000, seed=0), net.schema, budget=Budget(rho=0.05))
+    method.fit(door)
+    assert door.privacy().spent == pytest.approx(0.02, rel=1e-6)
+    assert door.privacy().spent <= 0.02
+
+
+class RandomDoor:
+    """Answers at random, whatever is asked, and keeps the sum of what was offered."""
+
+    def __init__(self, schema, seed, size):
+        self.schema, self.neighbours = schema, Neighbours.ADD_REMOVE
+        self._source, self._size = np.random.default_rng(seed), size
+        self.spent, self.total = 0.0, 0.3
+
+    @property
+    def remaining(self):
+        return self.total - self.spent
+
+    def privacy(self):
+        from dpcurate.budget import Privacy
+
+        return Privacy(Budget(rho=self.total), "add-remove", "one row", self.spent, (), True)
+
+    def draw(self):
+        return float(self._source.random())
+
+    def ask_all(self, requests):
+        return [self.ask(r) for r in requests]
+
+    def ask(self, request):
+        self.spent += request.noise.rho
+        assert self.spent <= self.total
+        d = len(request.statistic.columns)
+        if isinstance(request.statistic, Gradient):
+            assert np.isfinite(np.array(request.statistic.weights)).all()
+            return Answer((self._source.normal(0, self._size, (d, d)) * (1 - np.eye(d)),), (self._size / 2,))
+        matrix = self._source.normal(0, self._size, (d + 1, d + 1))
+        matrix = matrix + matrix.T
+        matrix[0, 0] = abs(matrix[0, 0]) + 100
+        return Answer((matrix,), (self._size / 10,))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(PRIVATE), st.integers(0, 10**6), st.sampled_from([1.0, 30.0, 1000.0]), st.integers(2, 5))
+def test_whatever_is_answered_the_result_is_a_graph_within_budget(method, seed, size, d):
+    door = RandomDoor(schema_of(*[2, 3, 2, 4, 2][:d]), seed, size)
+    graph = method.fit(door).graph
+    assert set(graph.nodes) == set(door.schema.names)
+    assert door.spent <= door.total
+
+
+def test_a_run_whose_budget_ends_returns_the_graph_so_far():
+    net = load("earthquake")
+    door = Curator(net.sample(20_000, seed=0), net.schema, budget=Budget(rho=0.1))
+    learned = Noleaks(iterations=5, rho=0.2).fit(door)  # asks for twice what there is
+    assert any("budget ended" in note for note in learned.notes)
+    assert isinstance(learned.graph, Dag)
+    assert door.privacy().spent <= 0.1
+
+
+def test_a_tiny_table_gives_an_empty_graph_and_says_why():
+    net = load("cancer")
+    for method in PRIVATE[:3]:
+        door = Curator(net.sample(20, seed=0), net.schema, budget=Budget(epsilon=0.01, delta=1e-10), insecure_seed=1)
+        learned = method.fit(door)
+        assert not learned.graph.edges
+        assert "too few rows" in learned.notes[0]
+
+
+def test_budgets_that_cannot_be_used_are_refused_before_anything_is_spent():
+    net = load("cancer")
+    table = net.sample(100, seed=0)
+    pure = Curator(table, net.schema, budget=Budget(epsilon=1, delta=0))
+    for method in PRIVATE[:3]:
+        with pytest.raises(RequestError, match="pure"):
+            method.fit(pure)
+        with pytest.raises(RequestError, match="unlimited"):
+            method.fit(Curator(table, net.schema, budget=Budget.unlimited()))
+    assert pure.privacy().spent == 0
+    door = Curator(table, net.schema, budget=Budget(rho=1))
+    wrong = [
+        NotearsOnMoments(rho=-1.0),
+        NotearsOnMoments(scale="inches"),
+        Noleaks(margin=1.0),
+        Noleaks(variant="proven"),
+        CurateScore(ratio=0.5),
+        CurateScore(budgets="guessed"),
+        CurateScore(clipping="guessed"),
+    ]
+    for method in wrong:
+        with pytest.raises(RequestError):
+            method.fit(door)
+    assert door.privacy().spent == 0
+
+
+def test_the_kept_share_of_a_clip():
+    wide = np.ones((3, 3)) - np.eye(3)
+    look = lambda g: Look(np.zeros((3, 3)), g, 1e-6, 1.0, 0.1)  # noqa: E731
+    assert kept_share(look(wide), look(wide)) == pytest.approx(1)
+    assert kept_share(look(0.7 * wide), look(wide)) == pytest.approx(0.7)
+    assert kept_share(look(wide), Look(wide, wide, 10.0, 1.0, 0.1)) == 1.0
+
+
+def test_the_class_of_a_dag_with_knowledge_is_its_cpdag_where_knowledge_says_nothing():
+    for seed in range(5):
+        dag = random_dag(7, edges=8, seed=seed)
+        assert markov_class(dag, Knowledge()) == dag.cpdag()
+
+
+# --- clipping -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_one_extreme_row_moves_a_clipped_gradient_by_at_most_the_clip(data):
+    schema = schema_of(2, 3, numeric=2)
+    integer = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
+    record = lambda: [integer(0, 1), integer(0, 2), integer(-GRID, GRID), integer(-GRID, GRID)]  # noqa: E731
+    table = [record() for _ in range(integer(0, 5))]
+    extreme = [integer(0, 1), 2 * integer(0, 1), GRID * (2 * integer(0, 1) - 1), GRID * (2 * integer(0, 1) - 1)]
+    weights = tuple(tuple(0.0 if i == j else data.draw(st.floats(-50, 50)) for j in range(4)) for i in range(4))
+    clip = data.draw(st.floats(0.01, 20))
+    statistic = Gradient(schema.names, weights, clip)
+    _, added = distance(statistic, schema, table, [*table, extreme])
+    assert float(added) <= clip**2
+    if table:
+        _, replaced = distance(statistic, schema, table, [*table[1:], extreme])
+        assert float(replaced) <= 4 * clip**2
+
+
+@pytest.mark.parametrize("norm", [10.0, 100.0])
+def test_the_clip_of_the_average_does_not_bound_one_row(norm):
+    """NOLEAKS clips each entry of the averaged gradient; one row still moves it far beyond its claim."""
+    source = np.random.default_rng(0)
+    n, d = 5000, 5
+    x = source.normal(size=(n, d)) * 0.1
+    extreme = np.full((1, d), norm)
+
+    def averaged(rows):
+        gradient = Quadratic(rows.T @ rows / len(rows))(np.zeros((d, d)))[1]
+        np.fill_diagonal(gradient, 0.0)
+        return np.clip(gradient, -2, 2)
+
+    moved = np.linalg.norm(averaged(np.vstack([x, extreme])) - averaged(x))
+    ratio = moved / published_sensitivity(d, n)
+    assert ratio == pytest.approx(min(norm**2, 2 * n) / 4, rel=0.1)  # 25 times and 2,500 times the claim
+
+
+# --- as published ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Noleaks(variant="published", claim=PublishedNoise(total=2.0)),
+        CurateScore(variant="published", first=0.1),
+        CurateScore(variant="published", increment="additive", first=0.05),
+    ],
+    ids=["noleaks", "curate", "curate, additive"],
+)
+def test_published_variants_are_refused_unless_allowed_and_state_their_claim(method):
+    net = load("earthquake")
+    table = net.sample(5000, seed=0)
+    with pytest.raises(NotPrivate):
+        method.fit(Curator(table, net.schema, budget=Budget(epsilon=1, delta=1e-6)))
+    door = Curator(table, net.schema, budget=Budget(epsilon=1, delta=1e-6), allow_unproved=True, insecure_seed=0)
+    learned = method.fit(door)
+    assert not door.privacy().private
+    assert 0 < learned.claimed <= 2.0 + 1e-9
+    assert "NOT PRIVATE" in learned.notes[0]
+    assert isinstance(learned.graph, Dag)
+
+
+def test_a_hundred_columns_take_seconds():
+    schema = Schema(tuple(Numeric(f"X{i + 1}", -40, 40) for i in range(100)))
+    dag, _, table = linear(100, 60, 0)
+    learned = Notears(refine="none", descent=Descent(tolerance=1e-4)).fit(
+        Curator(table, schema, budget=Budget.unlimited())
+    )
+    assert shd(learned.graph, dag) <= 6
+    assert math.isfinite(sum(e.value for e in learned.evidence))
