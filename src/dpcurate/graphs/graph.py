@@ -94,6 +94,9 @@ class Skeleton:
     def __str__(self) -> str:
         return _describe(self)
 
+    def _repr_html_(self) -> str:
+        return _drawn(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Cpdag:
@@ -150,6 +153,9 @@ class Cpdag:
 
     def __str__(self) -> str:
         return _describe(self)
+
+    def _repr_html_(self) -> str:
+        return _drawn(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +230,9 @@ class Dag:
     def __str__(self) -> str:
         return _describe(self)
 
+    def _repr_html_(self) -> str:
+        return _drawn(self)
+
 
 Graph = Skeleton | Cpdag | Dag
 
@@ -289,6 +298,13 @@ def _to_networkx(graph: Graph, kind_of_graph: str, kind: str) -> Any:
     for a, mark, b in ordered_edges(graph):
         found.add_edges_from([(a, b)] if mark == "->" else [(a, b), (b, a)])
     return found
+
+
+def _drawn(graph: Graph) -> str:
+    """The graph as a picture for notebooks."""
+    from dpcurate.report.notebook import graph_html
+
+    return graph_html(graph)
 
 
 def _describe(graph: Graph) -> str:
