@@ -25,7 +25,7 @@ th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right}
 th:first-child,td:first-child{text-align:left}.advice{border-left:4px solid;padding-left:1rem;font-weight:600}
 </style></head><body><h1>What to expect before spending</h1>
 $advice$remarks
-<figure>$chart<figcaption>Mean skeleton F1 against epsilon. Shaded: where 8 of 10 worlds lie.</figcaption></figure>
+<figure>$chart<figcaption>Mean skeleton F1 against epsilon. Shaded: where 8 of 10 worlds lie by $first.</figcaption></figure>
 <table><thead><tr><th scope="col">method</th><th scope="col">epsilon</th><th scope="col">F1</th>
 <th scope="col">8 of 10 worlds</th><th scope="col">missed edges</th><th scope="col">false edges</th></tr></thead>
 <tbody>$rows</tbody></table></body></html>
@@ -39,6 +39,7 @@ def page(plan: Plan, advice: str | None) -> str:
     return _PAGE.substitute(
         advice="" if advice is None else f'<p class="advice">{escape(advice)}</p>',
         remarks="".join(f"<p>{escape(text)}</p>" for text in plan.remarks),
+        first=escape(plan.methods[0]),
         chart=f'<svg viewBox="0 0 720 330" role="img" aria-label="skeleton F1 against epsilon">{_chart(plan)}</svg>',
         rows="".join(_rows(plan)),
     )
@@ -57,9 +58,10 @@ def _chart(plan: Plan) -> str:
     ends = []
     for method, dash in zip(plan.methods, _DASHES * len(plan.methods), strict=False):
         cells = [plan.cells[method, e] for e in plan.epsilons]
-        upper = [_point(plan, c.epsilon, c.high) for c in cells]
-        lower = [_point(plan, c.epsilon, c.low) for c in reversed(cells)]
-        parts.append(f'<polygon class="range" points="{" ".join(upper + lower)}"/>')
+        if method == plan.methods[0]:  # more than one would hide each other
+            upper = [_point(plan, c.epsilon, c.high) for c in cells]
+            lower = [_point(plan, c.epsilon, c.low) for c in reversed(cells)]
+            parts.append(f'<polygon class="range" points="{" ".join(upper + lower)}"/>')
         line = " ".join(_point(plan, c.epsilon, c.f1) for c in cells)
         parts.append(f'<polyline class="curve" stroke-dasharray="{dash}" points="{line}"/>')
         ends.append((_y(cells[-1].f1), method, dash))
