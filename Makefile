@@ -17,6 +17,17 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy --strict src/dpcurate
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.installed
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	$(BIN)/sphinx-build --quiet --fail-on-warning docs docs/_build
+	@echo "open docs/_build/index.html"
+
+paper: $(VENV)/.installed-dev
+	$(BIN)/dpcurate reproduce
+
+audit: $(VENV)/.installed-dev
+	$(BIN)/dpcurate audit --long
+
 speed: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.speed
 

@@ -1,0 +1,138 @@
+"""From frequencies to lower bounds that hold with a stated confidence.
+
+Two samples of one number each (the auditor's score of what was released), one sample a table. An
+event, "the score is at least t" or "below t", is chosen on one half of the runs and counted on
+the other half.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtri
+
+Array = NDArray[np.float64]
+Currency = Literal["epsilon", "rho", "mu"]
+ORDERS = np.concatenate([[1.0], 1.0 + np.geomspace(0.05, 2000.0, 60)])
+"""Orders of Renyi divergence that are tried; every one of them gives a valid bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A set of outcomes: the score is at least (or below) a threshold, and the table it speaks for."""
+
+    threshold: float
+    above: bool
+
+    def __str__(self) -> str:
+        return f"log-likelihood ratio {'at least' if self.above else 'below'} {self.threshold:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A lower bound, the event behind it, and how often it occurred on the table that favours it and on the other."""
+
+    lower: float
+    event: Event
+    favoured: float
+    other: float
+
+
+def at_least(hits: Array, runs: int, error: float) -> Array:
+    """Clopper-Pearson: the probability is at least this, but for an error."""
+    with np.errstate(invalid="ignore"):
+        return np.where(hits <= 0, 0.0, betaincinv(np.maximum(hits, 1), runs - hits + 1, error))
+
+
+def at_most(hits: Array, runs: int, error: float) -> Array:
+    """Clopper-Pearson: the probability is at most this, but for an error."""
+    with np.errstate(invalid="ignore"):
+        return np.where(hits >= runs, 1.0, betaincinv(hits + 1, np.maximum(runs - hits, 1), 1 - error))
+
+
+def epsilon_of(p: Array, q: Array, delta: float) -> Array:
+    """The least epsilon with p <= e^epsilon q + delta."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(0.0, np.log(np.maximum(p - delta, 0.0)) - np.log(q))
+
+
+def rho_of(p: Array, q: Array) -> Array:
+    """The least rho for which an event may have probability p on one table and q on the other.
+
+    Processing does not raise Renyi divergence, so that of two coins, D_alpha(p || q) <= alpha rho for all
+    alpha >= 1 (Bun and Steinke 2016, Lemma 2.2); the largest D_alpha / alpha over ORDERS.
+    """
+    safe = p > q
+    a, b = np.where(safe, p, 0.5)[..., None], np.where(safe, q, 0.5)[..., None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        yes, no = np.log(a) - np.log(b), np.log1p(-a) - np.log1p(-b)
+        none = np.where(a >= 1, 0.0, (1 - a) * no)  # 0 log 0 is 0
+        first = a * yes + none
+        alpha = ORDERS[1:]
+        rest = np.logaddexp(np.log(a) + (alpha - 1) * yes, np.log1p(-a) + np.where(a >= 1, 0.0, (alpha - 1) * no))
+    each = np.concatenate([first, rest / (alpha - 1) / alpha], axis=-1)
+    return np.where(safe, each.max(axis=-1), 0.0)
+
+
+def mu_of(p: Array, q: Array) -> Array:
+    """The least mu for which N(0, 1) and N(mu, 1) have an event of these probabilities (Dong, Roth, Su 2022)."""
+    return np.where(p > q, ndtri(p) - ndtri(q), 0.0)
+
+
+def _least(currency: Currency, p: Array, q: Array, delta: float) -> Array:
+    if currency == "epsilon":
+        return epsilon_of(p, q, delta)
+    return rho_of(p, q) if currency == "rho" else mu_of(p, q)
+
+
+def lower_bound(first: Array, second: Array, currency: Currency, *, error: float, delta: float = 0.0) -> Found:
+    """A lower bound that is wrong with probability at most `error`, from scores on either table."""
+    event = _choose(first[0::2], second[0::2], currency, error, delta)
+    return _judge(first[1::2], second[1::2], event, currency, error, delta)
+
+
+def _choose(first: Array, second: Array, currency: Currency, error: float, delta: float) -> Event:
+    one, two = np.sort(first), np.sort(second)
+    cuts = _candidates(np.concatenate([one, two]))
+    over_one = len(one) - np.searchsorted(one, cuts).astype(np.float64)
+    over_two = len(two) - np.searchsorted(two, cuts).astype(np.float64)
+    above = _bound(over_two, len(two), over_one, len(one), currency, error, delta)
+    below = _bound(len(one) - over_one, len(one), len(two) - over_two, len(two), currency, error, delta)
+    if above.max() >= below.max():
+        return Event(float(cuts[int(above.argmax())]), True)
+    return Event(float(cuts[int(below.argmax())]), False)
+
+
+def _candidates(scores: Array) -> Array:
+    """Quantiles, close together in either tail."""
+    tail = np.geomspace(1 / len(scores), 0.5, 60)
+    shares = np.concatenate([tail, 1 - tail, np.linspace(0.02, 0.98, 97)])
+    return np.unique(np.quantile(scores, shares, method="closest_observation"))
+
+
+def _bound(k: Array, n: int, j: Array, m: int, currency: Currency, error: float, delta: float) -> Array:
+    """Both intervals share the error."""
+    return _least(currency, at_least(k, n, error / 2), at_most(j, m, error / 2), delta)
+
+
+def _judge(first: Array, second: Array, event: Event, currency: Currency, error: float, delta: float) -> Found:
+    one, two = np.sum(first >= event.threshold), np.sum(second >= event.threshold)
+    n, m = len(first), len(second)
+    k, j, n, m = (int(two), int(one), m, n) if event.above else (n - int(one), m - int(two), n, m)
+    lower = _bound(np.array(float(k)), n, np.array(float(j)), m, currency, error, delta)
+    return Found(float(lower), event, k / n, j / m)
+
+
+def scored(first: Sequence[Hashable], second: Sequence[Hashable]) -> tuple[Array, Array]:
+    """Scores for outcomes that are not numbers: log ratios of counts on the half that chooses the event."""
+    counts: dict[Hashable, list[int]] = {}
+    for which, outcomes in enumerate((first[0::2], second[0::2])):
+        for outcome in outcomes:
+            counts.setdefault(outcome, [0, 0])[which] += 1
+    score = {outcome: math.log((b + 0.5) / (a + 0.5)) for outcome, (a, b) in counts.items()}
+    return np.array([score.get(o, 0.0) for o in first]), np.array([score.get(o, 0.0) for o in second])
