@@ -69,6 +69,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """A method that cannot work with the schema, and why."""
+
+    method: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """What to expect of a method at an epsilon: means, and where 8 of 10 worlds lie."""
 
@@ -94,6 +102,7 @@ class Plan:
     methods: tuple[str, ...]
     worlds: int
     runs: tuple[Run, ...]
+    refusals: tuple[Refusal, ...] = ()
 
     @cached_property
     def cells(self) -> Mapping[tuple[str, float], Cell]:
@@ -152,6 +161,7 @@ class Plan:
             f"{self.rows:,} rows{less}; delta = {self.delta:g}, {self.neighbours}. No private data was touched.",
             "Skeleton F1: 1 is every edge found and none false. 8 of 10 worlds lie in the range shown.",
             "Your table is none of these worlds: weaker effects or rarer levels need more, stronger ones less.",
+            *(f"Left out: {r.method}: {r.reason}." for r in self.refusals),
         )
 
     @property
@@ -258,8 +268,13 @@ def plan(
         _Job(facts, simulated, delta, relation, budgets, names, seed, world)
         for world in range(whole("worlds", worlds, least=1))
     ]
-    runs = _all(jobs, workers, progress or _silent)
-    return Plan(facts, rows, simulated, delta, relation, budgets, names, worlds, runs)
+    found = _all(jobs, workers, progress or _silent)
+    refusals = tuple(dict.fromkeys(r for r in found if isinstance(r, Refusal)))
+    able = tuple(n for n in names if n not in {r.method for r in refusals})
+    if refusals and (methods is not None or not able):
+        raise RequestError(f"{refusals[0].method}: {refusals[0].reason}")
+    runs = tuple(r for r in found if isinstance(r, Run))
+    return Plan(facts, rows, simulated, delta, relation, budgets, able, worlds, runs, refusals)
 
 
 def _distinct() -> tuple[str, ...]:
@@ -274,7 +289,7 @@ def _silent(_done: int, _total: int) -> None:
     """Nobody watches."""
 
 
-def _all(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run, ...]:
+def _all(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run | Refusal, ...]:
     progress(0, len(jobs))
     if min(workers, len(jobs)) > 1:
         try:
@@ -284,7 +299,7 @@ def _all(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run, ...]:
     return _collected(map(_world, jobs), len(jobs), progress)
 
 
-def _parallel(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run, ...]:
+def _parallel(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run | Refusal, ...]:
     with ProcessPoolExecutor(workers, get_context("spawn"), _die_quietly) as pool:
         try:
             return _collected(pool.map(_world, jobs), len(jobs), progress)
@@ -293,8 +308,8 @@ def _parallel(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run, 
             raise
 
 
-def _collected(results: Iterator[list[Run]], total: int, progress: Progress) -> tuple[Run, ...]:
-    runs: list[Run] = []
+def _collected(results: Iterator[list[Run | Refusal]], total: int, progress: Progress) -> tuple[Run | Refusal, ...]:
+    runs: list[Run | Refusal] = []
     for done, some in enumerate(results, start=1):
         runs += some
         progress(done, total)
@@ -306,28 +321,34 @@ def _die_quietly() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _world(job: _Job) -> list[Run]:
+def _world(job: _Job) -> list[Run | Refusal]:
     """All methods and budgets on one world: one open curator, so that exact tables are counted once."""
     seed = job.seed * 1_000_003 + job.world
     network = random_world(job.schema, seed=seed)
-    everything = Budget(epsilon=math.inf, delta=job.delta)
     curator = Curator(
         simulate(job.schema, network, job.rows, seed=seed),
         job.schema,
-        budget=everything,
+        budget=Budget(epsilon=math.inf, delta=job.delta),
         neighbours=job.neighbours,
         insecure_seed=seed,
     )
-    runs = []
+    found: list[Run | Refusal] = []
     for method in job.methods:
-        for epsilon in (*job.epsilons, math.inf):
-            with share(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as door:
-                found = recipe(method).fit(door).graph
-            runs.append(_run(job.world, method, epsilon, found, network.dag))
-    return runs
+        try:
+            found += [_run(job, curator, method, epsilon, network) for epsilon in (*job.epsilons, math.inf)]
+        except RequestError as error:
+            found.append(Refusal(method, str(error)))
+    return found
 
 
-def _run(world: int, method: str, epsilon: float, found: Graph, truth: Graph) -> Run:
+def _run(job: _Job, curator: Curator, method: str, epsilon: float, network: Network) -> Run:
+    with share(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as door:
+        graph = recipe(method).fit(door).graph
+    return compare(job.world, method, epsilon, graph, network.dag)
+
+
+def compare(world: int, method: str, epsilon: float, found: Graph, truth: Graph) -> Run:
+    """The figures of one run."""
     missed, false = len(truth.edges - found.edges), len(found.edges - truth.edges)
     return Run(world, method, epsilon, skeleton_rates(found, truth).f1, missed, false)
 

@@ -38,7 +38,7 @@ class Found:
     """A lower bound, the event behind it, and how often it occurred on the table that favours it and on the other."""
 
     lower: float
-    event: Event
+    event: Event | str
     favoured: float
     other: float
 
@@ -136,3 +136,9 @@ def scored(first: Sequence[Hashable], second: Sequence[Hashable]) -> tuple[Array
             counts.setdefault(outcome, [0, 0])[which] += 1
     score = {outcome: math.log((b + 0.5) / (a + 0.5)) for outcome, (a, b) in counts.items()}
     return np.array([score.get(o, 0.0) for o in first]), np.array([score.get(o, 0.0) for o in second])
+
+
+def hits_bound(favoured: int, other: int, runs: int, event: str, *, error: float, delta: float) -> Found:
+    """A lower bound on epsilon from how often an event that was fixed beforehand occurred."""
+    lower = _bound(np.array(float(favoured)), runs, np.array(float(other)), runs, "epsilon", error, delta)
+    return Found(float(lower), event, favoured / runs, other / runs)

@@ -36,6 +36,8 @@ from dpcurate.requests import (
 from dpcurate.schema import Neighbours, Schema
 
 Array = NDArray[np.float64]
+CERTAIN = 1e6
+"""What an exact answer that differs adds to the score."""
 
 
 class Truth:
@@ -69,6 +71,7 @@ class Tally:
     def __init__(self, truth: Truth) -> None:
         self.truth = truth
         self.total = 0.0
+        self.releases: list[object] = []
 
     def answer(self, release: Release, answer: Answer, rate: float = 1.0) -> None:
         """Add what a released statistic tells."""
@@ -93,8 +96,10 @@ class Tally:
 def _ratio(release: Release, first: Array, second: Array, scale: float) -> Array:
     if isinstance(release.noise, Gaussian):
         return np.asarray((first**2 - second**2) / (2 * scale**2))
-    assert isinstance(release.noise, Laplace)
-    return np.asarray((np.abs(first) - np.abs(second)) * math.sqrt(2) / scale)
+    nearer = np.abs(first) - np.abs(second)
+    return np.asarray(
+        nearer * math.sqrt(2) / scale if isinstance(release.noise, Laplace) else CERTAIN * np.sign(nearer)
+    )
 
 
 def _once(statistic: Statistic, part: Array) -> Array:
@@ -168,6 +173,7 @@ class Witness:
     def ask_all(self, requests: Sequence[Request]) -> list[Any]:
         """Ask together, and add what the answers tell."""
         answers = self._room.ask_all(requests)
+        self._tally.releases.extend(requests)
         for request, answer in zip(requests, answers, strict=True):
             if isinstance(request, Choose):
                 self._tally.choice(request, answer)
@@ -178,6 +184,7 @@ class Witness:
     def open(self, gate: AboveThreshold | Sample) -> Any:
         """Open a gate, watched too. On a sample the whole tables, scaled, stand for the sampled ones."""
         opened = self._room.open(gate)
+        self._tally.releases.append(gate)
         if isinstance(gate, AboveThreshold):
             return WatchedThreshold(opened, gate.epsilon, self._tally)
         return Witness(opened, self._tally, gate.rate)

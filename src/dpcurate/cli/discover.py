@@ -152,14 +152,17 @@ def _announce(args: Namespace, schema: Schema, purse: Purse) -> None:
 
 
 def _learn(curator: Curator, method: str, knowledge: Knowledge | None, amount: float | None) -> Discovery:
-    bar = Bar()
+    bar, before = Bar(), curator.ledger.spent
     try:
         with share(curator, amount) as door:
             # learn() needs no more than a door; its signature says Curator.
             return learn(cast(Curator, watched(door, bar)), method, knowledge)
-    except KeyboardInterrupt:
+    except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong
         bar.clear()
-        _tell_spent(curator)
+        if curator.ledger.spent > before:
+            _tell_spent(curator)
+        elif isinstance(problem, KeyboardInterrupt):
+            say("stopped before anything was spent")
         raise
     finally:
         bar.clear()
@@ -167,7 +170,7 @@ def _learn(curator: Curator, method: str, knowledge: Knowledge | None, amount: f
 
 def _tell_spent(curator: Curator) -> None:
     kept = "the ledger holds it" if curator.ledger.facts else "no ledger holds it: write it down"
-    say(f"stopped. Spent on this table so far: {curator.privacy()}; {kept}. Nothing was written")
+    say(f"stopped before the end, nothing was written. Spent on this table: {curator.privacy()}; {kept}")
 
 
 def hand_over(found: Discovery, folder: Path | None) -> None:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from dpcurate.budget import Privacy
-from dpcurate.requests import AboveThreshold, Choose, Door, Release, Request, Sample, Score, Statistic, Tau
+from dpcurate.requests import AboveThreshold, Choose, Contrasts, Door, Release, Request, Sample, Score, Statistic, Tau
 from dpcurate.schema import Neighbours, Schema
 
 Notice = Callable[[str, int], None]
@@ -92,7 +92,10 @@ class Watched(Passing):
     def ask(self, request: Request) -> Any:
         """An Answer to a Release, an index to a Choose."""
         self._notice(*_stage(request))
-        return super().ask(request)
+        answer = super().ask(request)
+        if isinstance(request, Release) and isinstance(request.statistic, Contrasts):
+            self._notice("search", 0)  # such a learner measures first and then thinks for long
+        return answer
 
     def ask_all(self, requests: Sequence[Request]) -> list[Any]:
         """Answers to many requests."""
@@ -133,7 +136,7 @@ def _stage(what: Request | Score) -> tuple[str, int]:
     statistic = what.statistic if isinstance(what, (Release, Score)) else None
     if isinstance(statistic, Tau):
         return _order(statistic), 1
-    return type(statistic).__name__.lower(), 1
+    return type(statistic).__name__.lower(), len(statistic.sets) if isinstance(statistic, Contrasts) else 1
 
 
 def _order(statistic: Tau) -> str:

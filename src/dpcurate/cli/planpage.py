@@ -25,7 +25,8 @@ th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right}
 th:first-child,td:first-child{text-align:left}.advice{border-left:4px solid;padding-left:1rem;font-weight:600}
 </style></head><body><h1>What to expect before spending</h1>
 $advice$remarks
-<figure>$chart<figcaption>Mean skeleton F1 against epsilon. Shaded: where 8 of 10 worlds lie by $first.</figcaption></figure>
+<figure>$chart
+<figcaption>Mean skeleton F1 against epsilon. Shaded: where 8 of 10 worlds lie by $first.</figcaption></figure>
 <table><thead><tr><th scope="col">method</th><th scope="col">epsilon</th><th scope="col">F1</th>
 <th scope="col">8 of 10 worlds</th><th scope="col">missed edges</th><th scope="col">false edges</th></tr></thead>
 <tbody>$rows</tbody></table></body></html>

@@ -17,18 +17,18 @@ EVERY = 0.1
 
 
 class Bar:
-    """One line that is drawn again and again, at most ten times a second."""
+    """One line that is drawn when its label changes, and else at most ten times a second."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._live = self._stream.isatty()
-        self._next = 0.0
+        self._next, self._label = 0.0, ""
 
     def draw(self, label: str, full: float, text: str) -> None:
         """A label, a bar that is `full` (0 to 1), and a text."""
-        if not self._live or time.monotonic() < self._next:
+        if not self._live or (time.monotonic() < self._next and label == self._label):
             return
-        self._next = time.monotonic() + EVERY
+        self._next, self._label = time.monotonic() + EVERY, label
         marks = round(WIDTH * min(max(full, 0.0), 1.0))
         line = f"{label:>9} [{'#' * marks}{'.' * (WIDTH - marks)}] {text}"
         self._stream.write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K")

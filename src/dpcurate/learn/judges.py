@@ -39,13 +39,8 @@ from dpcurate.requests import (
 )
 
 
-class _Recorder:
-    """What all judges share: single questions, and a list of evidence."""
-
-    scope: Scope = "test"
-
-    def __init__(self) -> None:
-        self.evidence: list[Evidence] = []
+class Steady:
+    """A judge that treats all orders alike."""
 
     def begin(self, order: int, board: Board) -> bool:
         """Nothing to prepare."""
@@ -53,6 +48,15 @@ class _Recorder:
 
     def end(self, order: int, asked: int, board: Board) -> None:
         """Nothing to settle."""
+
+
+class _Recorder(Steady):
+    """What most judges share: single questions, and a list of evidence."""
+
+    scope: Scope = "test"
+
+    def __init__(self) -> None:
+        self.evidence: list[Evidence] = []
 
     def note(self, q: Question, verdict: str, value: float | None = None, noise: float | None = None,
              threshold: float | None = None) -> None:  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from dpcurate.learn.budgets import OpenErrors, PublishedLeak, likely_tests, optimise, worst_tests
+from dpcurate.learn.judges import Steady
 from dpcurate.learn.measures import Bound, PMeasure, normal_quantile
 from dpcurate.learn.outcome import Evidence
 from dpcurate.learn.skeleton import Board, Question, Scope
@@ -193,7 +194,7 @@ class PublishedCurate:
 
 
 @dataclass
-class PublishedSvt:
+class PublishedSvt(Steady):
     """SVT-PC: a noisy threshold, re-drawn with a Gaussian after each hit; misses are free."""
 
     door: Door
@@ -218,9 +219,6 @@ class PublishedSvt:
             self._threshold = self.level + laplace(self.door, 2 * priv_pc_sensitivity(self.rows) / self.epsilon)
         return True
 
-    def end(self, order: int, asked: int, board: Board) -> None:
-        """Nothing to settle."""
-
     def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
         """Cut on a hit."""
         (q,) = tests
@@ -237,7 +235,7 @@ class PublishedSvt:
 
 
 @dataclass
-class PublishedSieve:
+class PublishedSieve(Steady):
     """Priv-PC: sieve on a sample, examine on the full table; epsilon computed from the sieve's hits."""
 
     door: Door
@@ -264,9 +262,6 @@ class PublishedSieve:
         if self._threshold is None:
             self._refresh()
         return True
-
-    def end(self, order: int, asked: int, board: Board) -> None:
-        """Nothing to settle."""
 
     @property
     def _scale(self) -> float:
@@ -298,7 +293,7 @@ class PublishedSieve:
 
 
 @dataclass
-class PublishedChoice:
+class PublishedChoice(Steady):
     """EM-PC as re-implemented with Priv-PC: how many edges of a node go, then which.
 
     The separator of each pair is the set of the largest exact p-value; the score is how many rows
@@ -317,13 +312,6 @@ class PublishedChoice:
     def claimed(self) -> float:
         """The authors' epsilon, from the visits that happened."""
         return self.claim.total(self.visits, self.epsilon)
-
-    def begin(self, order: int, board: Board) -> bool:
-        """Nothing to prepare."""
-        return True
-
-    def end(self, order: int, asked: int, board: Board) -> None:
-        """Nothing to settle."""
 
     def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
         """Two choices: a number, then that many edges."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dpcurate.budget import Budget, Event
 from dpcurate.errors import RefusedError
 from dpcurate.private.kernels import Integers, Kernel
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.mechanisms import GaussianNoise, LaplaceNoise, Mechanism, build, integer_scale
+from dpcurate.private.mechanisms import GaussianNoise, LaplaceNoise, Mechanism, amplified, build, integer_scale
 from dpcurate.private.noise import Randomness, Secure, Seeded
 from dpcurate.private.room import Room
 from dpcurate.private.sources import Source, open_source
@@ -54,6 +55,12 @@ def randomness(seed: int | None, factor: float = 1.0) -> Randomness:
     """A seeded stream, or the secure source where there is no seed."""
     inner: Randomness = Secure() if seed is None else Seeded(seed)
     return inner if factor == 1 else Weaker(inner, factor)
+
+
+def amplified_cost(epsilon: float, rate: float, relation: Neighbours) -> float:
+    """What a block of epsilon on a secret sample is charged."""
+    exact = Fraction(math.floor(Fraction(rate) * 2**32), 2**32)
+    return float(amplified(epsilon, exact, replace=relation is Neighbours.REPLACE))
 
 
 def uniforms(seed: int, size: tuple[int, ...]) -> Array:
@@ -107,13 +114,19 @@ class Stage:
         Coordinates that are equal on both tables carry independent noise and tell nothing, so they are
         not drawn.
         """
+        mechanism, moves = self._moves(release)
+        return _ratios(moves, 0, mechanism, runs, noise), _ratios(moves, 1, mechanism, runs, noise)
+
+    def span(self, release: Release) -> float:
+        """The largest log-likelihood ratio of a Laplace release: the L1 distance over the scale."""
+        return float(sum(np.abs(move.shift).sum() / move.scale for move in self._moves(release)[1]))
+
+    def _moves(self, release: Release) -> tuple[GaussianNoise | LaplaceNoise, list[_Move]]:
         made, mechanism = self._made(release)
         assert isinstance(mechanism, (GaussianNoise, LaplaceNoise))
-        rooms = self.open_rooms(noise)
-        first, second = (room._integers(made) for room in rooms)
+        first, second = (room._integers(made) for room in self.open_rooms(Seeded(0)))
         moves = [_move(a, b, unit, mechanism) for a, b, unit in zip(first, second, made.units, strict=True)]
-        moves = [m for m in moves if m.shift.size]
-        return _ratios(moves, 0, mechanism, runs, noise), _ratios(moves, 1, mechanism, runs, noise)
+        return mechanism, [m for m in moves if m.shift.size]
 
     def chosen(self, request: Choose, runs: int, noise: Randomness) -> tuple[list[int], list[int]]:
         """For either table the indices chosen in `runs` choices."""
@@ -214,3 +227,14 @@ def order_of(
     except RefusedError:
         log.append("refused")
     return tuple(log)
+
+
+class LateRoom(Room):
+    """A negative control: it reads and answers first and charges afterwards."""
+
+    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
+        """The wrong order."""
+        jobs = [self._job(request) for request in requests]
+        answers = [job.run() for job in jobs]
+        self._charge([job.event for job in jobs])
+        return answers

@@ -1,0 +1,8 @@
+"""Privacy audits: lower bounds on what a mechanism really tells, beside what it is charged."""
+
+from dpcurate.audit.controls import Control, all_controls
+from dpcurate.audit.pairs import Pair
+from dpcurate.audit.run import Audit, Bound, audit, audit_published
+from dpcurate.audit.subjects import Gate, Sampled
+
+__all__ = ["Audit", "Bound", "Control", "Gate", "Pair", "Sampled", "all_controls", "audit", "audit_published"]

@@ -1,0 +1,277 @@
+"""Negative controls: published mechanisms that cost more than is claimed, each with the event that shows it.
+
+An audit that accuses none of these would be worth nothing. Every event was fixed beforehand, from
+the papers or from a calculation, and speaks for the second table. References are in docs/audit.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.audit import pairs
+from dpcurate.audit.pairs import Pair
+from dpcurate.audit.witness import Tally, Truth, Witness
+from dpcurate.budget import Budget
+from dpcurate.errors import RequestError
+from dpcurate.learn.methods import CuratePC
+from dpcurate.learn.objectives import PUBLISHED_SCALE, PublishedGradients, Spread, published_sensitivity
+from dpcurate.learn.published import CurateReading, pick
+from dpcurate.learn.schedules import analytic_sigma
+from dpcurate.private.trials import randomness, uniforms
+from dpcurate.requests import Exact, Laplace, Moments, PublishedFlips, PublishedKendallP, Release
+
+Array = NDArray[np.float64]
+Hits = tuple[int, int]
+BATCH = 1 << 19
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Control:
+    """A mechanism with a claim that does not hold, and how often an event occurs on either table."""
+
+    name: str
+    method: str
+    pair: str
+    event: str
+    claimed: float
+    runs: int
+    hits: Callable[[int, int], Hits]
+    delta: float = 0.0
+
+
+def laplace(u: Array, scale: float) -> Array:
+    """Laplace noise by inversion in floating point, as published programs draw it."""
+    v = u - 0.5
+    return np.asarray(-scale * np.copysign(np.log(np.maximum(1 - 2 * np.abs(v), 1e-300)), v))
+
+
+def laplace_below(x: Array) -> Array:
+    """P(Laplace of scale 1 < x)."""
+    half = 0.5 * np.exp(-np.abs(x))
+    return np.where(x < 0, half, 1 - half)
+
+
+def _batched(draws: int, occurs: Callable[[Array, int], NDArray[np.bool_]]) -> Callable[[int, int], Hits]:
+    """Count an event of `draws` uniform numbers a run on both tables."""
+
+    def hits(runs: int, seed: int) -> Hits:
+        counts = [0, 0]
+        for which in (0, 1):
+            for k, start in enumerate(range(0, runs, BATCH)):
+                size = min(BATCH, runs - start)
+                counts[which] += int(occurs(uniforms(hash_of(seed, which, k), (draws, size)), which).sum())
+        return counts[0], counts[1]
+
+    return hits
+
+
+def hash_of(seed: int, which: int, batch: int) -> int:
+    """A stream of its own for each batch."""
+    return (seed * 2 + which) * 1_000_003 + batch
+
+
+# --- published p-values --------------------------------------------------------------------------------
+
+
+def p_value(name: str, method: str, statistic: PublishedKendallP, pair: Pair, epsilon: float = 1.0) -> Control:
+    """A published p-value with Laplace noise for its stated sensitivity, through the real room."""
+    stage = pair.stage()
+    release = Release(statistic, Laplace(epsilon=epsilon))
+
+    def hits(runs: int, seed: int) -> Hits:
+        first, second = stage.released(release, runs, randomness(seed))
+        # The log-likelihood ratio of one Laplace release is largest beyond the second table's value.
+        top = stage.span(release) * (1 - 1e-9)
+        return int((first >= top).sum()), int((second >= top).sum())
+
+    about = f"{statistic.bound}'s sensitivity"
+    return Control(name, method, pair.name, f"p beyond its value on the second table ({about})", epsilon, 200_000, hits)
+
+
+def free_answers(total: float = 10.0) -> Control:
+    """CURATE's code: answers below T(1 - beta1) are released and cost nothing. The p-value moves within its bound."""
+    pair = pairs.dependent()
+    stage = pair.stage()
+    truth = Truth(stage.open_rooms(randomness(0)))
+    method = CuratePC(variant="published", epsilon=total, reading=CurateReading.code())
+    budget = Budget.unlimited()
+
+    def hits(runs: int, seed: int) -> Hits:
+        counts = [0, 0]
+        for which in (0, 1):
+            noise = randomness(hash_of(seed, which, 0))
+            for _ in range(runs):
+                tally = Tally(truth)
+                learned = method.fit(Witness(stage.room(which, budget, noise), tally))
+                counts[which] += learned.claimed == 0 and tally.total > 0
+        return counts[0], counts[1]
+
+    event = "every answer below T(1 - beta1), so nothing is charged, and nearer to the second table's"
+    return Control("CURATE's free answers", "curate-pc", pair.name, event, 0.0, 800, hits)
+
+
+def flips(epsilon: float = 1.0) -> Control:
+    """EM-PC's utility (35, then 23) in the exponential mechanism, beside a candidate of utility 29."""
+    records = [(0, 0)] * 2 + [(0, 1)] * 50 + [(1, 1)] * 25
+    pair = pairs.add(pairs.levels(2, 2), records, (0, 0), "[[2, 50], [0, 25]]; one row (0, 0) more")
+    stage = pair.stage()
+    rooms = stage.open_rooms(randomness(0))
+    utilities = [float(room.ask(Release(PublishedFlips("a", "b"), Exact()))) for room in rooms]
+
+    def hits(runs: int, seed: int) -> Hits:
+        counts = [0, 0]
+        for which, u in enumerate(utilities):
+            room = stage.room(which, Budget.unlimited(), randomness(hash_of(seed, which, 0)))
+            counts[which] = sum(pick(room, [u, 29.0], epsilon) == 1 for _ in range(runs))
+        return counts[0], counts[1]
+
+    return Control("EM-PC's utility", "em-pc", pair.name, "the other candidate is chosen", epsilon, 4_000, hits)
+
+
+# --- sparse vector techniques ----------------------------------------------------------------------------
+
+
+def gaussian_threshold(epsilon: float = 4.0, questions: int = 12) -> Control:
+    """SVT-PC: a threshold re-drawn with a Gaussian of scale 2D/eps, answers with Laplace noise of scale 8D/eps.
+
+    Twelve values half a threshold's deviation above it, then another one; D = 1. Given the threshold,
+    twelve noes have the probability F^12, so one uniform number decides them.
+    """
+    from scipy.special import ndtri
+
+    s, b = 2 / epsilon, 8 / epsilon
+
+    def occurs(u: Array, which: int) -> NDArray[np.bool_]:
+        threshold = s * ndtri(u[0])
+        low, last = 0.5 * s + (1 - which), 0.5 * s + which
+        noes = u[1] < laplace_below((threshold - low) / b) ** questions
+        return np.asarray(noes & (u[2] >= laplace_below((threshold - last) / b)))
+
+    pair = "twelve p-values D lower and a thirteenth D higher on the second table (D: the stated sensitivity)"
+    return Control("SVT-PC's re-drawn Gaussian threshold", "svt-pc", pair, "twelve noes, then yes", epsilon, 10_000_000,
+                   _batched(3, occurs))  # fmt: skip
+
+
+def _svt(name: str, threshold: float, answers: float, noes: int, yeses: int, runs: int) -> Control:
+    """Noes for queries that are 1 on the first table and 0 on the second, then yeses for 0 and 1; epsilon = 1."""
+
+    def occurs(u: Array, which: int) -> NDArray[np.bool_]:
+        t = laplace(u[0], threshold)
+        values = np.concatenate([np.full(noes, 1.0 - which), np.full(yeses, float(which))])[:, None]
+        above = values + (laplace(u[1:], answers) if answers else 0.0) >= t
+        return np.asarray((~above[:noes]).all(axis=0) & above[noes:].all(axis=0))
+
+    pair = f"{noes} queries of 1, {yeses} of 0; on the second table {noes} of 0, {yeses} of 1"
+    return Control(name, "svt", pair, f"{noes} noes, then {yeses} yeses", 1.0, runs, _batched(1 + noes + yeses, occurs))
+
+
+def roth(noes: int = 5) -> Control:
+    """Algorithm 3 of Lyu, Su, Li: the noised value itself is given out instead of a yes."""
+
+    def occurs(u: Array, which: int) -> NDArray[np.bool_]:
+        t = laplace(u[0], 2.0)
+        below = (1.0 - which + laplace(u[1:-1], 2.0) < t).all(axis=0)
+        last = laplace(u[-1], 2.0)
+        return np.asarray(below & (last >= t) & (last <= 0))
+
+    pair = f"{noes} queries of 1 and one of 0; on the second table {noes} of 0 and one of 0"
+    event = f"{noes} noes, then a value of at most 0"
+    return Control("SVT, Lyu-Su-Li Algorithm 3", "svt", pair, event, 1.0, 1_000_000, _batched(noes + 2, occurs))
+
+
+def lee_clifton() -> Control:
+    """Algorithm 4: noise 4/(3 eps) on answers, whatever the number of yeses (here 4)."""
+    return _svt("SVT, Lyu-Su-Li Algorithm 4", 4.0, 4 / 3, 4, 4, 1_000_000)
+
+
+def stoddard() -> Control:
+    """Algorithm 5: no noise on answers."""
+    return _svt("SVT, Lyu-Su-Li Algorithm 5", 2.0, 0.0, 1, 1, 20_000)
+
+
+def chen() -> Control:
+    """Algorithm 6: noise 2/eps on answers, and no limit on the yeses (here 6)."""
+    return _svt("SVT, Lyu-Su-Li Algorithm 6", 2.0, 2.0, 6, 6, 4_000_000)
+
+
+# --- gradients, samplers -----------------------------------------------------------------------------------
+
+
+def aggregate_clip(epsilon: float = 1.0, delta: float = 1e-4, rows: int = 1_000) -> Control:
+    """NOLEAKS: the first gradient, averaged, clipped, with noise for a sensitivity of 4 sqrt(d (d - 1)) / n."""
+    pair = pairs.many(pairs.ADD, rows)
+    rooms = pair.stage().open_rooms(randomness(0))
+    names, columns = pair.schema.names, pair.schema.columns
+    spreads = [Spread.of(room.ask(Release(Moments(names), Exact())), columns) for room in rooms]
+    sigma = analytic_sigma(epsilon=epsilon, delta=delta, sensitivity=published_sensitivity(len(names), rows))
+    middle = -(spreads[0].covariance + spreads[1].covariance)[0, 1] * PUBLISHED_SCALE**2  # sum of both entries
+
+    def hits(runs: int, seed: int) -> Hits:
+        counts = [0, 0]
+        for which, spread in enumerate(spreads):
+            draw = randomness(hash_of(seed, which, 0)).uniform
+            source = PublishedGradients(spread.valid() * PUBLISHED_SCALE**2, [sigma] * runs, draw)
+            for _ in range(runs):
+                gradient = source(np.zeros((2, 2)))[1]
+                counts[which] += bool(gradient[0, 1] + gradient[1, 0] < middle)
+        return counts[0], counts[1]
+
+    return Control("NOLEAKS' aggregate clip", "noleaks", pair.name, "the gradient's sum is below the middle of both",
+                   epsilon, 4_000, hits, delta)  # fmt: skip
+
+
+def float_laplace(scale: float = 1.0) -> Control:
+    """A count of 0 or 1 with Laplace noise by inversion in floating point (Mironov 2012)."""
+
+    def occurs(u: Array, which: int) -> NDArray[np.bool_]:
+        released = which + laplace(u[0], scale)
+        return np.asarray(~reachable(released, 0.0, scale))
+
+    return Control("Laplace noise in floating point", "samplers", "a count of 0; a count of 1",
+                   "a value that no draw takes 0 to", 1 / scale, 100_000, _batched(1, occurs))  # fmt: skip
+
+
+def reachable(released: Array, value: float, scale: float, around: int = 12) -> NDArray[np.bool_]:
+    """Whether some uniform number in steps of 2^-53 turns `value` into exactly the released one."""
+    noise = released - value
+    share = -0.5 * np.expm1(-np.abs(noise) / scale)
+    nearest = np.rint((0.5 + np.copysign(share, -noise)) * 2.0**53)
+    found = np.zeros(released.shape, dtype=bool)
+    for step in range(-around, around + 1):
+        found |= value + laplace((nearest + step) / 2.0**53, scale) == released
+    return found
+
+
+def all_controls() -> tuple[Control, ...]:
+    """All of them."""
+    one = PublishedKendallP
+    return (
+        p_value("CURATE's sensitivity, as coded", "curate-pc", one("a", "b", bound="curate-code"), pairs.unconditioned()),
+        p_value("CURATE's sensitivity, as printed", "curate-pc", one("a", "b", bound="curate-printed"),
+                pairs.unconditioned()),
+        p_value("CURATE's dropped strata", "curate-pc", one("a", "b", ("c",), bound="curate-code"),
+                pairs.dropped_stratum()),
+        free_answers(),
+        p_value("Priv-PC's dropped strata", "priv-pc", one("a", "b", ("c",), bound="priv-pc"), pairs.dropped_stratum()),
+        gaussian_threshold(),
+        flips(),
+        aggregate_clip(),
+        roth(),
+        lee_clifton(),
+        stoddard(),
+        chen(),
+        float_laplace(),
+    )  # fmt: skip
+
+
+def published(method: str) -> tuple[Control, ...]:
+    """The controls about one method's published variant."""
+    found = tuple(c for c in all_controls() if c.method == method)
+    if not found:
+        known = sorted({c.method for c in all_controls()})
+        raise RequestError(f"no published parts of {method!r} are audited; known are {', '.join(known)}")
+    return found

@@ -1,0 +1,150 @@
+"""Worst-case neighbouring tables, built in for every statistic and method.
+
+Each attains the stated sensitivity or says how near it comes. Tables are mappings of columns; the
+public row count of the schema is a constant and need not be near the number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpcurate.errors import RequestError
+from dpcurate.private.trials import Stage
+from dpcurate.requests import Counts, Exact, Release
+from dpcurate.schema import Categorical, Column, Neighbours, Numeric, Schema
+
+ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Two neighbouring tables under one schema, in any form that a curator opens."""
+
+    schema: Schema
+    first: Any
+    second: Any
+    neighbours: Neighbours = ADD
+    name: str = "given by the user"
+
+    def stage(self) -> Stage:
+        """Open both, after a check that they may be neighbours at all."""
+        stage = Stage.of((self.first, self.second), self.schema, self.neighbours)
+        asked = Release(Counts(self.schema.names), Exact())
+        rooms = stage.open_rooms(stage_noise())
+        apart = float(np.abs(rooms[0].ask(asked).value - rooms[1].ask(asked).value).sum())
+        if apart > (1 if self.neighbours is ADD else 2) * self.schema.rows_per_unit:
+            raise RequestError(
+                f"the two tables differ in {apart:g} rows and are no neighbours under {self.neighbours.value}"
+            )
+        return stage
+
+
+def stage_noise() -> Any:
+    """Randomness for rooms that draw none."""
+    from dpcurate.private.trials import randomness
+
+    return randomness(0)
+
+
+def levels(*sizes: int, rows: int | None = None) -> Schema:
+    """Columns a, b, c, ... of so many levels."""
+    columns = tuple(Categorical("abcdefgh"[i], tuple(range(r))) for i, r in enumerate(sizes))
+    return Schema(columns, rows=rows)
+
+
+def table(schema: Schema, records: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """Records as columns."""
+    return {c.name: np.array([r[i] for r in records], dtype=_kind(c)) for i, c in enumerate(schema.columns)}
+
+
+def _kind(column: Column) -> type[np.float64] | type[np.int64]:
+    return np.float64 if isinstance(column, Numeric) else np.int64
+
+
+def add(schema: Schema, records: Sequence[Sequence[float]], row: Sequence[float], name: str) -> Pair:
+    """A table, and the same with one row more."""
+    return Pair(schema, table(schema, records), table(schema, [*records, row]), ADD, name)
+
+
+def swap(
+    schema: Schema, records: Sequence[Sequence[float]], out: Sequence[float], row: Sequence[float], name: str
+) -> Pair:
+    """A table with a row `out`, and the same with another row in its place."""
+    return Pair(schema, table(schema, [*records, out]), table(schema, [*records, row]), REPLACE, name)
+
+
+def sums(relation: Neighbours) -> Pair:
+    """Three binary columns: attains counts, contrasts of all pairs, moments, under either relation."""
+    schema = levels(2, 2, 2)
+    if relation is ADD:
+        return add(schema, [(0, 0, 0)], (1, 1, 1), "one row (0,0,0); one row (1,1,1) more")
+    return swap(schema, [(0, 0, 0)], (1, 1, 1), (0, 0, 1), "rows (0,0,0), (1,1,1); the second becomes (0,0,1)")
+
+
+def gradients(relation: Neighbours) -> Pair:
+    """Two numeric columns at their bounds: attains the clip, with opposite matrices under replace."""
+    schema = Schema((Numeric("a", -1, 1, bins=2), Numeric("b", -1, 1, bins=2)))
+    if relation is ADD:
+        return add(schema, [(0.0, 0.0)], (1.0, 1.0), "one row (0, 0); one row (1, 1) more")
+    return swap(schema, [(0.0, 0.0)], (1.0, 1.0), (1.0, -1.0), "rows (0, 0), (1, 1); the second becomes (1, -1)")
+
+
+def ranks(relation: Neighbours) -> Pair:
+    """Attains tau: 3 on three levels when a row is added, 4 on binary columns and two strata when one is replaced."""
+    if relation is ADD:
+        return add(levels(3, 3), [(0, 1), (1, 2)], (2, 0), "two rising rows; a row below and right of both more")
+    records = [(0, 0, 0), (1, 0, 1)]
+    return swap(
+        levels(2, 2, 2), records, (1, 1, 0), (0, 1, 1), "a concordant row of one stratum, discordant in another"
+    )
+
+
+def p_values(relation: Neighbours, steps: int = 60, rows: int = 10**6) -> Pair:
+    """Nears kendall-p: a falling and a rising stratum that nearly cancel, and a row against the order of its stratum."""
+    schema = levels(steps + 2, steps + 2, 2, rows=rows)
+    rising = [(i + 1, i + 1, 0) for i in range(steps)]
+    falling = [(i + 1, steps - i, 1) for i in range(steps)]
+    if relation is ADD:
+        return add(schema, [*rising, *falling[3:]], (steps + 1, 0, 0), f"{steps} rising rows and one against them more")
+    records = [*rising, *falling[3:]]
+    out, row = (steps + 1, steps + 1, 1), (steps + 1, 0, 0)
+    return swap(schema, records, out, row, f"a row against {steps} falling rows moves against {steps} rising ones")
+
+
+def dropped_stratum(rows: int = 100_000) -> Pair:
+    """Binary a, b, c. c = 0 is constant until the added row (1, 1): the published p-value drops it, then does not."""
+    records = [(0, 0, 0)] * (rows - 16) + [(0, 0, 1)] * 8 + [(1, 1, 1)] * 8
+    return add(levels(2, 2, 2, rows=rows), records, (1, 1, 0), f"a constant stratum of {rows - 16} rows; one row more")
+
+
+def unconditioned(rows: int = 100_000) -> Pair:
+    """Binary a, b: the table [[n-2, 1], [1, 0]] and a row (1, 1) more, nothing dropped."""
+    records = [(0, 0)] * (rows - 2) + [(0, 1), (1, 0)]
+    return add(levels(2, 2, rows=rows), records, (1, 1), "[[n-2, 1], [1, 0]]; one row (1, 1) more")
+
+
+def dependent(rows: int = 10_000) -> Pair:
+    """Binary a, b with p = 0.029: dependent at T = 0.05, and p moves by less than every published bound."""
+    records = [(0, 0)] * (rows - 63) + [(1, 1)] * 63
+    return add(levels(2, 2, rows=rows), records, (1, 1), "a dependent 2 x 2 table; one row (1, 1) more")
+
+
+def tests(relation: Neighbours, rows: int = 4) -> Pair:
+    """Three binary columns whose three taus all move by their sensitivity, past the threshold of n0 = `rows`."""
+    schema = levels(2, 2, 2, rows=rows)
+    if relation is ADD:
+        return add(schema, [(0, 0, 0)], (1, 1, 1), "one row (0,0,0); one row (1,1,1) more")
+    return swap(schema, [(0, 0, 0)], (1, 1, 1), (0, 0, 0), "rows (0,0,0), (1,1,1); the second becomes (0,0,0)")
+
+
+def many(relation: Neighbours, rows: int = 40_000) -> Pair:
+    """Two numeric columns at their bounds, enough rows that no release is lost in its noise."""
+    schema = Schema((Numeric("a", -1, 1, bins=2), Numeric("b", -1, 1, bins=2)), rows=rows)
+    corners = [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)] * (rows // 4)
+    if relation is ADD:
+        return add(schema, corners, (1.0, 1.0), f"{rows} rows at the corners; one row (1, 1) more")
+    return swap(schema, corners, (1.0, 1.0), (1.0, -1.0), f"{rows} rows at the corners; (1, 1) becomes (1, -1)")

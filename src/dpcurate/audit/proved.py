@@ -1,0 +1,141 @@
+"""Everything that is proved, at one epsilon: the statistics, mechanisms and methods an audit must not accuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from dpcurate.audit.run import Audited
+from dpcurate.audit.subjects import Gate, Sampled
+from dpcurate.budget import Budget
+from dpcurate.learn.constants import Constants
+from dpcurate.learn.measure_once import MeasureOnce
+from dpcurate.learn.methods import EMPC, SVTPC, CuratePC, PrivPC
+from dpcurate.learn.recipes import Method
+from dpcurate.learn.score_methods import CurateScore, Noleaks, NotearsOnMoments
+from dpcurate.requests import (
+    Choose,
+    Contrasts,
+    Counts,
+    Gaussian,
+    Gradient,
+    KendallP,
+    Laplace,
+    Moments,
+    Release,
+    Score,
+    Statistic,
+    Tau,
+)
+from dpcurate.schema import Neighbours
+
+DELTA = 1e-10
+ABC = ("a", "b", "c")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One audit of something proved. `fast` ones take all their runs at once."""
+
+    name: str
+    subject: Audited
+    neighbours: Neighbours
+    budget: Budget
+    fast: bool
+
+
+def cases(epsilon: float) -> list[Case]:
+    """Every statistic with either noise and relation, every mechanism, every method, at one epsilon."""
+    zcdp, pure = Budget(epsilon=epsilon, delta=DELTA), Budget(epsilon=epsilon, delta=0)
+    return [
+        *(case for relation in Neighbours for case in _releases(relation, zcdp, epsilon)),
+        *(case for relation in Neighbours for case in _mechanisms(relation, pure, epsilon)),
+        *(Case(f"{name}, {_kind(b)}", m, Neighbours.ADD_REMOVE, b, False)
+          for name, m in constraint_methods().items() for b in (zcdp, pure)),
+        *(Case(f"{name}, zcdp", m, Neighbours.ADD_REMOVE, zcdp, False) for name, m in score_methods().items()),
+    ]  # fmt: skip
+
+
+def _kind(budget: Budget) -> str:
+    return "pure" if budget.pure else "zcdp"
+
+
+def statistics(relation: Neighbours) -> dict[str, Statistic]:
+    """Every proved statistic over the columns of its built-in pair."""
+    sets = tuple(s for k in range(3) for s in combinations(ABC, k))
+    given = () if relation is Neighbours.ADD_REMOVE else ("c",)
+    return {
+        "counts": Counts(ABC),
+        "contrasts": Contrasts(sets),
+        "weighted contrasts": Contrasts(sets, (0.5, 1.5, 1.5, 1.5, 1.0, 1.0, 1.0)),
+        "moments": Moments(ABC),
+        "clipped moments": Moments(ABC, clip=1.0),
+        "gradient": Gradient(("a", "b"), ((0.0, 0.0), (0.0, 0.0)), clip=1.0),
+        "tau": Tau("a", "b", given),
+        "kendall-p": KendallP("a", "b", ("c",)),
+    }
+
+
+def _releases(relation: Neighbours, zcdp: Budget, epsilon: float) -> list[Case]:
+    noises = {"laplace": Laplace(epsilon=epsilon), "gaussian": Gaussian(rho=zcdp.rho)}
+    return [
+        Case(f"{name}, {kind}, {relation.value}", Release(statistic, noise), relation, zcdp, True)
+        for name, statistic in statistics(relation).items()
+        for kind, noise in noises.items()
+    ]
+
+
+def _mechanisms(relation: Neighbours, pure: Budget, epsilon: float) -> list[Case]:
+    tau = statistics(relation)["tau"]
+    assert isinstance(tau, Tau)
+    up, down = Score(tau, 1.0, "above"), Score(tau, 1.0, "below")
+    bodies: dict[str, tuple[Audited, Budget]] = {
+        "exponential mechanism": (Choose(candidates=(up, down), epsilon=epsilon), pure),
+        "above-threshold": (Gate(epsilon=epsilon, scores=(up, up, up, down)), pure),
+        "sample": (_sample(epsilon, 0.5, relation), pure),
+    }
+    return [Case(f"{n}, {relation.value}", body, relation, b, False) for n, (body, b) in bodies.items()]
+
+
+def _sample(epsilon: float, rate: float, relation: Neighbours) -> Sampled:
+    """As much as a sample may cost so that the whole table pays epsilon."""
+    inner = raw_epsilon(epsilon, rate, relation)
+    return Sampled(rate=rate, epsilon=inner, release=Release(Counts(ABC), Laplace(epsilon=inner)))
+
+
+def raw_epsilon(epsilon: float, rate: float, relation: Neighbours) -> float:
+    """The largest epsilon on a sample that is charged at most `epsilon`, by bisection of what is charged."""
+    from dpcurate.private.trials import amplified_cost
+
+    low, high = 0.0, epsilon + 10.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        fits = amplified_cost(middle, rate, relation) <= epsilon
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def constraint_methods() -> dict[str, Method]:
+    """Methods that spend either kind of budget. The tests of order 0 are those that one row moves most."""
+    quick = replace(Constants(), effort=0, walk=0, lenient=0.0)  # the search after the releases sees no rows
+    return {
+        "measure-once": MeasureOnce(constants=quick),
+        "em-pc": EMPC(max_order=0),
+        "svt-pc": SVTPC(max_order=0),
+        "priv-pc": PrivPC(max_order=0),
+        "priv-pc at rate 0.5": PrivPC(max_order=0, rate=0.5),
+        "curate-pc": CuratePC(max_order=0),
+        "curate-pc at rate 0.5": CuratePC(max_order=0, rate=0.5),
+        "svt-pc on p-values": SVTPC(max_order=0, statistic="kendall-p"),
+    }
+
+
+def score_methods() -> dict[str, Method]:
+    """Methods that need Gaussian noise."""
+    return {
+        "notears-on-moments": NotearsOnMoments(),
+        "noleaks": Noleaks(iterations=3),
+        "curate-score": CurateScore(iterations=3, budgets="released"),
+    }
+
+

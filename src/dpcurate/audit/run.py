@@ -1,0 +1,213 @@
+"""The audit: frequencies on two tables, a lower bound with its confidence, and what it is held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcurate.audit import pairs
+from dpcurate.audit.bounds import Array, Found, hits_bound, lower_bound
+from dpcurate.audit.controls import Control, published
+from dpcurate.audit.pairs import Pair
+from dpcurate.audit.subjects import (
+    Gate,
+    Limit,
+    Sampled,
+    Subject,
+    of_choice,
+    of_release,
+    of_session,
+)
+from dpcurate.budget import Budget
+from dpcurate.errors import RequestError
+from dpcurate.learn.methods import EMPC, SVTPC, CuratePC, PrivPC
+from dpcurate.learn.recipes import Method, recipe
+from dpcurate.learn.score_methods import CurateScore, Noleaks, NotearsOnMoments
+from dpcurate.private.trials import uniforms
+from dpcurate.requests import (
+    Choose,
+    Contrasts,
+    Counts,
+    Gradient,
+    KendallP,
+    Moments,
+    PublishedKendallP,
+    Release,
+    Statistic,
+    Tau,
+)
+from dpcurate.schema import Neighbours
+
+WEAK = 0.7
+"""The power of an audit is its chance to catch the same mechanism with this much of its noise."""
+GRADIENT_METHODS = (NotearsOnMoments, Noleaks, CurateScore)
+GRAPH_METHODS = (EMPC, SVTPC, PrivPC, CuratePC)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A lower bound in one currency beside what was charged, or claimed where nothing is proved."""
+
+    limit: Limit
+    found: Found
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the bound lies above what was charged or claimed."""
+        return self.found.lower > self.limit.value
+
+    def __str__(self) -> str:
+        word = "charged" if self.limit.proved else "claimed"
+        name, f = self.limit.currency, self.found
+        return (
+            f"{name} is at least {f.lower:.4g}; {word}: {self.limit.value:.4g}. "
+            f"Event: {f.event}, frequency {f.favoured:.4g} on one table and {f.other:.4g} on the other"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit found. `confidence` is that of all its bounds together.
+
+    `power` is the share of repeated audits that caught the mechanism with 0.7 times its noise (None:
+    not measured). `secure` says whether the noise came from the secure source or a seeded stream.
+    """
+
+    subject: str
+    pair: str
+    neighbours: str
+    runs: int
+    confidence: float
+    bounds: tuple[Bound, ...]
+    power: float | None = None
+    secure: bool = False
+
+    @property
+    def accused(self) -> bool:
+        """Whether any bound lies above what was charged or claimed."""
+        return any(b.exceeded for b in self.bounds)
+
+    @property
+    def lower(self) -> float:
+        """The first bound."""
+        return self.bounds[0].found.lower
+
+    def __str__(self) -> str:
+        verdict = "ACCUSED: more was learnt than the books say" if self.accused else "not accused"
+        noise = "secure noise" if self.secure else "seeded noise"
+        lines = [
+            f"{self.subject}: {verdict}",
+            f"  tables ({self.neighbours}): {self.pair}",
+            f"  {self.runs} runs on each table ({noise}), confidence {100 * self.confidence:g} %",
+            *(f"  {bound}" for bound in self.bounds),
+        ]
+        if self.power is not None:
+            lines.append(
+                f"  power: the same mechanism with {WEAK:g} of its noise is caught in {self.power:.0%} of audits"
+            )
+        return "\n".join(lines)
+
+
+Audited = Release | Choose | Gate | Sampled | Control | Method | str
+
+
+def audit(
+    subject: Audited,
+    *,
+    pair: Pair | None = None,
+    budget: Budget | None = None,
+    runs: int = 20_000,
+    confidence: float = 0.9999,
+    seed: int | None = 0,
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    power: int = 0,
+) -> Audit:
+    """Run a request, a gate, a method (or its name) or a negative control many times on two tables.
+
+    `pair` is a pair of neighbouring tables, the built-in worst one unless given. `budget` is what a method may
+    spend. `runs` is the number of runs on each table, half of which choose the event. `seed=None` draws
+    from the secure source. `power` is how many audits of the weakened mechanism to make.
+    """
+    if not 0 < confidence < 1:
+        raise RequestError(f"confidence lies between 0 and 1, got {confidence!r}")
+    if runs < 10:
+        raise RequestError(f"an audit needs at least 10 runs on each table, got {runs}")
+    if isinstance(subject, Control):
+        return _control(subject, runs, confidence, seed or 0)
+    made = _subject(subject, pair, budget, Neighbours.of(neighbours))
+    bounds = _bounds(made, runs, confidence, seed, 1.0)
+    weak = [_bounds(made, runs, confidence, None if seed is None else seed + 1 + i, WEAK) for i in range(power)]
+    caught = sum(any(b.exceeded for b in one) for one in weak) / power if power else None
+    return Audit(made.name, made.pair, made.neighbours, runs, confidence, bounds, caught, seed is None)
+
+
+def audit_published(method: str, *, confidence: float = 0.9999, seed: int = 0, scale: float = 1.0) -> tuple[Audit, ...]:
+    """The negative controls of a method's published variant, with `scale` times their usual number of runs."""
+    return tuple(_control(c, max(10, int(c.runs * scale)), confidence, seed) for c in published(method))
+
+
+def _bounds(made: Subject, runs: int, confidence: float, seed: int | None, factor: float) -> tuple[Bound, ...]:
+    first, second = made.run(runs, seed, factor)
+    if seed is not None:  # runs that come in an order, such as batches, are split into halves at random
+        first, second = _shuffled(first, seed), _shuffled(second, seed + 1)
+    error = (1 - confidence) / len(made.limits)
+    found = [lower_bound(first, second, one.currency, error=error, delta=made.delta) for one in made.limits]
+    return tuple(Bound(limit, f) for limit, f in zip(made.limits, found, strict=True))
+
+
+def _control(control: Control, runs: int, confidence: float, seed: int) -> Audit:
+    first, second = control.hits(runs, seed)
+    found = hits_bound(second, first, runs, control.event, error=1 - confidence, delta=control.delta)
+    bound = Bound(Limit("epsilon", control.claimed, proved=False), found)
+    return Audit(control.name, control.pair, "add-remove", runs, confidence, (bound,))
+
+
+def _subject(subject: Audited, pair: Pair | None, budget: Budget | None, relation: Neighbours) -> Subject:
+    spend = budget or Budget(epsilon=1.0, delta=1e-10)
+    if isinstance(subject, Release):
+        return of_release(subject, pair or worst_pair(subject.statistic, relation))
+    if isinstance(subject, Choose):
+        return of_choice(subject, pair or worst_pair(subject.candidates[0].statistic, relation))
+    if isinstance(subject, Gate):
+        chosen = pair or worst_pair(subject.scores[0].statistic, relation)
+        return of_session("above-threshold gate", subject, chosen, Budget(epsilon=subject.epsilon, delta=0))
+    if isinstance(subject, Sampled):
+        chosen = pair or worst_pair(subject.release.statistic, relation)
+        return of_session("release on a secret sample", subject, chosen, spend)
+    assert not isinstance(subject, Control)
+    return _of_method(subject, pair, spend, relation)
+
+
+def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relation: Neighbours) -> Subject:
+    made = recipe(subject)
+    if getattr(made, "variant", "proved") == "published":
+        raise RequestError("a published variant states no cost: audit its parts with audit_published()")
+    name = subject if isinstance(subject, str) else type(made).__name__
+    return of_session(name, made, pair or method_pair(made, relation), budget)
+
+
+def method_pair(method: Method, relation: Neighbours) -> Pair:
+    """The built-in pair for a method."""
+    return pairs.many(relation) if isinstance(method, GRADIENT_METHODS) else pairs.tests(relation)
+
+
+def worst_pair(statistic: Statistic, relation: Neighbours) -> Pair:
+    """The built-in pair for a statistic over the columns that the pair has: a, b and c."""
+    if type(statistic) is PublishedKendallP:
+        return pairs.dropped_stratum() if statistic.given else pairs.unconditioned()
+    makers = {
+        Counts: pairs.sums,
+        Contrasts: pairs.sums,
+        Moments: pairs.sums,
+        Gradient: pairs.gradients,
+        Tau: pairs.ranks,
+        KendallP: pairs.p_values,
+    }
+    if type(statistic) not in makers:
+        raise RequestError(f"there is no built-in pair of tables for {type(statistic).__name__}: give pair=")
+    return makers[type(statistic)](relation)
+
+
+def _shuffled(scores: Array, seed: int) -> Array:
+    return np.asarray(scores[np.argsort(uniforms(seed, scores.shape))])

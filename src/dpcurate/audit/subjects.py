@@ -1,0 +1,153 @@
+"""What can be audited, each as runs on two tables that end in the auditor's score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpcurate.audit.bounds import Array, Currency, scored
+from dpcurate.audit.pairs import Pair
+from dpcurate.audit.witness import Tally, Truth, Witness
+from dpcurate.budget import Budget, Event
+from dpcurate.learn.recipes import Method
+from dpcurate.private.trials import Stage, randomness
+from dpcurate.requests import AboveThreshold, Choose, Door, Release, Sample, Score
+
+Scores = tuple[Array, Array]
+Run = Callable[[int, int | None, float], Scores]
+"""So many runs on each table, from a seed (None: the secure source), with noise times a factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a lower bound is held against: what was charged, or what an unproved release's authors claim."""
+
+    currency: Currency
+    value: float
+    proved: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """Something to audit: how to run it, and what it may cost."""
+
+    name: str
+    pair: str
+    neighbours: str
+    limits: tuple[Limit, ...]
+    run: Run
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """An above-threshold gate that is asked these scores until it says yes."""
+
+    epsilon: float
+    scores: tuple[Score, ...]
+
+    def fit(self, door: Door) -> None:
+        """Ask until the first yes."""
+        gate = door.open(AboveThreshold(epsilon=self.epsilon))
+        for score in self.scores:
+            if gate.ask(score):
+                return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """A release on a fresh secret sample."""
+
+    rate: float
+    epsilon: float
+    release: Release
+
+    def fit(self, door: Door) -> None:
+        """Draw the sample and ask it once."""
+        door.open(Sample(rate=self.rate, epsilon=self.epsilon)).ask(self.release)
+
+
+def lattice_slack(steps: float) -> float:
+    """How much larger mu may look because noise is discrete.
+
+    With noise of s steps a threshold event has the quantile (1 + 1 / (24 s^2)) z to first order (midpoint rule).
+    """
+    return 1 + 1 / (20 * steps * steps)
+
+
+def of_release(request: Release, pair: Pair) -> Subject:
+    """A released statistic; all runs at once."""
+    stage = pair.stage()
+    event = stage.charge(request)
+
+    def run(runs: int, seed: int | None, factor: float) -> Scores:
+        return stage.released(request, runs, randomness(seed, factor))
+
+    return _subject(event.about, pair, _limits(event, stage.lattice(request)), run)
+
+
+def of_choice(request: Choose, pair: Pair) -> Subject:
+    """An exponential mechanism; the score of an outcome comes from its counts."""
+    stage = pair.stage()
+
+    def run(runs: int, seed: int | None, factor: float) -> Scores:
+        return scored(*stage.chosen(request, runs, randomness(seed, factor)))
+
+    return _subject("exponential mechanism", pair, _limits(stage.charge(request), math.inf), run)
+
+
+def _subject(name: str, pair: Pair, limits: tuple[Limit, ...], run: Run) -> Subject:
+    return Subject(name, pair.name, pair.neighbours.value, limits, run)
+
+
+def _limits(event: Event, steps: float) -> tuple[Limit, ...]:
+    """Every currency in which the step was charged; for an unproved one the epsilon that is claimed."""
+    if not event.private:
+        return (Limit("epsilon", float(event.claimed or 0.0), proved=False),)
+    rho, epsilon = float(event.cost.rho), float(event.cost.epsilon)
+    if event.mechanism == "gaussian":
+        return Limit("mu", math.sqrt(2 * rho) * lattice_slack(steps)), Limit("rho", rho)
+    if event.mechanism == "exponential":
+        return Limit("epsilon", epsilon), Limit("rho", rho)
+    return (Limit("epsilon", epsilon),)
+
+
+def of_session(name: str, body: Method | Gate | Sampled, pair: Pair, budget: Budget) -> Subject:
+    """Anything that asks a door: each run has a fresh room with fresh books, and all answers are seen."""
+    stage = pair.stage()
+    session = _Session(stage, body, budget, Truth(stage.open_rooms(randomness(0))))
+    limits = [Limit("epsilon" if budget.pure else "rho", float(budget.ceiling))]
+    steps = session.lattice()
+    if not budget.pure and math.isfinite(steps):
+        limits.append(Limit("mu", math.sqrt(2 * float(budget.ceiling)) * lattice_slack(steps)))
+    return _subject(name, pair, tuple(limits), session)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Session:
+    stage: Stage
+    body: Method | Gate | Sampled
+    budget: Budget
+    truth: Truth
+
+    def __call__(self, runs: int, seed: int | None, factor: float) -> Scores:
+        noise = randomness(seed, factor)
+        first, second = (np.array([self.one(which, noise).total for _ in range(runs)]) for which in (0, 1))
+        return first, second
+
+    def one(self, which: int, noise: Any) -> Tally:
+        """One run."""
+        tally = Tally(self.truth)
+        self.body.fit(Witness(self.stage.room(which, self.budget, noise), tally))
+        return tally
+
+    def lattice(self) -> float:
+        """The least Gaussian noise in integer steps seen in two runs; infinite if other noise took part."""
+        seen = [self.one(which, randomness(which)).releases for which in (0, 1)]
+        events = [r for one in seen for r in one]
+        steps = [self.stage.lattice(r) if isinstance(r, Release) else math.inf for r in events]
+        return min(steps) if steps and max(steps) < math.inf else math.inf
