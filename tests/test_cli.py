@@ -20,18 +20,19 @@ import numpy as np
 import pytest
 
 from dpcurate import Budget, Curator, Schema, networks
-from dpcurate.budget import Cost, Event
+from dpcurate.budget import Cost, Event, epsilon_of
 from dpcurate.cli import main
-from dpcurate.cli.doors import Watched, share
 from dpcurate.cli.parser import build
 from dpcurate.cli.progress import Bar, watched
 from dpcurate.cli.texts import columns, existing, one_line, plain
+from dpcurate.doors import Watched, share
 from dpcurate.errors import FormatError, LedgerError, SourceError
 from dpcurate.graphs.formats import load
 from dpcurate.learn.recipes import recipes
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.room import Room
 
+DOCS = Path(__file__).parent.parent / "docs" / "choosing-epsilon.md"
 FILES = {"report.html", "report.json", "graph.json", "graph.dot", "graph.graphml", "edges.csv"}
 
 
@@ -165,7 +166,7 @@ def test_insecure_seed_repeats_and_says_so(here, capsys):
     "method",
     [
         "em-pc",
-        pytest.param("auto", marks=pytest.mark.xfail(reason="measure-once fails on required edges, after paying")),
+        "auto",
     ],
 )
 def test_knowledge_is_kept(here, capsys, method):
@@ -202,6 +203,7 @@ def test_a_ledger_is_shared_by_runs(here, capsys):
     books = Ledger.open("books")
     half = Budget(epsilon=0.5, delta=1e-10).rho
     assert 0 < books.spent <= half
+    assert f"{epsilon_of(rho=books.spent, delta=1e-10):.4g} of it spent" in err
     assert books.reserved == 0
     assert discover("--ledger", "books", "--epsilon", "0.5", "--method", "curate-pc") == 0
     assert half < Ledger.open("books").spent <= 2 * half
@@ -580,6 +582,13 @@ def test_examples_in_help_parse():
         text = (parser.epilog or "").replace("\\\n", " ")
         for line in re.findall(r"^  dpcurate (.*)$", text, re.MULTILINE):
             build().parse_args(line.split())
+
+
+def test_examples_in_the_docs_parse():
+    lines = re.findall(r"^ {4}dpcurate (.*)$", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) >= 4
+    for line in lines:
+        build().parse_args(line.split())
 
 
 def test_shell_help_and_version():

@@ -15,7 +15,9 @@ from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Sch
 from dpcurate import plan as planning
 from dpcurate.errors import BudgetError, DpcurateError, FormatError, RequestError, SchemaError
 from dpcurate.learn.recipes import recipes
-from dpcurate.plan import Plan, Run, plan, random_world, simulate
+from dpcurate.networks import plausible
+from dpcurate.networks.plausible import random_world, simulate
+from dpcurate.plan import Plan, Run, plan
 
 SMALL = Schema(
     (
@@ -75,7 +77,7 @@ def test_two_columns_and_many_levels():
     two = Schema((Categorical("a", ("0", "1")), Categorical("b", tuple(range(700)))))
     assert len(random_world(two, seed=0).dag.edges) == 1
     wide = Schema(tuple(Categorical(f"c{i}", tuple(range(500))) for i in range(8)))
-    assert all(v.table.size <= planning.MOST_CELLS for v in random_world(wide, seed=0).variables)
+    assert all(v.table.size <= plausible.MOST_CELLS for v in random_world(wide, seed=0).variables)
 
 
 def test_persons_are_simulated():

@@ -1,27 +1,40 @@
 """Causal graph discovery with a privacy guarantee that is true."""
 
-from dpcurate import networks
-from dpcurate.budget import Budget
-from dpcurate.discovery import Discovery, discover, learn
-from dpcurate.errors import DpcurateError
-from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.private.curator import Curator
-from dpcurate.schema import Categorical, Neighbours, Numeric, Ordinal, Person, Schema
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpcurate import networks
+    from dpcurate.budget import Budget
+    from dpcurate.discovery import Discovery, discover, learn
+    from dpcurate.errors import DpcurateError
+    from dpcurate.graphs.knowledge import Knowledge
+    from dpcurate.private.curator import Curator
+    from dpcurate.schema import Categorical, Neighbours, Numeric, Ordinal, Person, Schema
 
 __all__ = [
-    "Budget",
-    "Categorical",
-    "Curator",
-    "Discovery",
-    "DpcurateError",
-    "Knowledge",
-    "Neighbours",
-    "Numeric",
-    "Ordinal",
-    "Person",
-    "Schema",
-    "discover",
-    "learn",
-    "networks",
-]
+    "Budget", "Categorical", "Curator", "Discovery", "DpcurateError", "Knowledge", "Neighbours", "Numeric", "Ordinal",
+    "Person", "Schema", "discover", "learn", "networks",
+]  # fmt: skip
 __version__ = "0.1.0"
+_HOME = {
+    "Budget": "budget", "Discovery": "discovery", "discover": "discovery", "learn": "discovery",
+    "DpcurateError": "errors", "Knowledge": "graphs.knowledge", "Curator": "private.curator",
+    "Categorical": "schema", "Neighbours": "schema", "Numeric": "schema", "Ordinal": "schema", "Person": "schema",
+    "Schema": "schema",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `dpcurate --help` comes at once (PEP 562)."""
+    if name == "networks":
+        return import_module("dpcurate.networks")
+    if name not in _HOME:
+        raise AttributeError(f"module 'dpcurate' has no attribute {name!r}")
+    value = getattr(import_module(f"dpcurate.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate.budget import Budget, Privacy
+from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.formats import dumps, save
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.recipes import Method, recipe
 from dpcurate.private.curator import Curator
+from dpcurate.requests import Door
 from dpcurate.schema import Neighbours, Schema
 
 
@@ -145,7 +147,7 @@ def discover(
 ) -> Discovery:
     """Find which columns drive which, within a privacy budget.
 
-    `data` is a frame or a path (see Curator), `method` a name (see `dpcurate.methods()`) or a recipe.
+    `data` is a frame or a path (see Curator), `method` a name (`dpcurate methods` lists them) or a recipe.
     Without `epsilon` an existing `ledger` says what is left. Published and non-private recipes run only
     on a curator that allows them: see `Curator` and a recipe's `fit`.
     """
@@ -159,11 +161,15 @@ def discover(
     return learn(curator, method, known)
 
 
-def learn(curator: Curator, method: str | Method = "auto", knowledge: Knowledge | None = None) -> Discovery:
+def learn(curator: Door, method: str | Method = "auto", knowledge: Knowledge | None = None) -> Discovery:
     """The same on a curator that is already open, with what is left of its budget."""
     from dpcurate import __version__
 
     chosen = recipe(method)
+    if curator.remaining <= 0:
+        raise BudgetExceeded(
+            "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
+        )
     learned = chosen.fit(curator, knowledge)
     name = method if isinstance(method, str) else type(chosen).__name__
     return Discovery(learned, curator.privacy(), name, curator.schema, knowledge, {"dpcurate": __version__})

@@ -19,41 +19,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcurate.budget import Budget
-from dpcurate.cli.doors import share
+from dpcurate.doors import share
 from dpcurate.errors import FormatError, RequestError
 from dpcurate.graphs.graph import Graph
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.recipes import recipe, recipes
-from dpcurate.networks.network import Network, Variable
-from dpcurate.networks.streams import stream, whole
-from dpcurate.networks.worlds import random_dag
+from dpcurate.networks.network import Network
+from dpcurate.networks.plausible import edge_count, random_world, simulate
+from dpcurate.networks.streams import whole
 from dpcurate.private.curator import Curator
-from dpcurate.schema import Column, Neighbours, Numeric, Schema
+from dpcurate.schema import Neighbours, Schema
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-DEGREE = 2.0
-"""Mean number of neighbours of a column in the simulated worlds."""
-SKEW = 0.5
-"""Concentration of the distributions of unordered columns: below 1 some levels are rare."""
-WEIGHT = (0.05, 0.6)
-"""How far an unordered column follows its parents: 0 not at all, 1 wholly. Chosen so that plans for the columns of
-the benchmark networks come out near what those networks give (docs/choosing-epsilon.md)."""
-STRENGTH = (0.05, 0.6)
-"""How strongly an ordered column follows a parent, in standard deviations of its own noise."""
 NO_NOISE = 1e6
 """An epsilon whose noise moves nothing."""
 MOST_ROWS = 2_000_000
-MOST_CELLS = 1_000_000
 BAR = 24
 SUFFIXES = (".html", ".json", ".txt")
 
 Progress = Callable[[int, int], None]
 """Told how many worlds are done, of how many."""
-Source = Any
-"""A NumPy generator made by networks.streams; the name of its type is banned outside networks/."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +153,7 @@ class Plan:
 
     @property
     def _edges(self) -> int:
-        return _edges(len(self.schema.names))
+        return edge_count(len(self.schema.names))
 
     def __str__(self) -> str:
         return "\n".join([*self.remarks, *(line for m in self.methods for line in self._chart(m))])
@@ -351,76 +338,3 @@ def compare(world: int, method: str, epsilon: float, found: Graph, truth: Graph)
     """The figures of one run."""
     missed, false = len(truth.edges - found.edges), len(found.edges - truth.edges)
     return Run(world, method, epsilon, skeleton_rates(found, truth).f1, missed, false)
-
-
-def _edges(columns: int) -> int:
-    return min(round(columns * DEGREE / 2), columns * (columns - 1) // 2)
-
-
-def random_world(schema: Schema, *, seed: int) -> Network:
-    """A random graph over the schema's columns with random tables of the schema's own level counts.
-
-    Unordered columns have a usual distribution and another for each combination of parents, mixed by WEIGHT (all
-    uniform on the simplex); ordered and numeric ones are cut from a normal that the parents shift by STRENGTH. An
-    arrow is left out where a table would have more than a million cells.
-    """
-    names = schema.names
-    dag = random_dag(len(names), edges=_edges(len(names)), seed=seed)
-    own = dict(zip(dag.nodes, names, strict=True))
-    source = stream(seed, "planned world")
-    variables = []
-    for node, column in zip(dag.nodes, schema.columns, strict=True):
-        parents = _fitting(column, [schema[own[p]] for p in dag.parents(node)])
-        levels = tuple(str(i) for i in range(column.size))
-        variables.append(Variable(column.name, levels, tuple(p.name for p in parents), _table(column, parents, source)))
-    return Network("planned", tuple(variables))
-
-
-def _fitting(column: Column, parents: list[Column]) -> list[Column]:
-    while math.prod(c.size for c in (column, *parents)) > MOST_CELLS:
-        parents = parents[:-1]
-    return parents
-
-
-def _table(column: Column, parents: list[Column], source: Source) -> npt.NDArray[np.float64]:
-    """One row for each combination of the parents' levels, the last parent fastest."""
-    combinations = math.prod(p.size for p in parents)
-    if column.kind == "categorical":
-        skew = np.full(column.size, SKEW)
-        usual, drawn = source.dirichlet(skew), source.dirichlet(skew, combinations)
-        return np.asarray(usual + source.uniform(*WEIGHT) * (drawn - usual))
-    from scipy.special import ndtr, ndtri
-
-    shift = np.zeros(1)
-    for parent in parents:
-        weight = source.uniform(*STRENGTH) * source.choice((-1.0, 1.0))
-        shift = (shift[:, None] + weight * _places(parent, source)).ravel()
-    spread = math.sqrt(1 + float(shift.var()))
-    cuts = spread * ndtri(np.arange(1, column.size) / column.size)
-    below = ndtr(cuts - shift[:, None])
-    return np.diff(below, axis=1, prepend=0.0, append=1.0)
-
-
-def _places(column: Column, source: Source) -> npt.NDArray[np.float64]:
-    """Where the levels stand on a scale of mean 0 and variance 1: in order if they have one."""
-    place = source.standard_normal(column.size) if column.kind == "categorical" else np.arange(column.size, dtype=float)
-    return np.asarray((place - place.mean()) / place.std())
-
-
-def simulate(schema: Schema, network: Network, rows: int, *, seed: int) -> dict[str, npt.NDArray[Any]]:
-    """Rows of a world as a table that fits the schema; a person has as many rows as are allowed."""
-    codes = network.codes(rows, seed=seed)
-    source = stream(seed, "planned rows")
-    table: dict[str, npt.NDArray[Any]] = {}
-    for place, column in enumerate(schema.columns):
-        table[column.name] = _cells(column, codes[:, place], source)
-    if schema.person is not None:
-        table[schema.person.column] = np.arange(rows) // schema.person.rows
-    return table
-
-
-def _cells(column: Column, codes: npt.NDArray[Any], source: Source) -> npt.NDArray[Any]:
-    if not isinstance(column, Numeric):
-        return np.array(column.levels, dtype=object).take(codes)
-    ends = np.array((column.low, *column.edges, column.high))
-    return np.asarray(ends[codes] + source.random(len(codes)) * np.diff(ends)[codes])

@@ -22,6 +22,13 @@ _KINDS: Mapping[str, tuple[Callable[..., Column], tuple[str, ...], tuple[str, ..
 }
 
 
+_REFUSED = {
+    "date": "a date, and dates cannot be analysed: cut it into public periods (year, season) as an ordinal column",
+    "id": "an id, and ids name persons: if a person may have several rows, name it under [person] with a cap on rows",
+    "text": "free text, which cannot be analysed: code it into levels as a categorical column",
+}
+
+
 def loads(text: str) -> Schema:
     """Read TOML text; an error names its line."""
     try:
@@ -43,6 +50,9 @@ def _column(name: str, fields: Any, text: str) -> Column:
     if not isinstance(fields, dict):
         raise SchemaError(f"column {name!r} must be a table: [columns.{_key(name)}]", line=_line(text, path))
     kind = fields.get("kind")
+    if kind in _REFUSED:
+        line = _line(text, (*path, "kind"))
+        raise SchemaError(f"column {name!r} is declared as {_REFUSED[kind]}; or leave it out of the schema", line=line)
     if not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(_KINDS)
         line = _line(text, (*path, "kind")) or _line(text, path)

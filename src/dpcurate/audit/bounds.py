@@ -7,8 +7,6 @@ the other half.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -126,16 +124,6 @@ def _judge(first: Array, second: Array, event: Event, currency: Currency, error:
     k, j, n, m = (int(two), int(one), m, n) if event.above else (n - int(one), m - int(two), n, m)
     lower = _bound(np.array(float(k)), n, np.array(float(j)), m, currency, error, delta)
     return Found(float(lower), event, k / n, j / m)
-
-
-def scored(first: Sequence[Hashable], second: Sequence[Hashable]) -> tuple[Array, Array]:
-    """Scores for outcomes that are not numbers: log ratios of counts on the half that chooses the event."""
-    counts: dict[Hashable, list[int]] = {}
-    for which, outcomes in enumerate((first[0::2], second[0::2])):
-        for outcome in outcomes:
-            counts.setdefault(outcome, [0, 0])[which] += 1
-    score = {outcome: math.log((b + 0.5) / (a + 0.5)) for outcome, (a, b) in counts.items()}
-    return np.array([score.get(o, 0.0) for o in first]), np.array([score.get(o, 0.0) for o in second])
 
 
 def hits_bound(favoured: int, other: int, runs: int, event: str, *, error: float, delta: float) -> Found:

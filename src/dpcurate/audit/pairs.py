@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcurate.errors import RequestError
-from dpcurate.private.trials import Stage
+from dpcurate.private.trials import Stage, randomness
 from dpcurate.requests import Counts, Exact, Release
 from dpcurate.schema import Categorical, Column, Neighbours, Numeric, Schema
 
@@ -34,20 +34,13 @@ class Pair:
         """Open both, after a check that they may be neighbours at all."""
         stage = Stage.of((self.first, self.second), self.schema, self.neighbours)
         asked = Release(Counts(self.schema.names), Exact())
-        rooms = stage.open_rooms(stage_noise())
+        rooms = stage.open_rooms(randomness(0))
         apart = float(np.abs(rooms[0].ask(asked).value - rooms[1].ask(asked).value).sum())
         if apart > (1 if self.neighbours is ADD else 2) * self.schema.rows_per_unit:
             raise RequestError(
                 f"the two tables differ in {apart:g} rows and are no neighbours under {self.neighbours.value}"
             )
         return stage
-
-
-def stage_noise() -> Any:
-    """Randomness for rooms that draw none."""
-    from dpcurate.private.trials import randomness
-
-    return randomness(0)
 
 
 def levels(*sizes: int, rows: int | None = None) -> Schema:
@@ -142,9 +135,9 @@ def tests(relation: Neighbours, rows: int = 4) -> Pair:
 
 
 def many(relation: Neighbours, rows: int = 40_000) -> Pair:
-    """Two numeric columns at their bounds, enough rows that no release is lost in its noise."""
-    schema = Schema((Numeric("a", -1, 1, bins=2), Numeric("b", -1, 1, bins=2)), rows=rows)
-    corners = [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)] * (rows // 4)
+    """Two binary columns, -1 and 1 on the scale of moments, with enough rows that no release is lost in its noise."""
+    schema = levels(2, 2, rows=rows)
+    corners = [(1, 1), (1, 0), (0, 1), (0, 0)] * (rows // 4)
     if relation is ADD:
-        return add(schema, corners, (1.0, 1.0), f"{rows} rows at the corners; one row (1, 1) more")
-    return swap(schema, corners, (1.0, 1.0), (1.0, -1.0), f"{rows} rows at the corners; (1, 1) becomes (1, -1)")
+        return add(schema, corners, (1, 1), f"{rows} rows, a quarter in each cell; one row (1, 1) more")
+    return swap(schema, corners, (1, 1), (1, 0), f"{rows} rows, a quarter in each cell; a row (1, 1) becomes (1, 0)")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from dpcurate.audit.run import Audited
-from dpcurate.audit.subjects import Gate, Sampled
+from dpcurate.audit.subjects import Gate, Sampled, Script
 from dpcurate.budget import Budget
 from dpcurate.learn.constants import Constants
 from dpcurate.learn.measure_once import MeasureOnce
@@ -50,14 +50,21 @@ def cases(epsilon: float) -> list[Case]:
     return [
         *(case for relation in Neighbours for case in _releases(relation, zcdp, epsilon)),
         *(case for relation in Neighbours for case in _mechanisms(relation, pure, epsilon)),
-        *(Case(f"{name}, {_kind(b)}", m, Neighbours.ADD_REMOVE, b, False)
-          for name, m in constraint_methods().items() for b in (zcdp, pure)),
-        *(Case(f"{name}, zcdp", m, Neighbours.ADD_REMOVE, zcdp, False) for name, m in score_methods().items()),
+        *(_method(name, m, b, replayed=r) for name, m, r in _constraint() for b in (zcdp, pure)),
+        *(_method(name, m, zcdp, replayed=r) for name, m in score_methods().items() for r in (False, True)),
     ]  # fmt: skip
 
 
-def _kind(budget: Budget) -> str:
-    return "pure" if budget.pure else "zcdp"
+def _method(name: str, method: Method, budget: Budget, *, replayed: bool) -> Case:
+    title = f"{name}{', replayed' if replayed else ''}, {'pure' if budget.pure else 'zcdp'}"
+    return Case(title, Script(method) if replayed else method, Neighbours.ADD_REMOVE, budget, replayed)
+
+
+def _constraint() -> list[tuple[str, Method, bool]]:
+    """Methods that ask for releases alone are replayed too."""
+    methods = constraint_methods()
+    runs = [(name, m, False) for name, m in methods.items()]
+    return runs + [(name, methods[name], True) for name in ("measure-once", "curate-pc")]
 
 
 def statistics(relation: Neighbours) -> dict[str, Statistic]:
@@ -134,8 +141,6 @@ def score_methods() -> dict[str, Method]:
     """Methods that need Gaussian noise."""
     return {
         "notears-on-moments": NotearsOnMoments(),
-        "noleaks": Noleaks(iterations=3),
-        "curate-score": CurateScore(iterations=3, budgets="released"),
+        "noleaks": Noleaks(iterations=2),
+        "curate-score": CurateScore(iterations=2, budgets="released"),
     }
-
-

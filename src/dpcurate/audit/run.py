@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dpcurate.audit import pairs
-from dpcurate.audit.bounds import Array, Found, hits_bound, lower_bound
+from dpcurate.audit.bounds import Found, hits_bound, lower_bound
 from dpcurate.audit.controls import Control, published
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.subjects import (
     Gate,
     Limit,
     Sampled,
+    Scores,
+    Script,
     Subject,
     of_choice,
     of_release,
+    of_script,
     of_session,
 )
 from dpcurate.budget import Budget
 from dpcurate.errors import RequestError
-from dpcurate.learn.methods import EMPC, SVTPC, CuratePC, PrivPC
 from dpcurate.learn.recipes import Method, recipe
 from dpcurate.learn.score_methods import CurateScore, Noleaks, NotearsOnMoments
-from dpcurate.private.trials import uniforms
 from dpcurate.requests import (
     Choose,
     Contrasts,
@@ -42,7 +41,6 @@ from dpcurate.schema import Neighbours
 WEAK = 0.7
 """The power of an audit is its chance to catch the same mechanism with this much of its noise."""
 GRADIENT_METHODS = (NotearsOnMoments, Noleaks, CurateScore)
-GRAPH_METHODS = (EMPC, SVTPC, PrivPC, CuratePC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ class Audit:
         return "\n".join(lines)
 
 
-Audited = Release | Choose | Gate | Sampled | Control | Method | str
+Audited = Release | Choose | Gate | Sampled | Script | Control | Method | str
 
 
 def audit(
@@ -135,7 +133,7 @@ def audit(
         raise RequestError(f"an audit needs at least 10 runs on each table, got {runs}")
     if isinstance(subject, Control):
         return _control(subject, runs, confidence, seed or 0)
-    made = _subject(subject, pair, budget, Neighbours.of(neighbours))
+    made = subject_of(subject, pair, budget, Neighbours.of(neighbours))
     bounds = _bounds(made, runs, confidence, seed, 1.0)
     weak = [_bounds(made, runs, confidence, None if seed is None else seed + 1 + i, WEAK) for i in range(power)]
     caught = sum(any(b.exceeded for b in one) for one in weak) / power if power else None
@@ -148,9 +146,12 @@ def audit_published(method: str, *, confidence: float = 0.9999, seed: int = 0, s
 
 
 def _bounds(made: Subject, runs: int, confidence: float, seed: int | None, factor: float) -> tuple[Bound, ...]:
-    first, second = made.run(runs, seed, factor)
-    if seed is not None:  # runs that come in an order, such as batches, are split into halves at random
-        first, second = _shuffled(first, seed), _shuffled(second, seed + 1)
+    return judged(made, made.run(runs, seed, factor), confidence)
+
+
+def judged(made: Subject, scores: Scores, confidence: float) -> tuple[Bound, ...]:
+    """A bound for every currency; they share the error."""
+    first, second = scores
     error = (1 - confidence) / len(made.limits)
     found = [lower_bound(first, second, one.currency, error=error, delta=made.delta) for one in made.limits]
     return tuple(Bound(limit, f) for limit, f in zip(made.limits, found, strict=True))
@@ -163,7 +164,8 @@ def _control(control: Control, runs: int, confidence: float, seed: int) -> Audit
     return Audit(control.name, control.pair, "add-remove", runs, confidence, (bound,))
 
 
-def _subject(subject: Audited, pair: Pair | None, budget: Budget | None, relation: Neighbours) -> Subject:
+def subject_of(subject: Audited, pair: Pair | None, budget: Budget | None, relation: Neighbours) -> Subject:
+    """How to run something on its pair of tables, and what it may cost."""
     spend = budget or Budget(epsilon=1.0, delta=1e-10)
     if isinstance(subject, Release):
         return of_release(subject, pair or worst_pair(subject.statistic, relation))
@@ -175,6 +177,9 @@ def _subject(subject: Audited, pair: Pair | None, budget: Budget | None, relatio
     if isinstance(subject, Sampled):
         chosen = pair or worst_pair(subject.release.statistic, relation)
         return of_session("release on a secret sample", subject, chosen, spend)
+    if isinstance(subject, Script):
+        chosen = pair or method_pair(subject.method, relation)
+        return of_script(type(subject.method).__name__, subject, chosen, spend)
     assert not isinstance(subject, Control)
     return _of_method(subject, pair, spend, relation)
 
@@ -207,7 +212,3 @@ def worst_pair(statistic: Statistic, relation: Neighbours) -> Pair:
     if type(statistic) not in makers:
         raise RequestError(f"there is no built-in pair of tables for {type(statistic).__name__}: give pair=")
     return makers[type(statistic)](relation)
-
-
-def _shuffled(scores: Array, seed: int) -> Array:
-    return np.asarray(scores[np.argsort(uniforms(seed, scores.shape))])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate.audit.bounds import Array, Currency, scored
+from dpcurate.audit.bounds import Array, Currency
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.witness import Tally, Truth, Witness
 from dpcurate.budget import Budget, Event
@@ -71,6 +71,16 @@ class Sampled:
         door.open(Sample(rate=self.rate, epsilon=self.epsilon)).ask(self.release)
 
 
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The releases that a method asks for in one run, replayed many times: its books with many runs.
+
+    A replay is not adaptive, so it says whether each step's noise is worth what was charged for all of them.
+    """
+
+    method: Method
+
+
 def lattice_slack(steps: float) -> float:
     """How much larger mu may look because noise is discrete.
 
@@ -91,11 +101,14 @@ def of_release(request: Release, pair: Pair) -> Subject:
 
 
 def of_choice(request: Choose, pair: Pair) -> Subject:
-    """An exponential mechanism; the score of an outcome comes from its counts."""
+    """An exponential mechanism; each index has its log-likelihood ratio."""
     stage = pair.stage()
+    tally = Tally(Truth(stage.open_rooms(randomness(0))))
+    ratios = np.array([tally.index(request, i) for i in range(len(request.candidates) + request.or_none)])
 
     def run(runs: int, seed: int | None, factor: float) -> Scores:
-        return scored(*stage.chosen(request, runs, randomness(seed, factor)))
+        first, second = stage.chosen(request, runs, randomness(seed, factor))
+        return ratios[first], ratios[second]
 
     return _subject("exponential mechanism", pair, _limits(stage.charge(request), math.inf), run)
 
@@ -125,6 +138,30 @@ def of_session(name: str, body: Method | Gate | Sampled, pair: Pair, budget: Bud
     if not budget.pure and math.isfinite(steps):
         limits.append(Limit("mu", math.sqrt(2 * float(budget.ceiling)) * lattice_slack(steps)))
     return _subject(name, pair, tuple(limits), session)
+
+
+def of_script(name: str, script: Script, pair: Pair, budget: Budget) -> Subject:
+    """The releases of one run, all runs at once, against what the books held for that run."""
+    stage = pair.stage()
+    session = _Session(stage, script.method, budget, Truth(stage.open_rooms(randomness(0))))
+    asked = [r for r in session.one(0, randomness(0)).releases if isinstance(r, Release)]
+
+    def run(runs: int, seed: int | None, factor: float) -> Scores:
+        noise = randomness(seed, factor)
+        each = [stage.released(request, runs, noise) for request in asked]
+        return np.sum([one for one, _ in each], axis=0), np.sum([two for _, two in each], axis=0)
+
+    return _subject(f"{name}, {len(asked)} releases replayed", pair, _sum_limits(stage, asked, budget), run)
+
+
+def _sum_limits(stage: Stage, asked: list[Release], budget: Budget) -> tuple[Limit, ...]:
+    events, steps = [stage.charge(r) for r in asked], [stage.lattice(r) for r in asked]
+    if budget.pure:
+        return (Limit("epsilon", float(sum(e.cost.epsilon for e in events))),)
+    rho = float(sum(e.cost.rho for e in events))
+    if all(e.mechanism == "gaussian" for e in events):
+        return Limit("mu", math.sqrt(2 * rho) * lattice_slack(min(steps))), Limit("rho", rho)
+    return (Limit("rho", rho),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

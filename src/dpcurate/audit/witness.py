@@ -87,10 +87,14 @@ class Tally:
 
     def choice(self, request: Choose, index: int) -> None:
         """Add what a choice tells."""
+        self.total += self.index(request, index)
+
+    def index(self, request: Choose, index: int) -> float:
+        """What a choice tells."""
         pairs = [self.truth.scores(c) for c in request.candidates] + [(0.0, 0.0)] * request.or_none
         weights = np.array(pairs) * request.epsilon / 2
         log = weights - np.logaddexp.reduce(weights, axis=0)
-        self.total += float(log[index, 1] - log[index, 0])
+        return float(log[index, 1] - log[index, 0])
 
 
 def _ratio(release: Release, first: Array, second: Array, scale: float) -> Array:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from dpcurate.budget import Budget, epsilon_of
-from dpcurate.cli.doors import share
 from dpcurate.cli.progress import Bar, watched
 from dpcurate.cli.texts import existing, one_line, say, show
 from dpcurate.discovery import Discovery, learn
+from dpcurate.doors import share
 from dpcurate.errors import BudgetError, BudgetExceeded, DpcurateError, LedgerError
 from dpcurate.graphs.formats import save
 from dpcurate.graphs.knowledge import Knowledge
@@ -156,7 +156,8 @@ def _learn(curator: Curator, method: str, knowledge: Knowledge | None, amount: f
     try:
         with share(curator, amount) as door:
             # learn() needs no more than a door; its signature says Curator.
-            return learn(cast(Curator, watched(door, bar)), method, knowledge)
+            found = learn(cast(Curator, watched(door, bar)), method, knowledge)
+        return replace(found, privacy=curator.privacy())  # the block has given back what it did not use
     except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong
         bar.clear()
         if curator.ledger.spent > before:

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TextIO
 
-from dpcurate.cli.doors import Watched
+from dpcurate.doors import Watched
 from dpcurate.requests import Door
 
 WIDTH = 20

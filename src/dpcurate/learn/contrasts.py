@@ -6,18 +6,19 @@ the vectors that sum to zero, so that a block of noised contrasts has one noise 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations
 from math import sqrt
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.learn.constants import Constants
 
+T = TypeVar("T")
 Array = NDArray[np.float64]
 Columns = tuple[int, ...]
 """A set of columns by their places, in rising order."""
@@ -81,7 +82,7 @@ class Released:
         """Probabilities of a column's levels, kept above their noise."""
         p = 1 / self.levels[a] + self.h[a] @ self.raw[(a,)] / self.n
         p = np.maximum(p, max(2 / self.n, 0.5 * sqrt(self.v1[a])))
-        return p / p.sum()
+        return np.asarray(p / p.sum())
 
     def moment(self, u: Columns) -> None:
         """The central moment of a set, its noise variance, and the same with noise shrunk away."""
@@ -135,36 +136,42 @@ class Released:
         """The central moment of two columns, a by b."""
         return self.block[a, b] if a < b else self.block[b, a].T
 
+    def remember(self, key: object, make: Callable[[], T]) -> T:
+        """Make something once for the evidence as it stands."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        return cast(T, self.memo[key])
+
     def cross(self, a: int, u: Columns) -> Array:
         """Covariance (features of u, coordinates of a), shrunk."""
-        key = ("cross", a, u)
-        if key not in self.memo:
+
+        def make() -> Array:
             full = tuple(sorted((a, *u)))
             x = np.moveaxis(self.calm[full], full.index(a), -1)
-            self.memo[key] = x.reshape(-1, x.shape[-1])
-        return self.memo[key]
+            return x.reshape(-1, x.shape[-1])
+
+        return self.remember(("cross", a, u), make)
 
     def stacked(self, a: int, us: tuple[Columns, ...]) -> tuple[Array, Array]:
         """Covariance of a with several feature blocks, and the noise variance of each."""
-        key = ("stack", a, us)
-        if key not in self.memo:
+
+        def make() -> tuple[Array, Array]:
             noise = np.array([self.noise[tuple(sorted((a, *u)))] for u in us])
-            self.memo[key] = np.vstack([self.cross(a, u) for u in us]), noise
-        return self.memo[key]
+            return np.vstack([self.cross(a, u) for u in us]), noise
+
+        return self.remember(("stack", a, us), make)
 
     def measured(self, a: int, s: Columns) -> frozenset[Columns]:
         """Subsets of s whose contrast together with a was bought."""
-        key = ("measured", a, s)
-        if key not in self.memo:
-            self.memo[key] = frozenset(u for u in subsets(s) if tuple(sorted((a, *u))) in self.raw)
-        return self.memo[key]
+        return self.remember(
+            ("measured", a, s), lambda: frozenset(u for u in subsets(s) if tuple(sorted((a, *u))) in self.raw)
+        )
 
     def fellows(self, a: int) -> frozenset[int]:
         """Columns that were measured together with a."""
-        key = ("fellows", a)
-        if key not in self.memo:
-            self.memo[key] = frozenset(b for b in range(self.d) if (min(a, b), max(a, b)) in self.raw)
-        return self.memo[key]
+        return self.remember(
+            ("fellows", a), lambda: frozenset(b for b in range(self.d) if (min(a, b), max(a, b)) in self.raw)
+        )
 
 
 def _without(u: Columns, x: int) -> Columns:

@@ -192,6 +192,7 @@ def _learned(door: Door, knowledge: Knowledge | None, rules: Rules, found: Found
     names = door.schema.names
     place = {y: i for i, y in enumerate(found.order)}
     edges = {frozenset((names[x], names[y])) for y, s in enumerate(found.parents) for x in s}
+    edges |= {frozenset((names[int(x)], names[int(y)])) for x, y in np.argwhere(rules.given)}
     separators: dict[Pair, tuple[str, ...]] = {}
     evidence = []
     for a, b in rules.pairs:
@@ -201,7 +202,8 @@ def _learned(door: Door, knowledge: Knowledge | None, rules: Rules, found: Found
         if pair not in edges:
             separators[pair] = given
         verdict = "kept" if pair in edges else "left out"
-        evidence.append(Evidence((names[a], names[b]), given, verdict, float(found.edges[a, b])))
+        sure = 1.0 if rules.given[a, b] else float(found.edges[a, b])
+        evidence.append(Evidence((names[a], names[b]), given, verdict, sure))
     skeleton = Skeleton.of(names, edges, separators)
     confidence = {frozenset(e.pair): e.value for e in evidence if e.value is not None}
     return Learned(

@@ -10,9 +10,11 @@ from dpcurate.learn.skeleton import Question
 from dpcurate.requests import (
     Counts,
     Door,
+    Exact,
     Gaussian,
     KendallP,
     Laplace,
+    Noise,
     PublishedKendallP,
     Release,
     Score,
@@ -36,8 +38,9 @@ def known_rows(door: Door) -> float:
     if door.schema.rows is not None:
         return float(door.schema.rows)
     share = COUNT_SHARE * door.remaining
-    pure = door.privacy().budget.pure
-    noise = Laplace(epsilon=share) if pure else Gaussian(rho=share)
+    noise: Noise = Exact()
+    if math.isfinite(share):
+        noise = Laplace(epsilon=share) if door.privacy().budget.pure else Gaussian(rho=share)
     return max(1.0, float(door.ask(Release(Counts(()), noise))))
 
 

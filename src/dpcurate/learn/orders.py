@@ -20,6 +20,9 @@ from dpcurate.learn.constants import Constants
 from dpcurate.learn.contrasts import Array, Columns, Released
 from dpcurate.learn.residuals import alone, evidence
 
+AGAINST = 1e4
+"""What an order loses in score for each required arrow it would turn round."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -34,8 +37,9 @@ class Rules:
         """From names; without knowledge everything is allowed."""
         d = len(names)
         if knowledge is None:
-            return cls(list(combinations(range(d), 2)), ~np.eye(d, dtype=bool), np.zeros((d, d), dtype=bool))
-        pairs = [(a, b) for a, b in combinations(range(d), 2) if knowledge.allows(names[a], names[b])]
+            every: list[Columns] = list(combinations(range(d), 2))
+            return cls(every, ~np.eye(d, dtype=bool), np.zeros((d, d), dtype=bool))
+        pairs: list[Columns] = [(a, b) for a, b in combinations(range(d), 2) if knowledge.allows(names[a], names[b])]
         allowed, given = np.zeros((d, d), dtype=bool), np.zeros((d, d), dtype=bool)
         for a, b in pairs:
             allowed[a, b] = knowledge.may_point(names[a], names[b])
@@ -79,8 +83,9 @@ class Scorer:
         return self.rows[key]
 
     def value(self, y: int, s: Columns, pre: Array) -> float:
-        """The score of y with parents s among its predecessors."""
-        return float(-(self.row(y, s) @ pre)) + self.edge * len(s)
+        """The score of y with parents s among its predecessors; an order against given arrows is all but ruled out."""
+        against = float(pre @ (self.rules.given[:, y] & ~self.rules.allowed[:, y]))
+        return float(-(self.row(y, s) @ pre)) + self.edge * len(s) - AGAINST * against
 
     def parents(self, y: int, pre: Array, mask: int) -> tuple[Columns, float]:
         """The best parents found, and their score."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,19 +19,19 @@ from dpcurate.learn.contrasts import Array, Columns, Released, subsets
 
 def table(ev: Released, s: Columns) -> Array:
     """Denoised joint distribution of the columns s, flat."""
-    key = ("table", s)
-    if key not in ev.memo:
-        t = np.array(0.0)
-        for k in range(len(s) + 1):
-            for w in combinations(s, k):
-                if k != 1:
-                    t = t + spread(ev, s, w)
-        base = np.array(1.0)
-        for a in s:
-            base = np.multiply.outer(base, ev.p[a])
-        t = np.maximum(t, 1e-3 * base).ravel()
-        ev.memo[key] = t / t.sum()
-    return ev.memo[key]
+    return ev.remember(("table", s), lambda: _table(ev, s))
+
+
+def _table(ev: Released, s: Columns) -> Array:
+    t: Array = np.array(0.0)
+    for w in ((), *subsets(s)):
+        if len(w) != 1:  # a single central moment is zero
+            t = t + spread(ev, s, w)
+    base: Array = np.array(1.0)
+    for a in s:
+        base = np.multiply.outer(base, ev.p[a])
+    t = np.maximum(t, 1e-3 * base).ravel()
+    return np.asarray(t / t.sum())
 
 
 def spread(ev: Released, s: Columns, w: Columns) -> Array:
@@ -45,22 +45,25 @@ def spread(ev: Released, s: Columns, w: Columns) -> Array:
     return np.moveaxis(x, range(len(s)), [s.index(a) for a in (*w, *rest)])
 
 
-def features(ev: Released, s: Columns, us: tuple[Columns, ...]) -> tuple[Array, Array, list[slice]]:
+Features = tuple[Array, Array, list[slice]]
+
+
+def features(ev: Released, s: Columns, us: tuple[Columns, ...]) -> Features:
     """Centred indicator products at every cell of the table of s, their inverse covariance, and block slices."""
-    key = ("feat", s, us)
-    if key not in ev.memo:
-        cells = np.indices([ev.levels[a] for a in s]).reshape(len(s), -1)
-        cols = []
-        for u in us:
-            x = np.ones((cells.shape[1], 1))
-            for a in u:
-                x = (x[:, :, None] * (ev.h[a] - ev.m[a])[cells[s.index(a)]][:, None, :]).reshape(len(x), -1)
-            cols.append(x)
-        psi, p = np.hstack(cols), table(ev, s)
-        psi = psi - p @ psi
-        gram = psi.T @ (p[:, None] * psi)
-        ev.memo[key] = (psi, soft_inverse(gram), features_cuts(ev, us))
-    return ev.memo[key]
+    return ev.remember(("features", s, us), lambda: _features(ev, s, us))
+
+
+def _features(ev: Released, s: Columns, us: tuple[Columns, ...]) -> Features:
+    cells = np.indices([ev.levels[a] for a in s]).reshape(len(s), -1)
+    columns = []
+    for u in us:
+        x = np.ones((cells.shape[1], 1))
+        for a in u:
+            x = (x[:, :, None] * (ev.h[a] - ev.m[a])[cells[s.index(a)]][:, None, :]).reshape(len(x), -1)
+        columns.append(x)
+    psi, p = np.hstack(columns), table(ev, s)
+    psi = psi - p @ psi
+    return psi, soft_inverse(psi.T @ (p[:, None] * psi)), features_cuts(ev, us)
 
 
 def soft_inverse(g: Array) -> Array:
@@ -103,10 +106,7 @@ def fit(ev: Released, cols: Sequence[int], s: Columns, us: tuple[Columns, ...]) 
 
 def fit_one(ev: Released, a: int, s: Columns, us: tuple[Columns, ...]) -> Fit:
     """The same for one column, remembered."""
-    key = ("fit", a, s, us)
-    if key not in ev.memo:
-        ev.memo[key] = fit(ev, [a], s, us)
-    return ev.memo[key]
+    return ev.remember(("fit", a, s, us), lambda: fit(ev, [a], s, us))
 
 
 def shared(ev: Released, a: int, b: int, s: Columns) -> tuple[tuple[Columns, ...], int]:
@@ -145,7 +145,7 @@ def sampling(fa: Fit, fb: Fit, p: Array) -> Array:
     n, c, ka, _ = fa.cond.shape
     kb = fb.cond.shape[2]
     x = (fa.cond * p[:, None, None]).reshape(n, c, -1).swapaxes(1, 2) @ fb.cond[0].reshape(c, -1)
-    return x.reshape(n, ka, ka, kb, kb).transpose(0, 1, 3, 2, 4).reshape(n, ka * kb, -1)
+    return np.asarray(x.reshape(n, ka, ka, kb, kb).transpose(0, 1, 3, 2, 4).reshape(n, ka * kb, -1))
 
 
 def noise_cov(ev: Released, cols: Sequence[int], b: int, us: tuple[Columns, ...], fa: Fit, fb: Fit) -> Array:
@@ -181,11 +181,12 @@ def gram_noise(ev: Released, us: tuple[Columns, ...], fa: Fit, fb: Fit) -> Array
 
 def features_cuts(ev: Released, us: tuple[Columns, ...]) -> list[slice]:
     """Where each feature block stands."""
-    key = ("cuts", us)
-    if key not in ev.memo:
+
+    def make() -> list[slice]:
         ends = np.cumsum([0] + [math.prod(len(ev.m[a]) for a in u) for u in us])
-        ev.memo[key] = [slice(i, j) for i, j in pairwise(ends)]
-    return ev.memo[key]  # type: ignore[no-any-return]
+        return [slice(i, j) for i, j in pairwise(ends)]
+
+    return ev.remember(("cuts", us), make)
 
 
 def margin_slope(h: Array, wa: Array, wb: Array, ua: Array, ub: Array) -> Array:
@@ -216,7 +217,7 @@ def log_bf(r: Array, k: Array, g: Array, taus: Array) -> Array:
     t = taus[:, None, None] ** 2 * np.maximum(gg, 0)
     x = (0.5 * z2 * t / (1 + t) - 0.5 * np.log1p(t)).sum(2)
     top = x.max(0)
-    return top + np.log(np.exp(x - top).mean(0))
+    return np.asarray(top + np.log(np.exp(x - top).mean(0)))
 
 
 def alone(ev: Released, a: int, b: int) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -75,6 +75,7 @@ class Stage:
     schema: Schema
     neighbours: Neighbours
     sources: tuple[Source, Source]
+    _known: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tables: tuple[Any, Any], schema: Schema, neighbours: Neighbours) -> Stage:
@@ -85,7 +86,10 @@ class Stage:
     def room(self, which: int, budget: Budget, noise: Randomness, *, allow_unproved: bool = False) -> Room:
         """A room on one of the tables, with books of its own."""
         books = Ledger(budget, allow_unproved=allow_unproved, neighbours=self.neighbours.value)
-        return Room(self.sources[which], self.schema, self.neighbours, books, noise, allow_unproved=allow_unproved)
+        room = Room(self.sources[which], self.schema, self.neighbours, books, noise, allow_unproved=allow_unproved)
+        # Plans and exact tables are the same in every run; sharing them saves time and changes no answer.
+        room._cache, room._plans = self._known.setdefault(which, (room._cache, room._plans))
+        return room
 
     def open_rooms(self, noise: Randomness) -> tuple[Room, Room]:
         """Rooms that answer everything."""

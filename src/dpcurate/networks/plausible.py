@@ -1,0 +1,101 @@
+"""Worlds that fit a public schema: what a table like this might hold, for planning."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcurate.networks.network import Network, Variable
+from dpcurate.networks.streams import stream
+from dpcurate.networks.worlds import random_dag
+from dpcurate.schema import Column, Numeric, Schema
+
+DEGREE = 2.0
+"""Mean number of neighbours of a column in the simulated worlds."""
+SKEW = 0.5
+"""Concentration of the distributions of unordered columns: below 1 some levels are rare."""
+WEIGHT = (0.05, 0.6)
+"""How far an unordered column follows its parents: 0 not at all, 1 wholly. Chosen so that plans for the columns of
+the benchmark networks come out near what those networks give (docs/choosing-epsilon.md)."""
+STRENGTH = (0.05, 0.6)
+"""How strongly an ordered column follows a parent, in standard deviations of its own noise."""
+MOST_CELLS = 1_000_000
+Source = Any
+"""A NumPy generator made by networks.streams; the name of its type is banned outside networks/."""
+
+
+def edge_count(columns: int) -> int:
+    """How many edges such a world has."""
+    return min(round(columns * DEGREE / 2), columns * (columns - 1) // 2)
+
+
+def random_world(schema: Schema, *, seed: int) -> Network:
+    """A random graph over the schema's columns with random tables of the schema's own level counts.
+
+    Unordered columns have a usual distribution and another for each combination of parents, mixed by WEIGHT (all
+    uniform on the simplex); ordered and numeric ones are cut from a normal that the parents shift by STRENGTH. An
+    arrow is left out where a table would have more than a million cells.
+    """
+    names = schema.names
+    dag = random_dag(len(names), edges=edge_count(len(names)), seed=seed)
+    own = dict(zip(dag.nodes, names, strict=True))
+    source = stream(seed, "planned world")
+    variables = []
+    for node, column in zip(dag.nodes, schema.columns, strict=True):
+        parents = _fitting(column, [schema[own[p]] for p in dag.parents(node)])
+        levels = tuple(str(i) for i in range(column.size))
+        variables.append(Variable(column.name, levels, tuple(p.name for p in parents), _table(column, parents, source)))
+    return Network("planned", tuple(variables))
+
+
+def _fitting(column: Column, parents: list[Column]) -> list[Column]:
+    while math.prod(c.size for c in (column, *parents)) > MOST_CELLS:
+        parents = parents[:-1]
+    return parents
+
+
+def _table(column: Column, parents: list[Column], source: Source) -> npt.NDArray[np.float64]:
+    """One row for each combination of the parents' levels, the last parent fastest."""
+    combinations = math.prod(p.size for p in parents)
+    if column.kind == "categorical":
+        skew = np.full(column.size, SKEW)
+        usual, drawn = source.dirichlet(skew), source.dirichlet(skew, combinations)
+        return np.asarray(usual + source.uniform(*WEIGHT) * (drawn - usual))
+    from scipy.special import ndtr, ndtri
+
+    shift = np.zeros(1)
+    for parent in parents:
+        weight = source.uniform(*STRENGTH) * source.choice((-1.0, 1.0))
+        shift = (shift[:, None] + weight * _places(parent, source)).ravel()
+    spread = math.sqrt(1 + float(shift.var()))
+    cuts = spread * ndtri(np.arange(1, column.size) / column.size)
+    below = ndtr(cuts - shift[:, None])
+    return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+
+def _places(column: Column, source: Source) -> npt.NDArray[np.float64]:
+    """Where the levels stand on a scale of mean 0 and variance 1: in order if they have one."""
+    place = source.standard_normal(column.size) if column.kind == "categorical" else np.arange(column.size, dtype=float)
+    return np.asarray((place - place.mean()) / place.std())
+
+
+def simulate(schema: Schema, network: Network, rows: int, *, seed: int) -> dict[str, npt.NDArray[Any]]:
+    """Rows of a world as a table that fits the schema; a person has as many rows as are allowed."""
+    codes = network.codes(rows, seed=seed)
+    source = stream(seed, "planned rows")
+    table: dict[str, npt.NDArray[Any]] = {}
+    for place, column in enumerate(schema.columns):
+        table[column.name] = _cells(column, codes[:, place], source)
+    if schema.person is not None:
+        table[schema.person.column] = np.arange(rows) // schema.person.rows
+    return table
+
+
+def _cells(column: Column, codes: npt.NDArray[Any], source: Source) -> npt.NDArray[Any]:
+    if not isinstance(column, Numeric):
+        return np.array(column.levels, dtype=object).take(codes)
+    ends = np.array((column.low, *column.edges, column.high))
+    return np.asarray(ends[codes] + source.random(len(codes)) * np.diff(ends)[codes])
