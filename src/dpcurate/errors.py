@@ -13,6 +13,8 @@
     ├── LedgerError        the books on disk are damaged, foreign or belong to another table
     ├── OwnerError         something is wrong with the rows; raised only while a table is opened
     ├── GraphError         a graph or background knowledge that contradicts itself
+    │   └── Contradiction  two facts of background knowledge (graphs/knowledge.py)
+    ├── ConvergenceError   a descent that did not settle; carries its history (learn/descent.py)
     └── FormatError        a file that could not be read (carries a line)
 
 No message depends on a row, except an OwnerError's, which is raised in the owner's process

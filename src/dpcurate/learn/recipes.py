@@ -9,6 +9,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.methods import EMPC, SVTPC, CuratePC, PrivPC
 from dpcurate.learn.outcome import Learned
+from dpcurate.learn.score_methods import CurateScore, Noleaks, NotearsOnMoments
 from dpcurate.requests import Door
 from dpcurate.schema import did_you_mean
 
@@ -29,6 +30,9 @@ def recipes() -> dict[str, Method]:
         "svt-pc": SVTPC(max_order=2),
         "priv-pc": PrivPC(max_order=2),
         "curate-pc": CuratePC(max_order=2),
+        "notears-moments": NotearsOnMoments(),
+        "noleaks": Noleaks(),
+        "curate-score": CurateScore(),
     }
 
 
