@@ -28,7 +28,7 @@ PROVED: dict[str, Any] = {
     "Noleaks": Noleaks(),
     "CurateScore": CurateScore(),
     "CurateScore, reacting": CurateScore(budgets="released"),
-    "CurateScore, adaptive clip": CurateScore(clipping="kept-share"),
+    "CurateScore, adaptive clip": CurateScore(clipping="quantile"),
 }
 
 

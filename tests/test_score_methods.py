@@ -11,15 +11,15 @@ from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.metrics import score, shd
 from dpcurate.learn.descent import ConvergenceError, Descent, Path
-from dpcurate.learn.objectives import Look, Quadratic, published_sensitivity
+from dpcurate.learn.objectives import Gradients, Quadratic, published_sensitivity
 from dpcurate.learn.score_methods import (
     CurateScore,
     Noleaks,
     Notears,
     NotearsOnMoments,
     PublishedNoise,
-    kept_share,
     markov_class,
+    norm_quantile,
 )
 from dpcurate.networks import load, random_dag, random_linear
 from dpcurate.requests import Answer, Gradient
@@ -30,7 +30,7 @@ PRIVATE = [
     NotearsOnMoments(),
     Noleaks(iterations=4),
     CurateScore(iterations=4),
-    CurateScore(iterations=6, budgets="released", clipping="kept-share", schedule="additive"),
+    CurateScore(iterations=6, budgets="released", clipping="quantile", schedule="additive"),
     CurateScore(iterations=6, schedule="exponential"),
 ]
 NAMES = ["moments", "noleaks", "curate", "curate, adaptive", "curate, exponential"]
@@ -233,12 +233,18 @@ def test_budgets_that_cannot_be_used_are_refused_before_anything_is_spent():
     assert door.privacy().spent == 0
 
 
-def test_the_kept_share_of_a_clip():
-    wide = np.ones((3, 3)) - np.eye(3)
-    look = lambda g: Look(np.zeros((3, 3)), g, 1e-6, 1.0, 0.1)  # noqa: E731
-    assert kept_share(look(wide), look(wide)) == pytest.approx(1)
-    assert kept_share(look(0.7 * wide), look(wide)) == pytest.approx(0.7)
-    assert kept_share(look(wide), Look(wide, wide, 10.0, 1.0, 0.1)) == 1.0
+def test_the_clip_follows_a_quantile_of_the_rows_norms():
+    names = ("a", "b")
+    rows = {"a": np.linspace(-1, 1, 4001), "b": np.ones(4001)}
+    schema = Schema(tuple(Numeric(n, -1, 1) for n in names))
+    door = Curator(rows, schema, budget=Budget(rho=1e6), insecure_seed=1)
+    source = Gradients(door, names, None, None, None, [])
+    inside = np.zeros((2, 2))  # a row's matrix is -x x^T off the diagonal: its norm is |a| sqrt 2, uniform
+    for kept in (0.5, 0.9):
+        found = norm_quantile(source, inside, 1.0, kept, 100.0)
+        assert kept * np.sqrt(2) <= found <= kept * np.sqrt(2) * np.sqrt(2)
+    assert norm_quantile(source, inside, 1e-6, 0.9, 100.0) == pytest.approx(4e-6)  # all rows beyond the last edge
+    assert len(door.ledger.events) == 3
 
 
 def test_the_class_of_a_dag_with_knowledge_is_its_cpdag_where_knowledge_says_nothing():

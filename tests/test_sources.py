@@ -14,7 +14,7 @@ import pytest
 
 from dpcurate.errors import OwnerError, RequestError, SchemaError
 from dpcurate.private import sources
-from dpcurate.private.kernels import CountRows, GradientRows, MomentRows, Rows
+from dpcurate.private.kernels import CountRows, GradientRows, MomentRows, NormRows, Rows
 from dpcurate.private.noise import Seeded
 from dpcurate.private.sources import Held, Queried, check_rows, open_source
 from dpcurate.schema import GRID, Categorical, Numeric, Ordinal, Person, Schema, draft
@@ -94,6 +94,7 @@ def kernels(schema):
         MomentRows(names, steps, None),
         MomentRows(names, steps, 0.9),
         GradientRows(names, steps, weights, 0.4),
+        NormRows(names, steps, weights, (0.3, 1.0)),
     ]
 
 

@@ -111,6 +111,22 @@ class Moments:
             _clip(self.clip)
 
 
+def _matrix(columns: tuple[str, ...], weights: Any) -> tuple[tuple[float, ...], ...]:
+    """The weights of a gradient as a square tuple of rows of moderate numbers."""
+    try:
+        found = tuple(tuple(float(w) for w in row) for row in weights)
+    except (TypeError, ValueError):
+        raise RequestError("the weights of a gradient are rows of numbers") from None
+    d = len(columns)
+    if d < 2:
+        raise RequestError("a gradient needs at least two columns")
+    if len(found) != d or any(len(row) != d for row in found):
+        raise RequestError(f"a gradient over {d} columns needs a {d} x {d} matrix of weights")
+    if not np.isfinite(np.array(found)).all() or np.abs(np.array(found)).max() > 1e6:
+        raise RequestError("the weights of a gradient must be finite and at most a million in size")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Gradient:
     """The sum over rows of the off-diagonal of -x (x - W^T x)^T, each row's matrix clipped.
@@ -124,19 +140,28 @@ class Gradient:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", _columns(self.columns))
-        try:
-            object.__setattr__(self, "weights", tuple(tuple(float(w) for w in row) for row in self.weights))
-        except (TypeError, ValueError):
-            raise RequestError("the weights of a gradient are rows of numbers") from None
         _names(*self.columns)
         _clip(self.clip)
-        d = len(self.columns)
-        if d < 2:
-            raise RequestError("a gradient needs at least two columns")
-        if len(self.weights) != d or any(len(row) != d for row in self.weights):
-            raise RequestError(f"a gradient over {d} columns needs a {d} x {d} matrix of weights")
-        if not np.isfinite(np.array(self.weights)).all() or np.abs(np.array(self.weights)).max(initial=0) > 1e6:
-            raise RequestError("the weights of a gradient must be finite and at most a million in size")
+        object.__setattr__(self, "weights", _matrix(self.columns, self.weights))
+
+
+@dataclass(frozen=True, slots=True)
+class GradientNorms:
+    """How many rows have a gradient matrix whose norm falls between public edges, below and above them."""
+
+    columns: tuple[str, ...]
+    weights: tuple[tuple[float, ...], ...]
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", _columns(self.columns))
+        _names(*self.columns)
+        object.__setattr__(self, "weights", _matrix(self.columns, self.weights))
+        edges = tuple(self.edges)
+        object.__setattr__(self, "edges", edges)
+        numbers = bool(edges) and all(_number(e) and 0 < e < HUGE for e in edges)
+        if not numbers or list(edges) != sorted(set(edges)):
+            raise RequestError(f"edges must be rising numbers above 0, got {self.edges!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +209,9 @@ class PublishedFlips(Tau):
             raise RequestError(f"a level lies between 0 and 1, got {self.level!r}")
 
 
-Statistic = Counts | Contrasts | Moments | Gradient | Tau | KendallP | PublishedKendallP | PublishedFlips
+Statistic = (
+    Counts | Contrasts | Moments | Gradient | GradientNorms | Tau | KendallP | PublishedKendallP | PublishedFlips
+)
 
 
 # --- releases: how it may leave the room ----------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 
 from dpcurate.audit.long import all_studies, control_audits, workers
 
@@ -28,9 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     ):
         print(one)
         wrong += one.blamed
-    print(
-        f"\n{time.monotonic() - begun:.0f} seconds with {given.workers} process(es); {wrong} result(s) are not as they should be"
-    )
+    print(f"\n{time.monotonic() - begun:.0f} seconds with {given.workers} process(es); {wrong} not as it should be")
     return 1 if wrong else 0
 
 
@@ -39,19 +38,19 @@ def _controls(seed: int) -> int:
     found = control_audits(seed)
     for one in found:
         (b,) = one.bounds
-        f = b.found
-        print(f"| {one.subject} | {b.limit.value:g} | {f.lower:.3g}{'' if one.accused else ' NOT CAUGHT'} | {f.event} | "
-              f"{f.favoured:.3g}, {f.other:.3g} | {one.runs} |")  # fmt: skip
+        f, missed = b.found, "" if one.accused else " NOT CAUGHT"
+        rates = f"{f.favoured:.3g}, {f.other:.3g}"
+        print(f"| {one.subject} | {b.limit.value:g} | {f.lower:.3g}{missed} | {f.event} | {rates} | {one.runs} |")
     print(flush=True)
     return sum(not one.accused for one in found)
 
 
-def _progress(begun: float):  # type: ignore[no-untyped-def]
+def _progress(begun: float) -> Callable[[int, int], None]:
     def show(done: int, total: int) -> None:
         spent = time.monotonic() - begun
-        end = "\n" if done == total else ""
-        print(f"\r{done} of {total} audited, {spent:.0f} s, about {spent / done * (total - done):.0f} s left ",
-              end=end, file=sys.stderr, flush=True)  # fmt: skip
+        left = spent / done * (total - done)
+        line = f"\r{done} of {total} audited, {spent:.0f} s, about {left:.0f} s left "
+        print(line, end="\n" if done == total else "", file=sys.stderr, flush=True)
 
     return show
 

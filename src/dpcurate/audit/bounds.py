@@ -56,7 +56,7 @@ def at_most(hits: Array, runs: int, error: float) -> Array:
 def epsilon_of(p: Array, q: Array, delta: float) -> Array:
     """The least epsilon with p <= e^epsilon q + delta."""
     with np.errstate(divide="ignore"):
-        return np.maximum(0.0, np.log(np.maximum(p - delta, 0.0)) - np.log(q))
+        return np.asarray(np.maximum(0.0, np.log(np.maximum(p - delta, 0.0)) - np.log(q)))
 
 
 def rho_of(p: Array, q: Array) -> Array:

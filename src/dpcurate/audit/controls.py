@@ -250,7 +250,8 @@ def all_controls() -> tuple[Control, ...]:
     """All of them."""
     one = PublishedKendallP
     return (
-        p_value("CURATE's sensitivity, as coded", "curate-pc", one("a", "b", bound="curate-code"), pairs.unconditioned()),
+        p_value("CURATE's sensitivity, as coded", "curate-pc", one("a", "b", bound="curate-code"),
+                pairs.unconditioned()),
         p_value("CURATE's sensitivity, as printed", "curate-pc", one("a", "b", bound="curate-printed"),
                 pairs.unconditioned()),
         p_value("CURATE's dropped strata", "curate-pc", one("a", "b", ("c",), bound="curate-code"),

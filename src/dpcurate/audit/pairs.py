@@ -45,7 +45,7 @@ class Pair:
 
 def levels(*sizes: int, rows: int | None = None) -> Schema:
     """Columns a, b, c, ... of so many levels."""
-    columns = tuple(Categorical("abcdefgh"[i], tuple(range(r))) for i, r in enumerate(sizes))
+    columns = tuple(Categorical("abcdefgh"[i], tuple(map(str, range(r)))) for i, r in enumerate(sizes))
     return Schema(columns, rows=rows)
 
 
@@ -87,17 +87,22 @@ def gradients(relation: Neighbours) -> Pair:
 
 
 def ranks(relation: Neighbours) -> Pair:
-    """Attains tau: 3 on three levels when a row is added, 4 on binary columns and two strata when one is replaced."""
+    """Attains tau of a and b given c: 3 on three levels when a row is added, 4 on two when one is replaced.
+
+    A further stratum keeps the sum positive, so that its size, on which scores depend, moves as far.
+    """
     if relation is ADD:
-        return add(levels(3, 3), [(0, 1), (1, 2)], (2, 0), "two rising rows; a row below and right of both more")
-    records = [(0, 0, 0), (1, 0, 1)]
-    return swap(
-        levels(2, 2, 2), records, (1, 1, 0), (0, 1, 1), "a concordant row of one stratum, discordant in another"
-    )
+        records = [(0, 1, 0), (1, 2, 0), (0, 0, 1), (1, 1, 1)]
+        return add(
+            levels(3, 3, 2), records, (2, 0, 0), "two rising rows and as many apart; a row against the first two"
+        )
+    records = [(0, 0, 0), (1, 0, 1), (0, 0, 2), (1, 1, 2)]
+    name = "a row concordant in its stratum becomes one discordant in another"
+    return swap(levels(2, 2, 3), records, (1, 1, 0), (0, 1, 1), name)
 
 
 def p_values(relation: Neighbours, steps: int = 60, rows: int = 10**6) -> Pair:
-    """Nears kendall-p: a falling and a rising stratum that nearly cancel, and a row against the order of its stratum."""
+    """Nears kendall-p: a rising and a falling stratum that nearly cancel, and a row against its stratum's order."""
     schema = levels(steps + 2, steps + 2, 2, rows=rows)
     rising = [(i + 1, i + 1, 0) for i in range(steps)]
     falling = [(i + 1, steps - i, 1) for i in range(steps)]
@@ -126,7 +131,7 @@ def dependent(rows: int = 10_000) -> Pair:
     return add(levels(2, 2, rows=rows), records, (1, 1), "a dependent 2 x 2 table; one row (1, 1) more")
 
 
-def tests(relation: Neighbours, rows: int = 4) -> Pair:
+def three_tests(relation: Neighbours, rows: int = 4) -> Pair:
     """Three binary columns whose three taus all move by their sensitivity, past the threshold of n0 = `rows`."""
     schema = levels(2, 2, 2, rows=rows)
     if relation is ADD:

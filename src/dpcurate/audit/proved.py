@@ -22,6 +22,7 @@ from dpcurate.requests import (
     KendallP,
     Laplace,
     Moments,
+    Noise,
     Release,
     Score,
     Statistic,
@@ -67,10 +68,9 @@ def _constraint() -> list[tuple[str, Method, bool]]:
     return runs + [(name, methods[name], True) for name in ("measure-once", "curate-pc")]
 
 
-def statistics(relation: Neighbours) -> dict[str, Statistic]:
+def statistics() -> dict[str, Statistic]:
     """Every proved statistic over the columns of its built-in pair."""
     sets = tuple(s for k in range(3) for s in combinations(ABC, k))
-    given = () if relation is Neighbours.ADD_REMOVE else ("c",)
     return {
         "counts": Counts(ABC),
         "contrasts": Contrasts(sets),
@@ -78,24 +78,24 @@ def statistics(relation: Neighbours) -> dict[str, Statistic]:
         "moments": Moments(ABC),
         "clipped moments": Moments(ABC, clip=1.0),
         "gradient": Gradient(("a", "b"), ((0.0, 0.0), (0.0, 0.0)), clip=1.0),
-        "tau": Tau("a", "b", given),
+        "tau": Tau("a", "b", ("c",)),
         "kendall-p": KendallP("a", "b", ("c",)),
     }
 
 
 def _releases(relation: Neighbours, zcdp: Budget, epsilon: float) -> list[Case]:
-    noises = {"laplace": Laplace(epsilon=epsilon), "gaussian": Gaussian(rho=zcdp.rho)}
+    noises: dict[str, Noise] = {"laplace": Laplace(epsilon=epsilon), "gaussian": Gaussian(rho=zcdp.rho)}
     return [
         Case(f"{name}, {kind}, {relation.value}", Release(statistic, noise), relation, zcdp, True)
-        for name, statistic in statistics(relation).items()
+        for name, statistic in statistics().items()
         for kind, noise in noises.items()
     ]
 
 
 def _mechanisms(relation: Neighbours, pure: Budget, epsilon: float) -> list[Case]:
-    tau = statistics(relation)["tau"]
+    tau = statistics()["tau"]
     assert isinstance(tau, Tau)
-    up, down = Score(tau, 1.0, "above"), Score(tau, 1.0, "below")
+    up, down = Score(tau, 2.0, "above"), Score(tau, 2.0, "below")
     bodies: dict[str, tuple[Audited, Budget]] = {
         "exponential mechanism": (Choose(candidates=(up, down), epsilon=epsilon), pure),
         "above-threshold": (Gate(epsilon=epsilon, scores=(up, up, up, down)), pure),

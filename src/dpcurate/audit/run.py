@@ -194,7 +194,7 @@ def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relatio
 
 def method_pair(method: Method, relation: Neighbours) -> Pair:
     """The built-in pair for a method."""
-    return pairs.many(relation) if isinstance(method, GRADIENT_METHODS) else pairs.tests(relation)
+    return pairs.many(relation) if isinstance(method, GRADIENT_METHODS) else pairs.three_tests(relation)
 
 
 def worst_pair(statistic: Statistic, relation: Neighbours) -> Pair:

@@ -23,7 +23,6 @@ from dpcurate.learn.descent import ConvergenceError, Descended, Descent, Lagrang
 from dpcurate.learn.objectives import (
     PUBLISHED_SCALE,
     Gradients,
-    Look,
     Margins,
     PublishedGradients,
     Quadratic,
@@ -35,7 +34,7 @@ from dpcurate.learn.objectives import (
 from dpcurate.learn.outcome import Evidence, Learned
 from dpcurate.learn.refine import LeastSquares, NoisyGains, Search, Separation, checked
 from dpcurate.learn.schedules import Shape
-from dpcurate.requests import Door, Exact, Gaussian, Moments, Release
+from dpcurate.requests import Door, Exact, Gaussian, GradientNorms, Moments, Release
 from dpcurate.schema import Column
 
 Variant = Literal["proved", "published"]
@@ -182,8 +181,8 @@ class CurateScore:
 
     'proved': `schedule` ('additive', 'exponential', 'geometric' up to `ratio` times the first) is
     scaled to spend exactly `rho`. `budgets` = 'released' doubles the next price where the last
-    released gradient was lost in its noise; `clipping` = 'kept-share' moves the clip so that about
-    `kept` of the gradient survives it, measured with a second, paid look at twice the clip.
+    released gradient was lost in its noise; `clipping` = 'quantile' lets the clip follow the `kept`
+    quantile of the rows' norms, read off a paid noised histogram.
     'published': eps_k by the paper's `increment` from `first`; NOT PRIVATE.
     """
 
@@ -192,7 +191,7 @@ class CurateScore:
     schedule: Shape = "geometric"
     ratio: float = 4.0
     budgets: Literal["planned", "released"] = "planned"
-    clipping: Literal["fixed", "kept-share"] = "fixed"
+    clipping: Literal["fixed", "quantile"] = "fixed"
     kept: float = 0.9
     clip: float | None = None
     margin: float = 0.15
@@ -208,7 +207,7 @@ class CurateScore:
         """A DAG over the schema's columns."""
         _check_choice("variant", self.variant, ("proved", "published"))
         _check_choice("budgets", self.budgets, ("planned", "released"))
-        _check_choice("clipping", self.clipping, ("fixed", "kept-share"))
+        _check_choice("clipping", self.clipping, ("fixed", "quantile"))
         if self.variant == "published":
             claim = self.claim or PublishedNoise()
             if self.increment == "multiplicative":
@@ -217,7 +216,7 @@ class CurateScore:
                 budgets = schedules.published(self.increment, self.first, self.iterations)
             return claim.fit(door, knowledge, budgets, "score-based CURATE as published")
         reacting = self.budgets == "released"
-        kept = self.kept if self.clipping == "kept-share" else None
+        kept = self.kept if self.clipping == "quantile" else None
         plan = Plan(self.schedule, self.ratio, self.iterations, self.margin, self.clip, reacting, kept)
         return _by_gradients(door, knowledge, plan, self)
 
@@ -302,27 +301,22 @@ class _Spender:
         return paid * (1 - 1e-12)
 
     def clip(self, gradients: Gradients, inside: Array) -> float:
-        """The clip, after every fourth look compared with twice itself."""
+        """The clip; where it adapts, every fourth look moves it to a quantile of the rows' norms."""
         kept = self._plan.kept
-        if kept is not None and self._done and self._done % 4 == 0 and self._done + 1 < len(self._prices):
-            self._clip *= math.exp(kept - self._share(gradients))
+        if kept is not None and self._done % 4 == 0 and self._done + 1 < len(self._prices):
+            price = min(self._left, self._prices[self._done]) / 10
+            self._left = max(0.0, self._left - price)
+            self._clip = norm_quantile(gradients, inside, self._clip, kept, price * (1 - 1e-12))
         return self._clip
 
-    def _share(self, gradients: Gradients) -> float:
-        """How much of the gradient at the last look survives the clip: paid for like one small look."""
-        before = gradients.looks[-1]
-        price = min(self._left, before.rho) / 4
-        self._left = max(0.0, self._left - price)
-        wide = gradients.look(before.weights, 2.0 * before.clip, price * (1 - 1e-12))
-        return kept_share(before, wide)
 
-
-def kept_share(narrow: Look, wide: Look) -> float:
-    """The length of the gradient along its direction at twice the clip, as a share; 1 if nothing is clipped."""
-    size = float(np.vdot(wide.gradient, wide.gradient)) - wide.noise**2 * wide.gradient.size
-    if size <= wide.noise**2 * wide.gradient.size:
-        return 1.0
-    return min(1.0, max(0.5, float(np.vdot(narrow.gradient, wide.gradient)) / size))
+def norm_quantile(gradients: Gradients, inside: Array, around: float, kept: float, rho: float) -> float:
+    """The edge below which about a share `kept` of the rows' norms lies, from a paid noised histogram."""
+    edges = tuple(around * 2.0 ** (k / 2) for k in range(-12, 5))
+    statistic = GradientNorms(gradients.columns, tuple(map(tuple, inside.tolist())), edges)
+    counts = np.maximum(gradients.door.ask(Release(statistic, Gaussian(rho=rho))).value, 0.0)
+    below = np.cumsum(counts[:-1]) >= kept * max(1.0, float(counts.sum()))
+    return float(edges[int(np.argmax(below))]) if below.any() else float(edges[-1])
 
 
 def _by_gradients(door: Door, knowledge: Knowledge | None, plan: Plan, recipe: Noleaks | CurateScore) -> Learned:

@@ -164,11 +164,8 @@ class GradientRows:
 
     def _part(self, rows: Rows) -> Integers:
         d = len(self.columns)
-        x = [u / s for u, s in zip(scaled(rows, self.columns, self.steps), self.steps, strict=True)]
-        w = np.array(self.weights)
-        rest = [x[j] - _sum([x[k] * w[k, j] for k in range(d)]) for j in range(d)]
-        size = _sum([(x[i] * rest[j]) ** 2 for i in range(d) for j in range(d) if i != j])
-        shrink = np.minimum(1.0, self.clip * (1 - 1e-9) / np.maximum(np.sqrt(size), 1e-300))
+        x, rest, norm = _row_gradients(rows, self.columns, self.steps, self.weights)
+        shrink = np.minimum(1.0, self.clip * (1 - 1e-9) / np.maximum(norm, 1e-300))
         factor = -shrink * (GRADIENT_STEPS / self.clip)
         count = np.ones(rows.size, dtype=np.int64) if rows.weights is None else rows.weights
         total = np.zeros((d, d), dtype=np.int64)
@@ -179,4 +176,32 @@ class GradientRows:
         return total
 
 
-Kernel = CountRows | MomentRows | GradientRows
+@dataclass(frozen=True, slots=True)
+class NormRows:
+    """How many rows have a gradient matrix with a norm in each bin."""
+
+    columns: tuple[str, ...]
+    steps: tuple[int, ...]
+    weights: tuple[tuple[float, ...], ...]
+    edges: tuple[float, ...]
+
+    def apply(self, rows: Rows) -> Integers:
+        """One count for each bin."""
+        *_, norm = _row_gradients(rows, self.columns, self.steps, self.weights)
+        bins = np.searchsorted(np.array(self.edges), norm, side="right")
+        counts = np.bincount(bins, weights=rows.weights, minlength=len(self.edges) + 1)
+        return counts.astype(np.int64, copy=False)
+
+
+def _row_gradients(
+    rows: Rows, columns: tuple[str, ...], steps: tuple[int, ...], weights: tuple[tuple[float, ...], ...]
+) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], NDArray[np.float64]]:
+    """Each row's x, its rest x - W^T x, and the norm of the off-diagonal of -x rest^T."""
+    d, w = len(columns), np.array(weights)
+    x = [u / s for u, s in zip(scaled(rows, columns, steps), steps, strict=True)]
+    rest = [x[j] - _sum([x[k] * w[k, j] for k in range(d)]) for j in range(d)]
+    size = _sum([(x[i] * rest[j]) ** 2 for i in range(d) for j in range(d) if i != j])
+    return x, rest, np.sqrt(size)
+
+
+Kernel = CountRows | MomentRows | GradientRows | NormRows

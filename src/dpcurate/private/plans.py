@@ -6,11 +6,12 @@ from dpcurate.errors import DomainTooLarge, RequestError
 from dpcurate.private.kendall import KendallPPlan, PublishedFlipsPlan, PublishedKendallPPlan, TauPlan
 from dpcurate.private.kernels import CountRows, Kernel
 from dpcurate.private.mechanisms import Sensitivity
-from dpcurate.private.statistics import ContrastsPlan, CountsPlan, GradientPlan, MomentsPlan, Plan
+from dpcurate.private.statistics import ContrastsPlan, CountsPlan, GradientNormsPlan, GradientPlan, MomentsPlan, Plan
 from dpcurate.requests import (
     Contrasts,
     Counts,
     Gradient,
+    GradientNorms,
     KendallP,
     Moments,
     PublishedFlips,
@@ -28,6 +29,7 @@ _MAKERS = {
     Contrasts: ContrastsPlan,
     Moments: MomentsPlan,
     Gradient: GradientPlan,
+    GradientNorms: GradientNormsPlan,
     Tau: TauPlan,
     KendallP: KendallPPlan,
     PublishedKendallP: PublishedKendallPPlan,

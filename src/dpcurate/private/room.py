@@ -16,7 +16,7 @@ import numpy as np
 from dpcurate.budget import Budget, Cost, Event, Privacy
 from dpcurate.errors import GateClosed, NotPrivate, RefusedError, RequestError, SourceError
 from dpcurate.private.kendall import UNDEFINED
-from dpcurate.private.kernels import CountRows, GradientRows, Integers, Kernel
+from dpcurate.private.kernels import CountRows, GradientRows, Integers, Kernel, NormRows
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import STEPS, Exponential, FirstAbove, Mechanism, Sensitivity, amplified, build
 from dpcurate.private.noise import Randomness
@@ -82,7 +82,7 @@ class _Cache:
 
     def total(self, kernel: Kernel) -> Integers:
         """The kernel's sum, read once."""
-        if isinstance(kernel, GradientRows):  # never asked twice
+        if isinstance(kernel, (GradientRows, NormRows)):  # never asked twice
             return self._read(kernel)
         if isinstance(kernel, CountRows):
             return self._count(kernel)

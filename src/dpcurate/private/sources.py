@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dpcurate.errors import DpcurateError, OwnerError, RequestError, SchemaError
 from dpcurate.private.encode import code_sql, missing_sql, outside_sql, quote, text, value_sql
-from dpcurate.private.kernels import CountRows, GradientRows, Integers, Kernel, MomentRows, Rows
+from dpcurate.private.kernels import CountRows, GradientRows, Integers, Kernel, MomentRows, NormRows, Rows
 from dpcurate.private.noise import Randomness
 from dpcurate.schema import Numeric, Schema, did_you_mean
 
@@ -118,10 +118,10 @@ class Queried:
         counts[np.asarray(found["k"])] = np.asarray(found["c"])
         return counts.reshape(kernel.sizes)
 
-    def _stream(self, kernel: MomentRows | GradientRows) -> Integers:
+    def _stream(self, kernel: MomentRows | GradientRows | NormRows) -> Integers:
         reader = self._connection.sql(self._encoded).to_arrow_reader(1 << 17)
-        d = len(kernel.columns) + isinstance(kernel, MomentRows)
-        total = np.zeros((d, d), dtype=np.int64)
+        none = {name: np.zeros(0, dtype=np.int16) for n in self._schema.names for name in _names(self._schema, n)}
+        total = kernel.apply(_rows(none, self._schema))
         for batch in reader:
             columns = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
             total += kernel.apply(_rows(columns, self._schema))
@@ -134,6 +134,10 @@ def _code(schema: Schema, name: str) -> str:
 
 def _value(schema: Schema, name: str) -> str:
     return f"v{schema.names.index(name)}"
+
+
+def _names(schema: Schema, name: str) -> tuple[str, str]:
+    return _code(schema, name), _value(schema, name)
 
 
 def _rows(columns: Mapping[str, NDArray[Any]], schema: Schema) -> Rows:

@@ -24,16 +24,23 @@ from dpcurate.private.kernels import (
     Integers,
     Kernel,
     MomentRows,
+    NormRows,
 )
 from dpcurate.private.mechanisms import Sensitivity, root_up
 from dpcurate.requests import (
     Contrasts,
     Counts,
     Gradient,
+    GradientNorms,
     Moments,
 )
 from dpcurate.schema import GRID, Neighbours, Schema
 
+ONE_CELL = {
+    Neighbours.ADD_REMOVE: Sensitivity(Fraction(1), Fraction(1)),
+    Neighbours.REPLACE: Sensitivity(Fraction(2), Fraction(2)),
+}
+"""A row stands in one cell of a table: adding it moves one cell by 1, replacing it two."""
 MOST_ENUMERATED = 8
 """With more columns the worst pair of rows is bounded, not searched for."""
 
@@ -108,8 +115,7 @@ class CountsPlan:
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
         """See Sensitivity above."""
-        cells = Fraction(1 if neighbours is Neighbours.ADD_REMOVE else 2)
-        return Sensitivity(cells, cells)
+        return ONE_CELL[neighbours]
 
 
 @dataclass(frozen=True)
@@ -348,3 +354,46 @@ class GradientPlan:
         length = Fraction(self.statistic.clip) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
         d = len(self.statistic.columns)
         return Sensitivity(root_up(length * length * d * (d - 1)), length * length)
+
+
+@dataclass(frozen=True)
+class GradientNormsPlan:
+    """How many rows' gradient matrices have a norm in each public bin.
+
+    Guarantee: the counts move by at most the stated sensitivity.
+    Sensitivity: add-remove L1 = L2 = 1; replace L1 = 2, L2 = sqrt 2.
+    Proof: a row's norm is computed from that row alone, in a fixed order of operations, so the row
+    stands in exactly one bin; the rest is that of counts.
+    Cites: Dwork and Roth 2014, Section 3.3; Andrew et al. 2021 for clipping at a private quantile.
+    """
+
+    statistic: GradientNorms
+    schema: Schema
+    proved = True
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """One histogram."""
+        s = self.statistic
+        return (NormRows(s.columns, tuple(self.schema[c].steps for c in s.columns), s.weights, s.edges),)
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        """Counts are integers."""
+        return (Fraction(1),)
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """As they are."""
+        return totals
+
+    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+        """As they are."""
+        return (parts[0].astype(np.float64),)
+
+    def weights(self) -> tuple[float, ...]:
+        """No weights."""
+        return (1.0,)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """See Sensitivity above."""
+        return ONE_CELL[neighbours]

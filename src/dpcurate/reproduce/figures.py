@@ -51,7 +51,7 @@ def draw(parquet: Path, directory: Path) -> list[Path]:
             short = metric.removesuffix("_f1")
             made += _six(plt, runs, directory / f"claimed-{short}", _claimed(metric), f"F1 ({words})")
             made += _six(plt, runs, directory / f"proved-{short}", _proved(metric), f"F1 ({words})")
-        made += _six(plt, runs, directory / "tests", _tests, "CI tests a run", legend=False)
+        made += _six(plt, runs, directory / "tests", _tests, "CI tests a run (dotted: PC)", legend=False)
         made += _six(plt, runs, directory / "seconds", _seconds, "seconds a run", legend=False)
         made += _schedules(plt, runs, directory / "schedules")
     return made
@@ -59,7 +59,7 @@ def draw(parquet: Path, directory: Path) -> list[Path]:
 
 def _six(plt: Any, runs: Runs, path: Path, panel: Panel, label: str, *, legend: bool = True) -> list[Path]:
     """A panel for each network, one legend for all."""
-    across = min(3, len(runs.networks))
+    across = 2 if len(runs.networks) == 4 else min(3, len(runs.networks))
     down = math.ceil(len(runs.networks) / across)
     figure, axes = plt.subplots(down, across, figsize=(3.4 * across, 2.5 * down + 0.9), squeeze=False, sharey=legend)
     for axis, network in zip(axes.flat, runs.networks, strict=False):
@@ -72,7 +72,7 @@ def _six(plt: Any, runs: Runs, path: Path, panel: Panel, label: str, *, legend: 
     if legend:
         entries = {t: h for a in axes.flat for h, t in zip(*a.get_legend_handles_labels(), strict=True)}
         figure.legend(entries.values(), entries.keys(), loc="lower center", ncols=4, frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0.14 if legend else 0, 1, 1))
+    figure.tight_layout(rect=(0, 0.8 / figure.get_figheight() if legend else 0, 1, 1))
     return _save(plt, figure, path)
 
 
@@ -173,7 +173,9 @@ def _schedules(plt: Any, runs: Runs, path: Path) -> list[Path]:
                 label = f"{kind}, {'exact' if mark else 'Lemma 2'}"
                 xs, ys = zip(*shown, strict=True) if shown else ((), ())
                 axis.plot(xs, ys, linestyle=style, marker=mark, color=colour, label=label, linewidth=1)
-        axis.set(xscale="log", yscale="log", title=f"eps_0 = {first:g}", xlabel="total epsilon")
+        axis.set(xscale="log", yscale="log", xlim=(0.08, 12), title=f"eps_0 = {first:g}", xlabel="total epsilon")
+        for side in (axis.xaxis, axis.yaxis):
+            side.set_minor_formatter(plt.NullFormatter())
         axis.grid(alpha=0.25, linewidth=0.5)
     axes[0][0].set_ylabel("iterations")
     handles, labels = axes[0][0].get_legend_handles_labels()

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,8 +63,8 @@ def run_group(cells: Sequence[Cell], kept: Path) -> None:
 
 
 def _in_parallel(groups: list[list[Cell]], kept: Path, workers: int, bar: _Progress) -> None:
-    context = multiprocessing.get_context("spawn")
-    with _environment(), ProcessPoolExecutor(workers, mp_context=context) as pool:
+    context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
+    with _environment(), ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_to_parent) as pool:
         open_: set[Future[None]] = {pool.submit(run_group, group, kept) for group in groups}
         try:
             while open_:
@@ -73,9 +74,14 @@ def _in_parallel(groups: list[list[Cell]], kept: Path, workers: int, bar: _Progr
                 bar.draw()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
+            for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             raise
+
+
+def _leave_to_parent() -> None:
+    """Ctrl-C is the parent's affair."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

@@ -1,0 +1,22 @@
+"""docs/paper.md and docs/figures/ again, from a file of runs and nothing else.
+
+python -m benchmarks.figures paper/runs.parquet [docs]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from dpcurate.reproduce.page import write_page
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def publish(runs: Path, docs: Path = DOCS) -> None:
+    for path in write_page(runs, docs):
+        print(path)
+
+
+if __name__ == "__main__":
+    publish(*map(Path, sys.argv[1:]))

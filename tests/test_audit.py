@@ -1,0 +1,256 @@
+"""The audit: it does not accuse what is proved, it catches what is broken, and its bounds hold as often as they say."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from dpcurate import Budget
+from dpcurate.audit import Gate, Pair, Script, all_controls, audit, audit_published, bounds, long, pairs
+from dpcurate.audit.__main__ import main
+from dpcurate.audit.books import order_faults
+from dpcurate.audit.controls import published, reachable
+from dpcurate.audit.proved import cases
+from dpcurate.audit.witness import Tally, Truth, Witness
+from dpcurate.errors import RequestError
+from dpcurate.learn.methods import PC, CuratePC
+from dpcurate.private.trials import LateRoom, randomness
+from dpcurate.requests import (
+    AboveThreshold,
+    Choose,
+    Counts,
+    Exact,
+    Gaussian,
+    Laplace,
+    PublishedFlips,
+    PublishedKendallP,
+    Release,
+    Sample,
+    Score,
+    Tau,
+)
+from dpcurate.schema import Categorical, Neighbours, Schema
+
+COUNTS = Release(Counts(("a", "b", "c")), Laplace(epsilon=1.0))
+QUICK = 1_000_000  # most runs of a negative control in this file
+
+
+# --- bounds ----------------------------------------------------------------------------------------
+
+
+def test_clopper_pearson_is_the_textbook_interval():
+    low, high = bounds.at_least(np.array([7.0]), 10, 0.025), bounds.at_most(np.array([7.0]), 10, 0.025)
+    assert low[0] == pytest.approx(0.3475, abs=1e-4)
+    assert high[0] == pytest.approx(0.9333, abs=1e-4)
+    assert bounds.at_least(np.array([0.0]), 10, 0.05)[0] == 0
+    assert bounds.at_most(np.array([10.0]), 10, 0.05)[0] == 1
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
+def test_events_of_a_gaussian_never_need_more_than_its_own_mu_and_rho(mu):
+    t = np.linspace(-4, 6, 201)
+    p, q = norm.sf(t - mu), norm.sf(t)
+    assert bounds.mu_of(p, q) == pytest.approx(mu, rel=1e-4)
+    assert bounds.rho_of(p, q).max() <= mu**2 / 2
+    assert bounds.rho_of(p, q).max() > 0.6 * mu**2 / 2
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_a_coin_that_is_as_unfair_as_epsilon_allows_needs_epsilon(epsilon):
+    p = np.array([1 / (1 + math.exp(-epsilon))])
+    assert bounds.epsilon_of(p, 1 - p, 0.0)[0] == pytest.approx(epsilon)
+    assert bounds.rho_of(p, 1 - p)[0] <= epsilon**2 / 2
+    assert bounds.epsilon_of(p, 1 - p, 0.1)[0] < epsilon
+
+
+def test_certain_and_impossible_events_are_bounded():
+    assert bounds.rho_of(np.array([1.0]), np.array([0.25]))[0] == pytest.approx(math.log(4), rel=1e-6)
+    assert bounds.rho_of(np.array([0.2]), np.array([0.3]))[0] == 0
+
+
+def test_bounds_are_wrong_no_more_often_than_stated():
+    """A coin at exactly epsilon = 1, two hundred audits at 80 %: at most a fifth may accuse, but for chance."""
+    rng, p = np.random.default_rng(3), 1 / (1 + math.exp(-1))
+    wrong = 0
+    for _ in range(200):
+        first, second = (rng.random(400) < q for q in (1 - p, p))
+        found = bounds.lower_bound(first.astype(float), second.astype(float), "epsilon", error=0.2)
+        wrong += found.lower > 1
+    assert wrong <= 55  # 40 expected at most; 55 has a chance below 1 %
+
+
+# --- what is proved ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", cases(1.0), ids=lambda c: c.name)
+def test_nothing_proved_is_accused(case):
+    found = audit(
+        case.subject, neighbours=case.neighbours, budget=case.budget, runs=20_000 if case.fast else 60, seed=11
+    )
+    assert not found.accused, str(found)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 4.0])
+def test_no_release_is_accused_at_other_epsilons(epsilon):
+    for case in cases(epsilon):
+        if case.fast:
+            found = audit(case.subject, neighbours=case.neighbours, budget=case.budget, runs=5_000, seed=12)
+            assert not found.accused, str(found)
+
+
+def test_the_secure_source_is_not_accused():
+    for noise in (Laplace(epsilon=1.0), Gaussian(rho=0.5)):
+        found = audit(Release(Counts(("a", "b", "c")), noise), runs=2_000, seed=None)
+        assert found.secure
+        assert not found.accused
+        assert found.lower > 0.3
+
+
+def test_releases_all_at_once_are_those_of_the_door():
+    stage = pairs.sums(Neighbours.ADD_REMOVE).stage()
+    together = stage.released(COUNTS, 4_000, randomness(1))[1]
+    truth = Truth(stage.open_rooms(randomness(0)))
+    single = []
+    room = stage.room(1, Budget(rho=1e9), randomness(2))
+    for _ in range(4_000):
+        tally = Tally(truth)
+        Witness(room, tally).ask(COUNTS)
+        single.append(tally.total)
+    for share in (0.1, 0.25, 0.5):
+        assert np.quantile(together, share) == pytest.approx(np.quantile(single, share), abs=0.15)
+    assert np.max(together) == pytest.approx(np.max(single)) == pytest.approx(1.0)
+
+
+# --- what is broken ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("control", all_controls(), ids=lambda c: c.name)
+def test_every_negative_control_is_caught(control):
+    runs = {"SVT-PC's re-drawn Gaussian threshold": 10_000_000, "CURATE's free answers": 400}.get(control.name, QUICK)
+    found = audit(control, runs=min(runs, control.runs), seed=5)
+    assert found.accused, str(found)
+    assert not found.bounds[0].limit.proved
+
+
+@pytest.mark.parametrize("noise", [Laplace(epsilon=1.0), Gaussian(rho=0.5)], ids=["laplace", "gaussian"])
+def test_seven_tenths_of_the_noise_is_caught(noise):
+    found = audit(Release(Counts(("a", "b", "c")), noise), runs=40_000, power=5)
+    assert found.power == 1.0
+    assert "caught in 100% of audits" in str(found)
+
+
+def test_a_method_with_too_little_noise_is_caught_by_replaying_its_releases():
+    found = audit(Script(CuratePC(max_order=0)), budget=Budget(epsilon=4.0, delta=0), runs=40_000, power=3)
+    assert found.power == 1.0
+    assert not found.accused
+
+
+def test_a_published_p_value_is_accused_through_the_door_itself():
+    found = audit(Release(PublishedKendallP("a", "b", ("c",), bound="priv-pc"), Laplace(epsilon=1.0)), runs=20_000)
+    assert found.accused
+    assert "ACCUSED" in str(found)
+    assert "claimed: 1" in str(found)
+
+
+def test_a_room_that_charges_after_reading_is_caught():
+    assert order_faults() == ()
+    faults = order_faults(LateRoom)
+    assert "counts: read before it was charged" in faults
+    assert "counts: read although it was refused" in faults
+
+
+def test_values_of_a_float_sampler_are_reachable_from_their_own_count():
+    from dpcurate.audit.controls import laplace
+
+    u = np.random.default_rng(1).random(2_000)
+    assert reachable(1.0 + laplace(u, 1.0), 1.0, 1.0).all()
+    assert not reachable(1.0 + laplace(u, 1.0), 0.0, 1.0).all()
+
+
+# --- the interface ---------------------------------------------------------------------------------------
+
+
+def test_tables_of_the_user_are_taken_and_checked():
+    schema = Schema((Categorical("a", ("0", "1")), Categorical("b", ("0", "1"))))
+    one, two = {"a": ["0"], "b": ["0"]}, {"a": ["0", "1"], "b": ["0", "1"]}
+    request = Release(Counts(("a", "b")), Laplace(epsilon=1.0))
+    found = audit(request, pair=Pair(schema, one, two), runs=4_000)
+    assert found.pair == "given by the user"
+    assert found.lower > 0.5
+    far = {"a": ["1", "1", "1"], "b": ["0", "1", "1"]}
+    with pytest.raises(RequestError, match="no neighbours"):
+        audit(request, pair=Pair(schema, one, far), runs=100)
+
+
+def test_tables_that_do_not_differ_tell_nothing():
+    schema = Schema((Categorical("a", ("0", "1")),))
+    same = {"a": ["0", "1"]}
+    found = audit(Release(Counts(("a",)), Gaussian(rho=1.0)), pair=Pair(schema, same, same), runs=100)
+    assert found.lower == 0
+
+
+def test_names_of_methods_are_known():
+    assert not audit("svt-pc", runs=20, budget=Budget(epsilon=1.0, delta=0)).accused
+    assert all(a.accused for a in audit_published("priv-pc"))
+    with pytest.raises(RequestError, match="known are"):
+        published("pc")
+    with pytest.raises(RequestError, match="audit_published"):
+        audit(CuratePC(variant="published"), runs=20)
+
+
+def test_what_cannot_be_audited_is_refused():
+    with pytest.raises(RequestError, match="give pair="):
+        audit(Release(PublishedFlips("a", "b"), Laplace(epsilon=1.0)), runs=20)
+    with pytest.raises(RequestError, match="confidence"):
+        audit(COUNTS, confidence=1.0)
+    with pytest.raises(RequestError, match="at least 10 runs"):
+        audit(COUNTS, runs=3)
+
+
+def test_a_witness_passes_the_door_on():
+    stage = pairs.three_tests(Neighbours.ADD_REMOVE).stage()
+    room = stage.room(1, Budget(rho=10.0), randomness(0))
+    tally = Tally(Truth(stage.open_rooms(randomness(0))))
+    door = Witness(room, tally)
+    tau = Tau("a", "b")
+    assert door.schema is room.schema
+    assert door.neighbours is Neighbours.ADD_REMOVE
+    assert door.sensitivity(tau) == 2.0
+    assert 0 <= door.draw() < 1
+    score = Score(tau, 1.0, "above")
+    with door.reserve(5.0):
+        door.ask(Choose(candidates=(score,), epsilon=1.0, or_none=True))
+    gate = door.open(AboveThreshold(epsilon=1.0))
+    gate.ask(score)
+    assert isinstance(gate.closed, bool)
+    sample = door.open(Sample(rate=0.5, epsilon=1.0))
+    sample.ask(Release(tau, Laplace(epsilon=0.5)))
+    assert tally.total != 0
+    assert len(door.privacy().events) == 3
+
+
+def test_an_exact_answer_that_differs_is_certain():
+    stage = pairs.three_tests(Neighbours.ADD_REMOVE).stage()
+    tally = Tally(Truth(stage.open_rooms(randomness(0))))
+    PC(max_order=0).fit(Witness(stage.room(1, Budget.unlimited(), randomness(0)), tally))
+    assert tally.total > 1e5
+    assert Release(Counts(()), Exact()) not in tally.releases
+
+
+def test_a_gate_that_never_says_yes_ends():
+    tau = Tau("a", "b", ("c",))
+    low = Score(tau, 1e6, "above")
+    assert not audit(Gate(epsilon=1.0, scores=(low,)), runs=20).accused
+
+
+def test_a_study_counts_a_hundred_audits(capsys):
+    (case,) = [c for c in cases(1.0) if c.name == "exponential mechanism, add-remove"]
+    found = long.study(case, 1.0, 0.5, 1)
+    assert found.accused == 0
+    assert not found.blamed
+    assert f"| 0 of {long.REPEATS} |" in str(found)
+    assert main(["--only", "exponential mechanism, replace", "--seconds", "0.2", "--workers", "1"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count("| exponential mechanism, replace |") == 3
+    assert "3 of 3 audited" in shown.err
