@@ -44,6 +44,7 @@ VALUES = [
     Moments(("a", "x")),
     Moments(("a", "x"), clip=0.5),
     Gradient(("a", "x"), ((0.0, 0.5), (0.0, 0.0)), clip=1),
+    GradientNorms(("a", "x"), ((0.0, 0.5), (0.0, 0.0)), (0.5, 1.0)),
     Tau("a", "b", ("c",)),
     KendallP("a", "b"),
     PublishedKendallP("a", "b", bound="priv-pc"),
