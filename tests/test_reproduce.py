@@ -179,6 +179,8 @@ class TestVerdicts:
             ((1, 1, -1), "holds in part"),
             ((1, -1, -1), "does not hold"),
             ((1, -1), "does not hold"),
+            ((-1, 0), "does not hold"),
+            ((-1, 0, 0), "cannot be told"),
         ],
     )
     def test_rule(self, signs, word):

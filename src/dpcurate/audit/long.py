@@ -67,11 +67,12 @@ def study(case: Case, epsilon: float, seconds: float, seed: int) -> Study:
 
 def _affordable(made: Subject, seconds: float) -> int:
     """How many runs on each table fit, two thirds of the time for the mechanism and one for the weak one."""
-    made.run(2, 0, 1.0)
-    begun = time.monotonic()
-    made.run(20, 0, 1.0)
-    each = (time.monotonic() - begun) / 20
-    return max(REPEATS * 10, int(seconds * 2 / 3 / each))
+    times = []
+    for _ in range(4):  # the first also loads modules
+        begun = time.monotonic()
+        made.run(20, 0, 1.0)
+        times.append((time.monotonic() - begun) / 20)
+    return max(REPEATS * 10, int(seconds * 2 / 3 / min(times)))
 
 
 def _parts(scores: Scores, number: int) -> Iterator[Scores]:

@@ -125,7 +125,7 @@ def _limits(event: Event, steps: float) -> tuple[Limit, ...]:
     if event.mechanism == "gaussian":
         return Limit("mu", math.sqrt(2 * rho) * lattice_slack(steps)), Limit("rho", rho)
     if event.mechanism == "exponential":
-        return Limit("epsilon", epsilon), Limit("rho", rho)
+        return Limit("rho", rho), Limit("epsilon", epsilon)
     return (Limit("epsilon", epsilon),)
 
 

@@ -24,7 +24,7 @@ class Constants:
     """Below this log Bayes factor two columns count as unrelated when conditioning."""
     near_top: float = 0.3
     """A candidate parent's evidence is at least this share of the best one's."""
-    tries: int = 3
+    tries: int = 2
     """Candidate parents looked at in a greedy step."""
     share_later: float = 0.5
     """Share of the budget kept for a second look."""

@@ -138,7 +138,7 @@ class Scorer:
 
     def swapped(self, y: int, s: Columns, pre: Array) -> Iterable[Columns]:
         """Another parent in place of one."""
-        for x in self.unexplained(y, s, pre, 2):
+        for x in self.unexplained(y, s, pre, 1):
             for t in s:
                 if not self.rules.given[t, y]:
                     yield tuple(sorted((*(u for u in s if u != t), x)))

@@ -61,7 +61,9 @@ def _six(plt: Any, runs: Runs, path: Path, panel: Panel, label: str, *, legend: 
     """A panel for each network, one legend for all."""
     across = 2 if len(runs.networks) == 4 else min(3, len(runs.networks))
     down = math.ceil(len(runs.networks) / across)
-    figure, axes = plt.subplots(down, across, figsize=(3.4 * across, 2.5 * down + 0.9), squeeze=False, sharey=legend)
+    figure, axes = plt.subplots(
+        down, across, figsize=(3.4 * across + 1.2 * (across < 3), 2.5 * down + 0.9), squeeze=False, sharey=legend
+    )
     for axis, network in zip(axes.flat, runs.networks, strict=False):
         axis.set_title(network, fontsize=10)
         panel(axis, runs, network)
@@ -71,7 +73,9 @@ def _six(plt: Any, runs: Runs, path: Path, panel: Panel, label: str, *, legend: 
         row[0].set_ylabel(label)
     if legend:
         entries = {t: h for a in axes.flat for h, t in zip(*a.get_legend_handles_labels(), strict=True)}
-        figure.legend(entries.values(), entries.keys(), loc="lower center", ncols=4, frameon=False, fontsize=8)
+        figure.legend(
+            entries.values(), entries.keys(), loc="lower center", ncols=1 + across, frameon=False, fontsize=7.5
+        )
     figure.tight_layout(rect=(0, 0.8 / figure.get_figheight() if legend else 0, 1, 1))
     return _save(plt, figure, path)
 
@@ -151,8 +155,15 @@ def _tests(axis: Any, runs: Runs, network: str) -> None:
 
 def _seconds(axis: Any, runs: Runs, network: str) -> None:
     found = [(m, runs.of("seconds", network, m, TESTED, kind="time")) for m in runs.variants("published")]
-    _bars(axis, [(m, s.mean, s.error) for m, s in found if s is not None])
+    for method, one in found:
+        if one is not None:
+            name = LABELS[method].replace(" (", "\n(")
+            axis.plot([name], [one.mean], marker=MARKS[method], color=COLOURS[method], markersize=7)
+    axis.tick_params(axis="x", rotation=60, labelsize=7)
+    axis.margins(x=0.12)
     axis.set_yscale("log")
+    axis.set_ylim(1e-3, 300)
+    axis.grid(alpha=0.25, linewidth=0.5)
 
 
 def _schedules(plt: Any, runs: Runs, path: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
+from importlib.metadata import version
 from typing import Literal
 
 from dpcurate.networks import SHIPPED
@@ -36,8 +37,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """A file name that tells cells apart."""
-        code = hashlib.sha256(repr(astuple(self)).encode()).hexdigest()[:8]
+        """A file name that tells cells, and versions of the package, apart."""
+        code = hashlib.sha256(repr((version("dpcurate"), astuple(self))).encode()).hexdigest()[:8]
         return f"{self.kind}-{self.network}-{self.method}-{self.variant}-{self.target:g}-{code}"
 
     @property

@@ -91,6 +91,14 @@ class Runs:
         found = self.of(column, network, method, 0.0, variant="exact", kind="exact")
         return math.nan if found is None else found.mean
 
+    def fixed(self) -> Runs:
+        """The same runs with the score methods' threshold fixed beforehand."""
+        score = {r["method"] for r in self.rows if r["variant"] == "published-fixed"}
+        kept = [
+            r for r in self.rows if r["method"] not in score or r["variant"] != "published" or r["kind"] != "private"
+        ]
+        return Runs([{**r, "variant": "published"} if r["variant"] == "published-fixed" else r for r in kept])
+
     def variants(self, variant: str) -> list[str]:
         """Methods that were run in a variant, in the order of LABELS."""
         there = {r["method"] for r in self.rows if r["kind"] == "private" and r["variant"] == variant}
