@@ -23,7 +23,7 @@ docs: $(VENV)/.installed
 	@echo "open docs/_build/index.html"
 
 paper: $(VENV)/.installed-dev
-	$(BIN)/dpcurate reproduce
+	$(BIN)/python -m benchmarks.run
 
 audit: $(VENV)/.installed-dev
 	$(BIN)/dpcurate audit --long

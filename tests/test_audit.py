@@ -107,6 +107,13 @@ def test_the_secure_source_is_not_accused():
         assert found.lower > 0.3
 
 
+def test_noise_of_less_than_a_step_is_held_against_rho_alone():
+    """Discrete Gaussian noise of half a step is no Gaussian: its mu looks 1.24 times too large."""
+    found = audit(Release(Counts(("a", "b", "c")), Gaussian(sigma=0.5)), runs=4_000, seed=None)
+    assert [b.limit.currency for b in found.bounds] == ["rho"]
+    assert not found.accused
+
+
 def test_releases_all_at_once_are_those_of_the_door():
     stage = pairs.sums(Neighbours.ADD_REMOVE).stage()
     together = stage.released(COUNTS, 4_000, randomness(1))[1]

@@ -553,7 +553,7 @@ COMMANDS = dict(leaves(build()))
 def test_the_commands():
     expected = {
         "discover", "plan", "schema draft", "schema check", "ledger init", "ledger show", "methods", "network list",
-        "network sample", "demo",
+        "network sample", "audit", "reproduce", "demo",
     }  # fmt: skip
     assert {" ".join(path) for path in COMMANDS} == expected
 

@@ -30,7 +30,7 @@ def build() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"dpcurate {__version__}")
     commands = root.add_subparsers(metavar="COMMAND", required=True)
-    for add in (_discover, _plan, _schema, _ledger, _methods, _network, _demo):
+    for add in (_discover, _plan, _schema, _ledger, _methods, _network, _audit, _reproduce, _demo):
         add(commands)
     return root
 
@@ -188,6 +188,32 @@ def _network(commands: _Parsers) -> None:
     sample.add_argument("-o", "--output", required=True, metavar="FILE", help=".parquet or .csv")
     sample.add_argument("--schema", metavar="FILE", help="also write the network's public schema")
     sample.add_argument("--force", action="store_true", help=_FORCE)
+
+
+def _audit(commands: _Parsers) -> None:
+    made = _command(
+        commands,
+        "audit",
+        "try to tell two neighbouring tables apart by what a method releases; touches no private data",
+        to="audit:run",
+        more="example:\n  dpcurate audit em-pc --epsilon 1\n  dpcurate audit curate-pc --variant published",
+    )
+    made.add_argument("method", nargs="?", metavar="METHOD", help="see 'dpcurate methods'")
+    made.add_argument("--variant", choices=("proved", "published"), default="proved", help="default: proved")
+    made.add_argument("--epsilon", type=_number, default=1.0, metavar="E", help="budget of each run (default: 1)")
+    made.add_argument("--runs", type=_whole, default=4000, metavar="N", help="runs on either table (default: 4000)")
+    made.add_argument("--seed", type=_whole, default=0, metavar="S", help="the same seed gives the same audit")
+    made.add_argument("--long", action="store_true", help="all methods and controls, about 20 minutes")
+
+
+def _reproduce(commands: _Parsers) -> None:
+    made = _command(
+        commands, "reproduce", "run the CURATE paper's tables and figures again, published and proved", to="reproduce:run"
+    )
+    made.add_argument("--quick", action="store_true", help="few runs, under 90 seconds")
+    made.add_argument("--fresh", action="store_true", help="do not go on from an earlier, interrupted run")
+    made.add_argument("--workers", type=_whole, default=2, metavar="N", help="processes (default: 2)")
+    made.add_argument("-o", "--output", default="paper", metavar="DIR", help="where to (default: paper)")
 
 
 def _demo(commands: _Parsers) -> None:

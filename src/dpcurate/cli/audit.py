@@ -1,0 +1,27 @@
+"""`dpcurate audit`: what a method really tells, beside what it is charged."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from dpcurate.budget import Budget
+from dpcurate.errors import RequestError
+
+
+def run(args: Namespace) -> None:
+    """Audit one method, or everything with --long."""
+    if args.long:
+        from dpcurate.audit.__main__ import main
+
+        raise SystemExit(main(["--long"]))
+    if args.method is None:
+        raise RequestError("name a method to audit ('dpcurate methods' lists them), or give --long")
+    from dpcurate.audit import audit, audit_published
+
+    if args.variant == "published":
+        found = audit_published(args.method, seed=args.seed)
+    else:
+        budget = Budget(epsilon=args.epsilon, delta=1e-10)
+        found = (audit(args.method, budget=budget, runs=args.runs, seed=args.seed),)
+    for one in found:
+        print(one)

@@ -1,0 +1,14 @@
+"""`dpcurate reproduce`: the paper's tables and figures."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+
+def run(args: Namespace) -> None:
+    """Run the grid and write runs, figures and page."""
+    from dpcurate.reproduce import main
+
+    words = ["-o", args.output, "--workers", str(args.workers)]
+    words += ["--quick"] * args.quick + ["--fresh"] * args.fresh
+    raise SystemExit(main(words))
