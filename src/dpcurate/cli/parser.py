@@ -207,9 +207,8 @@ def _audit(commands: _Parsers) -> None:
 
 
 def _reproduce(commands: _Parsers) -> None:
-    made = _command(
-        commands, "reproduce", "run the CURATE paper's tables and figures again, published and proved", to="reproduce:run"
-    )
+    line = "run the CURATE paper's tables and figures again, published and proved"
+    made = _command(commands, "reproduce", line, to="reproduce:run")
     made.add_argument("--quick", action="store_true", help="few runs, under 90 seconds")
     made.add_argument("--fresh", action="store_true", help="do not go on from an earlier, interrupted run")
     made.add_argument("--workers", type=_whole, default=2, metavar="N", help="processes (default: 2)")
