@@ -276,7 +276,7 @@ class Release:
 class Score:
     """How far a scalar statistic lies beyond a public threshold, in units of its sensitivity.
 
-    'above' is (|value| - threshold) / sensitivity, 'below' its negative: one row moves it by at
+    'above' is (abs(value) - threshold) / sensitivity, 'below' its negative: one row moves it by at
     most 1 whatever the statistic, so scores of different tests may be compared.
     """
 

@@ -19,9 +19,11 @@ def run(args: Namespace) -> None:
     from dpcurate.audit import audit, audit_published
 
     if args.variant == "published":
-        found = audit_published(args.method, seed=args.seed)
-    else:
-        budget = Budget(epsilon=args.epsilon, delta=1e-10)
-        found = (audit(args.method, budget=budget, runs=args.runs, seed=args.seed),)
-    for one in found:
-        print(one)
+        for one in audit_published(args.method, seed=args.seed):
+            print(one)
+        return
+    budget = Budget(epsilon=args.epsilon, delta=1e-10)
+    found = audit(args.method, budget=budget, runs=args.runs, seed=args.seed)
+    print(found)
+    if found.accused:
+        raise SystemExit(1)
