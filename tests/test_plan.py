@@ -143,7 +143,8 @@ def test_each_budget_is_kept(monkeypatch):
 
     monkeypatch.setattr(planning, "share", noted)
     for delta in (0.0, 1e-6):
-        found = plan(SMALL, 300, epsilons=(0.5,), worlds=1, delta=delta)
+        methods = ("auto", "em-pc", "svt-pc", "priv-pc", "curate-pc")  # those that take a pure budget too
+        found = plan(SMALL, 300, epsilons=(0.5,), worlds=1, delta=delta, methods=methods)
     assert len(spent) == 4 * len(found.methods)
     assert all(0 < cost <= amount * (1 + 1e-6) for cost, amount in spent)  # differences of large floats
     assert spent[0][1] == 0.5

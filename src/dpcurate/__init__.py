@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpcurate import networks
     from dpcurate.budget import Budget
-    from dpcurate.discovery import Discovery, discover, learn
+    from dpcurate.discovery import Discovery, discover, fit
     from dpcurate.errors import DpcurateError
     from dpcurate.graphs.knowledge import Knowledge
     from dpcurate.private.curator import Curator
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Budget", "Categorical", "Curator", "Discovery", "DpcurateError", "Knowledge", "Neighbours", "Numeric", "Ordinal",
-    "Person", "Schema", "discover", "learn", "networks",
+    "Person", "Schema", "discover", "fit", "networks",
 ]  # fmt: skip
 __version__ = "0.1.0"
 _HOME = {
-    "Budget": "budget", "Discovery": "discovery", "discover": "discovery", "learn": "discovery",
+    "Budget": "budget", "Discovery": "discovery", "discover": "discovery", "fit": "discovery",
     "DpcurateError": "errors", "Knowledge": "graphs.knowledge", "Curator": "private.curator",
     "Categorical": "schema", "Neighbours": "schema", "Numeric": "schema", "Ordinal": "schema", "Person": "schema",
     "Schema": "schema",

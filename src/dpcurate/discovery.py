@@ -158,10 +158,10 @@ def discover(
         known.check(facts.names)
     budget = None if epsilon is None else Budget(epsilon=epsilon, delta=delta)
     curator = Curator(data, facts, budget=budget, neighbours=neighbours, ledger=ledger, insecure_seed=insecure_seed)
-    return learn(curator, method, known)
+    return fit(curator, method, known)
 
 
-def learn(curator: Door, method: str | Method = "auto", knowledge: Knowledge | None = None) -> Discovery:
+def fit(curator: Door, method: str | Method = "auto", knowledge: Knowledge | None = None) -> Discovery:
     """The same on a curator that is already open, with what is left of its budget."""
     from dpcurate import __version__
 

@@ -10,7 +10,7 @@ from typing import cast
 from dpcurate.budget import Budget, epsilon_of
 from dpcurate.cli.progress import Bar, watched
 from dpcurate.cli.texts import existing, one_line, say, show
-from dpcurate.discovery import Discovery, learn
+from dpcurate.discovery import Discovery, fit
 from dpcurate.doors import share
 from dpcurate.errors import BudgetError, BudgetExceeded, DpcurateError, LedgerError
 from dpcurate.graphs.formats import save
@@ -155,8 +155,8 @@ def _learn(curator: Curator, method: str, knowledge: Knowledge | None, amount: f
     bar, before = Bar(), curator.ledger.spent
     try:
         with share(curator, amount) as door:
-            # learn() needs no more than a door; its signature says Curator.
-            found = learn(cast(Curator, watched(door, bar)), method, knowledge)
+            # fit() needs no more than a door; its signature says Curator.
+            found = fit(cast(Curator, watched(door, bar)), method, knowledge)
         return replace(found, privacy=curator.privacy())  # the block has given back what it did not use
     except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong
         bar.clear()

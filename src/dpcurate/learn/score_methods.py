@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.learn import schedules
 from dpcurate.learn.acyclic import Array, Facts, Mask, acyclic_part, dag_of, indices
-from dpcurate.learn.descent import ConvergenceError, Descended, Descent, Lagrangian, Path
+from dpcurate.learn.descent import ConvergenceError, Descent, Lagrangian, Path
 from dpcurate.learn.objectives import (
     PUBLISHED_SCALE,
     Gradients,
@@ -73,7 +73,7 @@ class Notears:
         if self.refine == "search":
             arrows = Search(_least_squares(covariance, spread.count, arrows, self.threshold), facts).run(arrows)
         note = f"NOTEARS, columns in {self.scale}, weights below {self.threshold:g} left out"
-        return _learned(nodes, arrows, refitted(covariance, arrows), self.threshold, ended, (note,))
+        return _learned(nodes, arrows, refitted(covariance, arrows), self.threshold, (1,), (note,))
 
 
 def _least_squares(covariance: Array, rows: float, arrows: Mask, threshold: float) -> LeastSquares:
@@ -133,7 +133,7 @@ class NotearsOnMoments:
             f"{self.enter:g} and stays above {self.stay:g} standard errors"
         )
         evidence = _looks(facts.nodes, looks, arrows, self.stay)
-        return Learned(graph, graph.skeleton, {}, evidence, _counts(ended), notes=(note,))
+        return Learned(graph, graph.skeleton, {}, evidence, (1,), notes=(note,))
 
     def _first(self, gains: NoisyGains, weights: Array) -> float:
         """A first threshold: `enter` times the median standard error of a correlation."""
@@ -255,8 +255,8 @@ class PublishedNoise:
             f"{source.calls * self.delta * self.rate:.3g} after {source.calls} gradients; the clip of the average "
             "does not bound what one row can do",
         )
-        made = _learned(nodes, arrows, ended.weights, self.threshold, ended, notes)
-        return Learned(made.graph, made.skeleton, {}, made.evidence, (source.calls,), claimed=epsilon, notes=made.notes)
+        made = _learned(nodes, arrows, ended.weights, self.threshold, (source.calls,), notes)
+        return replace(made, claimed=epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +340,7 @@ def _by_gradients(door: Door, knowledge: Knowledge | None, plan: Plan, recipe: N
     ]
     if ended.stopped:
         notes.append(f"the budget ended after {len(source.looks)} of {plan.iterations} gradients: the graph so far")
-    return _learned(nodes, arrows, ended.weights, recipe.threshold, ended, tuple(notes))
+    return _learned(nodes, arrows, ended.weights, recipe.threshold, (len(nodes), len(source.looks)), tuple(notes))
 
 
 # --- shared ----------------------------------------------------------------------------------------
@@ -398,7 +398,12 @@ def markov_class(dag: Dag, knowledge: Knowledge | None) -> Cpdag:
 
 
 def _learned(
-    nodes: tuple[str, ...], arrows: Mask, weights: Array, threshold: float, ended: Descended, notes: tuple[str, ...]
+    nodes: tuple[str, ...],
+    arrows: Mask,
+    weights: Array,
+    threshold: float,
+    asked: tuple[int, ...],
+    notes: tuple[str, ...],
 ) -> Learned:
     dag = dag_of(nodes, arrows)
     shown = arrows | (np.abs(weights) >= threshold)
@@ -413,7 +418,7 @@ def _learned(
         )
         for i, j in indices(shown)
     ]
-    return Learned(dag, dag.skeleton, {}, tuple(evidence), _counts(ended), notes=notes)
+    return Learned(dag, dag.skeleton, {}, tuple(evidence), asked, notes=notes)
 
 
 def _looks(
@@ -430,10 +435,6 @@ def _looks(
         )
         for (i, j), look in looks.items()
     )
-
-
-def _counts(ended: Descended) -> tuple[int, ...]:
-    return tuple(stage.evaluations for stage in ended.history)
 
 
 def _empty(facts: Facts, knowledge: Knowledge | None, why: str) -> Learned:
