@@ -22,7 +22,7 @@ from dpcurate.learn.score_methods import (
     norm_quantile,
 )
 from dpcurate.networks import load, random_dag, random_linear
-from dpcurate.requests import Answer, Gradient
+from dpcurate.requests import Answer, Gradient, GradientNorms
 from dpcurate.schema import GRID, Neighbours, Numeric, Schema
 from helpers import distance, schema_of
 
@@ -174,6 +174,9 @@ class RandomDoor:
         if isinstance(request.statistic, Gradient):
             assert np.isfinite(np.array(request.statistic.weights)).all()
             return Answer((self._source.normal(0, self._size, (d, d)) * (1 - np.eye(d)),), (self._size / 2,))
+        if isinstance(request.statistic, GradientNorms):
+            bins = len(request.statistic.edges) + 1
+            return Answer((self._source.normal(0, self._size, bins),), (self._size,))
         matrix = self._source.normal(0, self._size, (d + 1, d + 1))
         matrix = matrix + matrix.T
         matrix[0, 0] = abs(matrix[0, 0]) + 100
