@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dpcurate.cli import main
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNING = [p for p in PAGES if "```python" in p.read_text(encoding="utf-8")]
@@ -22,6 +24,23 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
     names: dict[str, object] = {}
     for block in blocks(page):
         exec(compile(block, page.name, "exec"), names)
+
+
+def commands():
+    """The command lines of the README, without their remarks."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return [line.split("#")[0].split() for line in re.findall(r"^    (dpcurate .*)$", text, flags=re.MULTILINE)]
+
+
+def test_the_readmes_commands_run_as_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["network", "sample", "cancer", "--rows", "20000", "-o", "patients.parquet"]) == 0
+    assert [words[1] for words in commands()] == ["schema", "plan", "discover", "ledger"]
+    for words in commands():
+        extra = ["--worlds", "1"] if words[1] == "plan" else []
+        assert main([*words[1:], *extra]) == 0, words
+    assert Path("result/report.html").exists()
+    assert "gaussian" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
