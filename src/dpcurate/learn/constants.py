@@ -34,6 +34,8 @@ class Constants:
     """1: keep the edges that raise the expected F1; 0: keep those more likely than not."""
     effort: int = 40
     """Starts of the order search: effort / columns, between 2 and 8."""
+    sweeps: int = 50
+    """Sweeps over all columns in one climb; it ends sooner once none moves."""
     maybe: float = 0.2
     """P(edge) from which a pair counts as a possible link when triples are chosen."""
     open_from: float = 0.02

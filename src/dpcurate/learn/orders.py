@@ -197,9 +197,10 @@ class Order:
         return place is not None
 
     def climb(self, rng: Random) -> None:
-        """Move columns to their best places until none moves."""
-        while sum(self.best_place(v) for v in shuffled(self.sc.d, rng)):
-            pass
+        """Move columns to their best places until none moves, or for so many sweeps."""
+        for _ in range(self.sc.c.sweeps):
+            if not sum(self.best_place(v) for v in shuffled(self.sc.d, rng)):
+                return
 
     def parents(self) -> list[Columns]:
         """The best parents of every column."""

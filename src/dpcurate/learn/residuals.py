@@ -101,7 +101,8 @@ def fit(ev: Released, cols: Sequence[int], s: Columns, us: tuple[Columns, ...]) 
         if len(x) == 1:
             u = u - ev.m[x[0]] @ coef[:, c]
     square = np.stack([coef[:, c].swapaxes(1, 2) @ coef[:, c] for c in cuts])
-    return Fit(pred, coef, cond, np.einsum("c,gcij->gij", table(ev, s), cond), u, square)
+    mean = (table(ev, s) @ cond.reshape(*cond.shape[:2], -1)).reshape(len(cols), *cond.shape[2:])
+    return Fit(pred, coef, cond, mean, u, square)
 
 
 def fit_one(ev: Released, a: int, s: Columns, us: tuple[Columns, ...]) -> Fit:
@@ -171,7 +172,8 @@ def gram_noise(ev: Released, us: tuple[Columns, ...], fa: Fit, fb: Fit) -> Array
     singles = [i for i, u in enumerate(us) if len(u) == 1]
     for i in singles:
         s = us[i][0]
-        others = [(ev.noise[min(s, t), max(s, t)], j) for j in singles for t in us[j] if j != i and t in ev.fellows(s)]
+        known = ev.fellows(s)
+        others = [(ev.noise[min(s, us[j][0]), max(s, us[j][0])], j) for j in singles if us[j][0] in known]
         if others:
             k = k + kron(fa.square[i], sum(v * fb.square[j] for v, j in others))
         slope = margin_slope(ev.h[s], fa.coef[:, cuts[i]], fb.coef[0, cuts[i]], fa.u, fb.u[0])
@@ -230,9 +232,8 @@ def evidence(ev: Released, cols: Sequence[int], b: int, s: Columns) -> Array:
     """Log Bayes factors of dependence of every column of cols with b given s."""
     groups: dict[tuple[int, Columns, tuple[Columns, ...], int], list[int]] = {}
     for i, a in enumerate(cols):
-        t = (
-            s if ev.fellows(a).issuperset(s) else tuple(x for x in s if x in ev.fellows(a))
-        )  # a forbidden pair was never measured: leave it out
+        known = ev.fellows(a)
+        t = s if known.issuperset(s) else tuple(x for x in s if x in known)  # a forbidden pair was never measured
         groups.setdefault((ev.levels[a], t, *shared(ev, a, b, t)), []).append(i)
     out = np.zeros(len(cols))
     for (_, t, us, gap), idx in groups.items():
