@@ -95,7 +95,7 @@ class Queried:
                 "or load the table into memory"
             )
 
-    def check_sample(self) -> None:
+    def check_sample(self) -> NoReturn:
         """Refused: the coins of a secret sample would have to be kept for every row."""
         raise RequestError(
             "this table stays on disk and its domain is too large to hold, so no secret sample can be drawn: "
@@ -105,7 +105,6 @@ class Queried:
     def sample(self, rate: int, randomness: Randomness) -> NoReturn:
         """Never reached by way of the door."""
         self.check_sample()
-        raise AssertionError
 
     def _count(self, kernel: CountRows) -> Integers:
         key = "CAST(0 AS BIGINT)"
