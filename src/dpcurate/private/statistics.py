@@ -76,25 +76,8 @@ def table_of(columns: tuple[str, ...], schema: Schema) -> CountRows:
     return CountRows(columns, schema.sizes(columns))
 
 
-@dataclass(frozen=True)
-class CountsPlan:
-    """Counts over the full public domain.
-
-    Guarantee: the statistic's integers move by at most the stated sensitivity.
-    Sensitivity: add-remove L1 = L2 = 1; replace L1 = 2, L2 = sqrt 2.
-    Proof: a row stands in exactly one cell. Adding it raises that cell by 1; replacing it lowers
-    one cell by 1 and raises another by 1, or changes nothing.
-    Cites: Dwork and Roth 2014, Section 3.3.
-    """
-
-    statistic: Counts
-    schema: Schema
-    proved = True
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """One table."""
-        return (table_of(self.statistic.columns, self.schema),)
+class _Cells:
+    """What statistics share in which a row stands in exactly one cell."""
 
     @property
     def units(self) -> tuple[Fraction, ...]:
@@ -116,6 +99,27 @@ class CountsPlan:
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
         """See Sensitivity above."""
         return ONE_CELL[neighbours]
+
+
+@dataclass(frozen=True)
+class CountsPlan(_Cells):
+    """Counts over the full public domain.
+
+    Guarantee: the statistic's integers move by at most the stated sensitivity.
+    Sensitivity: add-remove L1 = L2 = 1; replace L1 = 2, L2 = sqrt 2.
+    Proof: a row stands in exactly one cell. Adding it raises that cell by 1; replacing it lowers
+    one cell by 1 and raises another by 1, or changes nothing.
+    Cites: Dwork and Roth 2014, Section 3.3.
+    """
+
+    statistic: Counts
+    schema: Schema
+    proved = True
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """One table."""
+        return (table_of(self.statistic.columns, self.schema),)
 
 
 @dataclass(frozen=True)
@@ -357,7 +361,7 @@ class GradientPlan:
 
 
 @dataclass(frozen=True)
-class GradientNormsPlan:
+class GradientNormsPlan(_Cells):
     """How many rows' gradient matrices have a norm in each public bin.
 
     Guarantee: the counts move by at most the stated sensitivity.
@@ -376,24 +380,3 @@ class GradientNormsPlan:
         """One histogram."""
         s = self.statistic
         return (NormRows(s.columns, tuple(self.schema[c].steps for c in s.columns), s.weights, s.edges),)
-
-    @property
-    def units(self) -> tuple[Fraction, ...]:
-        """Counts are integers."""
-        return (Fraction(1),)
-
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """As they are."""
-        return totals
-
-    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
-        """As they are."""
-        return (parts[0].astype(np.float64),)
-
-    def weights(self) -> tuple[float, ...]:
-        """No weights."""
-        return (1.0,)
-
-    def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """See Sensitivity above."""
-        return ONE_CELL[neighbours]
