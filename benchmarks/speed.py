@@ -62,7 +62,7 @@ def counting() -> Iterator[Figure]:
     source = Held(Rows(codes, {}, None, ROWS))
     for ways in (2, 3, 4):
         kernel = CountRows(names[:ways], (4,) * ways)
-        took = seconds(lambda kernel=kernel: source.total(kernel), times=200)
+        took = seconds(lambda kernel=kernel: source.totals([kernel])[0], times=200)
         asked = "< 1 ms" if ways == 4 else ""
         yield Figure(f"fresh {ways}-way table, {ROWS:,} rows of uint8 codes", asked, f"{took * 1e3:.3f} ms")
 
@@ -88,7 +88,7 @@ def requests() -> Iterator[Figure]:
     busy = time.process_time() - busy
     yield Figure("1,000 distinct 3-way requests, secure noise", "< 2 s", f"{took:.2f} s ({busy:.2f} s of processor)")
     source, randomness = open_source(table, schema), Secure()
-    read = seconds(lambda: [source.total(CountRows(names, (3, 3, 3))) for names in triples])
+    read = seconds(lambda: [source.totals([CountRows(names, (3, 3, 3))])[0] for names in triples])
     noise = seconds(lambda: [randomness.gaussian(scale, 27) for _ in triples])
     yield Figure("  of which counting", "", f"{read:.2f} s")
     yield Figure("  of which noise (27 draws each)", "", f"{noise:.2f} s")

@@ -42,7 +42,7 @@ def parts(statistic: Statistic, schema, records):
     """The statistic's integers, part by part."""
     made = plan(statistic, schema)
     source = held(schema, records)
-    return made, made.integers(tuple(source.total(k) for k in made.kernels))
+    return made, made.integers(tuple(source.totals([k])[0] for k in made.kernels))
 
 
 def distance(statistic: Statistic, schema, one, other):

@@ -635,7 +635,7 @@ def test_the_bar_shows_stage_tests_and_budget(monkeypatch):
     recipes()["curate-pc"].fit(watched(curator(), bar))
     bar.clear()
     drawn = screen.getvalue().split("\r")
-    assert re.match(r"  order 0 \[#{20}\] 100% of the budget left, 1 tests", drawn[1])
+    assert re.match(r"  order 0 \[#{20}\] 100% of the budget left, 10 tests", drawn[1])
     assert any("order 1" in line for line in drawn)
     left = [int(x) for x in re.findall(r"(\d+)% of", screen.getvalue())]
     assert left == sorted(left, reverse=True)

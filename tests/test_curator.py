@@ -26,7 +26,7 @@ from dpcurate.errors import (
 )
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Secure
-from dpcurate.private.room import CACHE_BYTES, Room, _Cache, describe
+from dpcurate.private.room import Room, describe
 from dpcurate.requests import (
     AboveThreshold,
     Answer,
@@ -68,8 +68,13 @@ def curator(budget=None, schema=SCHEMA, **options):
 class Untouchable:
     """A source that must never be read."""
 
-    def total(self, kernel):
+    made = 0
+
+    def totals(self, kernels):
         raise AssertionError("the rows were read")
+
+    def passes(self, kernels):
+        return len(kernels)
 
     def check(self, kernel):
         pass
@@ -82,7 +87,7 @@ class Untouchable:
 
 
 class Broken(Untouchable):
-    def total(self, kernel):
+    def totals(self, kernels):
         raise ValueError("cell 'secret' could not be read")
 
 
@@ -445,29 +450,56 @@ def test_a_block_of_budget_can_be_reserved():
     assert c.remaining == pytest.approx(0.0075)
 
 
-def test_exact_tables_are_read_once_and_forgotten_when_too_many():
-    reads = []
+class Counting(Untouchable):
+    """A source that notes what is asked of it at a time."""
 
-    class Counting(Untouchable):
-        def total(self, kernel):
-            reads.append(kernel)
-            return np.zeros(kernel.sizes, dtype=np.int64)
+    def __init__(self):
+        self.batches = []
 
-    r = room(Counting(), Budget(rho=100))
-    for statistic in (Counts(("a", "b")), Tau("a", "b"), Tau("b", "a"), Counts(("b", "a"))):
-        r.ask(Release(statistic, Gaussian(rho=0.1)))
-    assert len(reads) == 1
+    def totals(self, kernels):
+        self.batches.append(list(kernels))
+        return [np.zeros(kernel.sizes, dtype=np.int64) for kernel in kernels]
 
-    class Huge(Untouchable):
-        def total(self, kernel):
-            return np.broadcast_to(np.zeros(1, dtype=np.int64), (CACHE_BYTES // 16,))
 
-    from dpcurate.private.kernels import MomentRows
+def test_what_is_asked_together_is_read_together_and_once():
+    source = Counting()
+    r = room(source, Budget(rho=100))
+    asked = [Release(s, Gaussian(rho=0.1)) for s in (Counts(("a",)), Counts(("a", "b")), Counts(("a",)), Tau("a", "b"))]
+    assert r.passes_for(asked) == 2
+    assert source.batches == []
+    assert len(r.ask_all(asked)) == 4
+    assert [[k.columns for k in batch] for batch in source.batches] == [[("a",), ("a", "b")]]
+    r.ask(Release(Tau("a", "b"), Gaussian(rho=0.1)))
+    assert len(source.batches) == 1  # a single number is kept
+    r.ask(Choose(candidates=(Score(Tau("a", "b"), 0, "below"), Score(Tau("b", "a"), 0, "below")), epsilon=1))
+    assert len(source.batches) == 2
 
-    cache = _Cache(Huge())
-    for i in range(6):
-        cache.total(MomentRows(("a",), (i,), None))
-    assert len(cache._tables) < 6
+
+def test_a_batch_holds_a_bounded_number_of_cells(monkeypatch):
+    from dpcurate.private import room as room_module
+
+    monkeypatch.setattr(room_module, "BATCH_CELLS", 8)
+    source = Counting()
+    r = room(source, Budget(rho=100))
+    r.ask_all([Release(Counts(c), Gaussian(rho=0.1)) for c in (("a", "b"), ("a",), ("b",), ("b", "a"))])
+    assert [len(batch) for batch in source.batches] == [2, 1, 1]
+
+
+def test_a_gate_finds_the_first_yes_of_many_in_one_read():
+    c = curator(Budget(rho=1e6), schema=LEVELS)
+    low, high = Score(Tau("a", "b"), 1e9, "above"), Score(Tau("a", "b"), 1e9, "below")
+    gate = c.open(AboveThreshold(epsilon=100))
+    assert gate.first([low, low]) is None
+    assert not gate.closed
+    assert gate.first([low, high, low]) == 1
+    assert gate.closed
+    with pytest.raises(GateClosed):
+        gate.first([low])
+    with pytest.raises(RequestError, match="asked scores"):
+        c.open(AboveThreshold(epsilon=1)).first([low, 3])
+    source = Counting()
+    assert room(source, Budget(rho=100)).open(AboveThreshold(epsilon=1)).first([]) is None
+    assert source.batches == []
 
 
 def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
@@ -482,8 +514,8 @@ def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
         c.ask(Release(KendallP("a", "b"), Laplace(epsilon=1)))
         c.ask(Release(Counts(("a",)), Laplace(epsilon=1)))
     assert len(c._plans) <= 2
-    assert len(c._cache._scores) <= 2
-    assert len(c._cache._scalars) <= 2
+    assert len(c._reader._scores) <= 2
+    assert len(c._reader._scalars) <= 2
 
 
 def test_events_are_described_by_public_facts():

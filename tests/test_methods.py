@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcurate import Budget, Curator, networks
-from dpcurate.errors import NotPrivate
+from dpcurate.errors import BudgetExceeded, NotPrivate
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
+from dpcurate.learn.oracle import OracleDoor
 from dpcurate.learn.published import Claim, CurateReading
 from dpcurate.networks.worlds import random_dag, random_network
 from dpcurate.private.ledger import Ledger
@@ -64,8 +66,8 @@ class Wild:
     def __init__(self, seed):
         self._stream = np.random.default_rng(seed)
 
-    def total(self, kernel):
-        return self._stream.integers(0, 500, kernel.sizes)
+    def totals(self, kernels):
+        return [self._stream.integers(0, 500, kernel.sizes) for kernel in kernels]
 
     def check(self, kernel):
         pass
@@ -214,12 +216,68 @@ def test_repeated_runs_reuse_the_exact_statistics():
     _, table, schema = world("sachs", rows=20_000)
     curator = Curator(table, schema, budget=Budget.unlimited(), insecure_seed=1)
     reads = []
-    read = curator._source.total
-    curator._source.total = lambda kernel: reads.append(kernel) or read(kernel)
+    read = curator._source.totals
+    curator._source.totals = lambda kernels: reads.extend(kernels) or read(kernels)
     method = SVTPC(variant="published", epsilon=0.1)
     for _ in range(10):
         method.fit(curator)
     assert len(reads) == len(set(reads))
+
+
+@pytest.mark.parametrize(("method", "most"), [(PC(), 30), (SVTPC(), 90), (CuratePC(), 90)], ids=["PC", "SVT", "CURATE"])
+def test_tests_are_read_in_rounds(method, most):
+    """Reads are as many as rounds: about the logarithm of an edge's tests for exact PC, else its tests."""
+    _, table, schema = world("sachs", rows=20_000)
+    budget = Budget.unlimited() if isinstance(method, PC) else Budget(rho=1e6)
+    curator = Curator(table, schema, budget=budget, insecure_seed=1)
+    reads = []
+    read = curator._source.totals
+    curator._source.totals = lambda kernels: reads.append(len(kernels)) or read(kernels)
+    found = method.fit(curator)
+    longest = sum(
+        max(Counter(e.pair for e in found.evidence if len(e.given) == order).values())
+        for order in range(len(found.tests))
+    )
+    assert len(reads) <= min(most, longest)
+    assert sum(found.tests) > 8 * len(reads)
+
+
+def test_an_exact_search_is_one_event_a_round():
+    _, table, schema = world("sachs", rows=20_000)
+    curator = Curator(table, schema, budget=Budget.unlimited())
+    PC().fit(curator)
+    assert curator.ledger.events[0].about == "Tables(55 sets)"
+    assert len(curator.ledger.events) <= 30
+
+
+def test_when_the_budget_ends_inside_an_order_the_edges_not_tested_to_the_end_are_told():
+    """All edges go through an order side by side, so those with sets left are unfinished."""
+    dag = random_dag(10, degree=2, seed=1)
+    full = CuratePC().fit(Limited(dag, 10**9))
+    late = sum(full.tests[:2]) - 3  # three tests before order 1 is over
+    found = CuratePC().fit(Limited(dag, late))
+    assert len(found.evidence) == sum(found.tests) == late
+    ((order, left),) = found.unfinished.items()
+    assert order == 1
+    told = [e for e in full.evidence if len(e.given) == 1]
+    assert set(left) == {frozenset(e.pair) for e in told[-3:]}
+
+
+class Limited(OracleDoor):
+    """An oracle that can be asked so often; a batch it cannot answer is refused whole."""
+
+    def __init__(self, dag, answers):
+        super().__init__(dag)
+        self.answers = answers
+
+    def ask(self, request):
+        return self.ask_all([request])[0]
+
+    def ask_all(self, requests):
+        if len(requests) > self.answers:
+            raise BudgetExceeded("no more")
+        self.answers -= len(requests)
+        return [OracleDoor.ask(self, r) for r in requests]
 
 
 def test_leakage_per_order_is_told():

@@ -33,6 +33,7 @@ from dpcurate.requests import (
     Release,
     Sample,
     Score,
+    Tables,
     Tau,
 )
 
@@ -40,6 +41,7 @@ SCORE = Score(Tau("a", "b"), 3.0, "above")
 VALUES = [
     Counts(("a", "b")),
     Counts(()),
+    Tables(((), ("a",), ("b", "a"))),
     Contrasts(((), ("a",), ("a", "b")), (0.5, 1, Fraction(1, 3))),
     Moments(("a", "x")),
     Moments(("a", "x"), clip=0.5),
@@ -131,6 +133,7 @@ def test_no_value_in_a_request_is_callable_or_mutable(value):
 def test_lists_become_tuples():
     assert Counts(["a", "b"]).columns == ("a", "b")
     assert Contrasts([["a"], ["a", "b"]]).sets == (("a",), ("a", "b"))
+    assert Tables([["a"], ["b", "a"]]).sets == (("a",), ("b", "a"))
     assert Contrasts([["a"], []]).weights == (1.0, 1.0)
     assert Moments(["a"]).columns == ("a",)
     gradient = Gradient(["a", "b"], np.zeros((2, 2)), 1.0)
@@ -170,6 +173,13 @@ WRONG = [
     (lambda: Tau("a", "a"), "'a' stand more than once"),
     (lambda: Tau("a", "b", ("a",)), "'a' stand more than once"),
     (lambda: KendallP("a", "b", ("c", "c")), "'c' stand more than once"),
+    (lambda: Tables(()), "at least one set"),
+    (lambda: Tables(("ab", "c")), "columns come as a tuple of names"),
+    (lambda: Tables("ab"), "sets of columns come as a tuple"),
+    (lambda: Tables(5), "sets of columns come as a tuple"),
+    (lambda: Tables((("a", "a"),)), "stand more than once in one"),
+    (lambda: Tables(((1,),)), "named by text"),
+    (lambda: Tables((("a", "b"), ("b", "a"))), "stands more than once; ask for it once"),
     (lambda: Contrasts(()), "at least one set"),
     (lambda: Contrasts((("a", "a"),)), "stand more than once"),
     (lambda: Contrasts((("a", "b"), ("b", "a"))), "ask for it once with a larger weight"),

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
 
 from dpcurate import Budget, Curator, networks
+from dpcurate.doors import Watched
 from dpcurate.errors import BudgetExceeded, GraphError, RequestError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn import methods, rounds
+from dpcurate.learn.ci import fisher_test, p_values
 from dpcurate.learn.judges import ExactJudge
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC, published_reach
 from dpcurate.learn.oracle import OracleDoor
 from dpcurate.learn.skeleton import search
-from dpcurate.networks.worlds import random_dag
-from dpcurate.requests import Counts, Exact, Release
+from dpcurate.networks.worlds import random_dag, random_network
+from dpcurate.requests import Counts, Exact, KendallP, Moments, Release
+from dpcurate.schema import Categorical
 
 EVERY = {
     "PC": PC(test="kendall-proved"),
@@ -106,10 +113,13 @@ class Poor(OracleDoor):
         self.answers = answers
 
     def ask(self, request):
-        self.answers -= 1
-        if self.answers < 0:
+        return self.ask_all([request])[0]
+
+    def ask_all(self, requests):
+        if len(requests) > self.answers:  # all or nothing, as of a curator
             raise BudgetExceeded("no more")
-        return super().ask(request)
+        self.answers -= len(requests)
+        return [OracleDoor.ask(self, r) for r in requests]
 
 
 @pytest.mark.parametrize("answers", [0, 1, 7, 45, 50])
@@ -123,6 +133,7 @@ def test_when_the_budget_ends_the_graph_so_far_is_returned_and_said(answers):
     assert all(pair in found.skeleton.edges for pair in left)
     if answers < 45:
         assert len(left) == 45 - answers
+    assert sum(found.tests) == answers
     assert f"the budget ended at order {order}: {len(left)} edge(s)" in found.notes[0]
 
 
@@ -162,3 +173,192 @@ def test_a_search_ends_when_its_judge_says_so():
     found = search(dag.nodes, Idle(OracleDoor(dag), "kendall-proved", 0.05))
     assert len(found.tests) == 1
     assert set(found.unfinished) == {1}
+
+
+def depth_first(nodes, independent, knowledge=None, max_order=None):
+    """PC-stable as written down, edge by edge and set by set: what the rounds must agree with."""
+    around = {a: [b for b in nodes if b != a and (knowledge is None or knowledge.allows(a, b))] for a in nodes}
+    fixed = frozenset() if knowledge is None else knowledge.required_pairs()
+    separators, tests = {}, []
+    for order in range(len(nodes) - 1 if max_order is None else max_order + 1):
+        frozen = {a: list(near) for a, near in around.items()}
+        count = 0
+        for a, b in combinations(nodes, 2):
+            if b not in frozen[a] or frozenset((a, b)) in fixed:
+                continue
+            sides = [combinations([n for n in frozen[s] if n != t], order) for s, t in ((a, b), (b, a))]
+            for given in dict.fromkeys(s for side in sides for s in side):
+                count += 1
+                if independent(a, b, given):
+                    around[a].remove(b)
+                    around[b].remove(a)
+                    separators[frozenset((a, b))] = given
+                    break
+        if count == 0:
+            break
+        tests.append(count)
+    return {frozenset((a, b)) for a in nodes for b in around[a]}, separators, tuple(tests)
+
+
+def same(found, expected):
+    edges, separators, tests = expected
+    assert found.skeleton.edges == edges
+    assert dict(found.skeleton.separators) == separators
+    assert found.tests == tests
+    assert len(found.evidence) == sum(tests)
+    cut = {frozenset(e.pair): e.given for e in found.evidence if e.verdict == "cut"}
+    assert cut == separators  # the first that separates wins, and nothing is told beyond it
+
+
+@pytest.mark.parametrize("method", [PC(test="kendall-proved"), CuratePC(), SVTPC()], ids=lambda m: type(m).__name__)
+def test_rounds_find_what_a_plain_loop_finds_with_an_oracle(method):
+    for dag in DAGS[:120:2]:
+        same(method.fit(OracleDoor(dag)), depth_first(dag.nodes, dag.d_separated))
+
+
+@pytest.mark.parametrize("test", ["g", "chi-squared", "spearman", "kendall", "kendall-proved", "partial-correlation"])
+@pytest.mark.parametrize("name", ["asia", "sachs", "random"])
+def test_rounds_find_what_a_plain_loop_finds_on_data(name, test):
+    """Sampled networks, where tests err and separators are not what d-separation says."""
+    if name == "random":
+        network = random_network(random_dag(12, degree=3, seed=5), levels=(2, 4), seed=5)
+    else:
+        network = networks.load(name)
+    schema = replace(network.schema, rows=2000)
+    curator = Curator(network.sample(2000, seed=3), schema, budget=Budget.unlimited())
+    knowledge = Knowledge.of(forbidden_edges=[network.nodes[:2]], required_edges=[network.nodes[1:3]])
+    for known in (None, knowledge):
+        found = PC(test=test, alpha=0.05).fit(curator, known)
+        same(found, depth_first(network.nodes, lambda a, b, s: plain_p(curator, test, a, b, s) > 0.05, known))
+
+
+def plain_p(curator, test, a, b, given):
+    """One test at a time, from one table."""
+    if test == "kendall-proved":
+        return float(curator.ask(Release(KendallP(a, b, given), Exact())))
+    if test == "partial-correlation":
+        names = curator.schema.names
+        moments = curator.ask(Release(Moments(names), Exact())).value
+        return fisher_test(moments, names.index(a), names.index(b), tuple(names.index(g) for g in given))
+    table = curator.ask(Release(Counts((a, b, *given)), Exact())).value
+    return float(p_values(test, [table])[0])
+
+
+class Counting(OracleDoor):
+    """An oracle that remembers the sizes of its batches."""
+
+    def __init__(self, dag):
+        super().__init__(dag)
+        self.batches = []
+
+    def ask_all(self, requests):
+        self.batches.append(list(requests))
+        return super().ask_all(requests)
+
+
+def test_an_exact_search_looks_ahead_so_passes_grow_with_the_logarithm():
+    dag = random_dag(30, degree=2.5, seed=8)
+    door = Counting(dag)
+    found = PC(test="kendall-proved").fit(door)
+    asked = [r.statistic for batch in door.batches for r in batch]
+    by_order = [sum(len(b[0].statistic.given) == k for b in door.batches) for k in range(len(found.tests))]
+    longest = [max_sets(found, k) for k in range(len(found.tests))]
+    for passes, sets in zip(by_order, longest, strict=True):
+        assert passes <= math.log2(sets) + 1.001
+    assert sum(found.tests) <= len(asked) <= 2 * sum(found.tests)
+    assert len(set(asked)) == len(asked)
+
+
+def max_sets(found, order):
+    """The largest number of verdicts on one edge at an order."""
+    counts = Counter(e.pair for e in found.evidence if len(e.given) == order)
+    return max(counts.values())
+
+
+def test_a_private_search_pays_for_no_test_beyond_the_one_that_cuts():
+    dag = random_dag(15, degree=3, seed=8)
+    door = Counting(dag)
+    found = CuratePC().fit(door)
+    asked = [r for batch in door.batches for r in batch]
+    assert len(asked) == sum(found.tests) == len(found.evidence)
+    for batch in door.batches:
+        assert len({(r.statistic.x, r.statistic.y) for r in batch}) == len(batch)
+    assert len(door.batches) < len(asked) / 5
+
+
+def test_rounds_are_capped_and_caps_change_nothing(monkeypatch):
+    dag = random_dag(14, degree=4, seed=2)
+    free = PC(test="kendall-proved").fit(OracleDoor(dag))
+    for tests, cells in ((3, 10**9), (10**9, 40), (1, 1)):
+        monkeypatch.setattr(rounds, "MOST_TESTS", tests)
+        monkeypatch.setattr(rounds, "MOST_AT_ONCE", cells)
+        door = Counting(dag)
+        found = PC(test="kendall-proved").fit(door)
+        assert found.skeleton == free.skeleton
+        assert found.tests == free.tests
+        for batch in door.batches:
+            size = sum(2 ** (2 + len(r.statistic.given)) for r in batch)
+            assert len(batch) <= tests
+            assert size <= cells or len(batch) == 1
+
+
+@pytest.mark.parametrize("method", [PC(test="kendall-proved"), EMPC(), SVTPC(), PrivPC(), CuratePC()], ids=str)
+def test_a_table_too_large_keeps_its_edge_and_is_told(method, monkeypatch):
+    """Of orders 0 and 1 all tables fit, of order 2 those without the wide column, of order 3 none."""
+    for module in (rounds, methods):
+        monkeypatch.setattr(module, "MOST_CELLS", 16)
+    dag = Dag.of("abcde", combinations("abcde", 2))
+    door = Watching(dag)
+    wide = tuple(Categorical(n, ("0", "1", "2") if n == "e" else ("0", "1")) for n in "abcde")
+    door.schema = replace(door.schema, columns=wide)
+    found = method.fit(door)
+    assert len(found.skeleton.edges) == 10
+    assert found.unfinished == {}
+    assert not any("e" in (*pair, *given) and len(given) == 2 for pair, given in door.pairs)
+    assert any(len(given) == 2 for _, given in door.pairs)
+    assert not any(len(given) == 3 for _, given in door.pairs)
+    told = [e for e in found.evidence if e.verdict == "kept: table too large"]
+    assert {frozenset(e.pair) for e in told} == found.skeleton.edges
+    first, second = found.notes
+    # Of the 30 tests of order 2 (10 pairs, 3 sets each) 6 do not hold e; order 3 has 10.
+    assert "24 test(s) of order 2 were left out and their edges kept" in first
+    assert "more than 16 cells" in first
+    assert "10 test(s) of order 3" in second
+
+
+def test_a_search_without_tables_has_no_limit(monkeypatch):
+    monkeypatch.setattr(rounds, "MOST_CELLS", 4)
+    network = networks.load("cancer")
+    curator = Curator(network.sample(500, seed=1), network.schema, budget=Budget.unlimited())
+    assert PC(test="partial-correlation").fit(curator).notes == ()
+    assert PC(test="g", max_order=0).fit(curator).notes == ()
+    assert PC(test="g", alpha=0.9).fit(curator).notes != ()
+
+
+class Seen:
+    """Notices of a watched door."""
+
+    def __init__(self):
+        self.told = []
+
+    def __call__(self, stage, tests):
+        self.told.append((stage, tests))
+
+    def total(self, stage):
+        return sum(n for s, n in self.told if s == stage)
+
+
+def test_a_watched_door_counts_batches():
+    network = networks.load("asia")
+    curator = Curator(network.sample(1000, seed=1), network.schema, budget=Budget.unlimited())
+    seen = Seen()
+    PC(max_order=1).fit(Watched(curator, seen))
+    assert seen.told[0] == ("order 0", 28)
+    assert seen.total("order 1") > 0
+    assert {stage for stage, _ in seen.told} == {"order 0", "order 1"}
+    dag = random_dag(10, degree=2, seed=1)
+    for method in (SVTPC(), PrivPC(), CuratePC()):
+        seen = Seen()
+        found = method.fit(Watched(OracleDoor(dag), seen))
+        examined = len(found.skeleton.separators) if isinstance(method, PrivPC) else 0
+        assert sum(n for _, n in seen.told) == sum(found.tests) + examined

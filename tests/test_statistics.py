@@ -25,6 +25,7 @@ from dpcurate.requests import (
     Moments,
     PublishedFlips,
     PublishedKendallP,
+    Tables,
     Tau,
 )
 from dpcurate.schema import GRID, Categorical, Neighbours, Person, Schema
@@ -37,6 +38,8 @@ PAIRS = ((), ("a",), ("b",), ("c",), ("x0",), *combinations(("a", "b", "c", "x0"
 PROVED = [
     Counts(("a", "c")),
     Counts(()),
+    Tables(PAIRS),
+    Tables((("b", "a"), ("x0", "c", "b"))),
     Contrasts(PAIRS),
     Contrasts(PAIRS, tuple(0.25 + 0.5 * (len(s) > 1) for s in PAIRS)),
     Moments(("a", "b", "x0")),
@@ -80,6 +83,8 @@ IDLE = ((0.0, 0.0), (0.0, 0.0))
 EXTREME = [
     (Counts(("a", "b")), ADD, [], [[0] * 6]),
     (Counts(("a", "b")), SWAP, [[0] * 6], [[1] * 6]),
+    (Tables(((), ("a",), ("a", "b"))), ADD, [], [[0] * 6]),
+    (Tables(((), ("a",), ("b", "a"), ("b",))), SWAP, [[0] * 6], [[1] * 6]),
     (Contrasts((("a",), ("a", "b")), (0.5, 1.0)), ADD, [], [[0] * 6]),
     (Contrasts((("a",), ("b",), ("a", "b"))), SWAP, [[0] * 6], [[1] * 6]),
     (Moments(("x0", "x1", "a")), ADD, [], [[0, 0, 0, 0, GRID, GRID]]),
@@ -106,6 +111,39 @@ def test_half_the_sensitivity_would_be_caught(statistic, relation, one, other):
     assert l2 > bound.l2_squared / 4
     assert l1 <= bound.l1
     assert l2 <= bound.l2_squared
+
+
+def test_tables_are_exact_under_both_relations():
+    """Every row added moves each table by 1, and rows that differ everywhere move all but the row count by 2."""
+    schema = schema_of(2, 3, 4)
+    statistic = Tables(((), ("a",), ("c", "a"), ("a", "b", "c")))
+    made = plan(statistic, schema)
+    added, swapped = made.one_row(ADD), made.one_row(SWAP)
+    assert distance(statistic, schema, [[0, 0, 0]], [[0, 0, 0], [1, 2, 3]]) == (added.l1, added.l2_squared) == (4, 4)
+    assert distance(statistic, schema, [[0, 0, 0]], [[1, 1, 1]]) == (swapped.l1, swapped.l2_squared) == (6, 6)
+    alone = plan(Tables(((),)), schema)
+    assert alone.one_row(SWAP) == plan(Counts(()), schema).one_row(SWAP)
+    many = plan(Tables(((), ("a",))), schema)
+    assert sensitivity(many, schema, SWAP).l1 == 2
+    lasting = Schema((Categorical("a", ("0", "1"), "0", "0"),))
+    three = Tables(((), ("a",)))
+    people = Schema(lasting.columns, person=Person("id", 3))
+    assert sensitivity(plan(three, lasting), lasting, SWAP) == plan(three, lasting).one_row(SWAP)
+    assert sensitivity(plan(three, people), people, SWAP).l1 == 3 * 2
+    assert sensitivity(plan(three, people), people, ADD).l2_squared == 9 * 2
+
+
+def test_tables_are_the_counts_of_each_set():
+    schema = schema_of(2, 3, 4)
+    records = [[0, 1, 2], [1, 2, 3], [1, 2, 3], [0, 0, 0]]
+    sets = ((), ("c",), ("c", "a"), ("b", "a", "c"))
+    made, found = parts(Tables(sets), schema, records)
+    assert len(made.natural(found)) == len(made.weights()) == len(made.units) == len(sets)
+    for names, part, natural in zip(sets, found, made.natural(found), strict=True):
+        _, (alone,) = parts(Counts(names), schema, records)
+        assert (part == alone).all()
+        assert natural.dtype == np.float64
+        assert natural.shape == schema.sizes(names)
 
 
 def test_contrasts_are_exact_under_both_relations():
@@ -264,6 +302,17 @@ def test_a_table_too_large_is_refused_with_its_size():
     schema = schema_of(*[10] * 8)
     with pytest.raises(DomainTooLarge, match=r"100,000,000 cells, above the limit of 10,000,000"):
         plan(Counts(schema.names), schema)
+
+
+def test_tables_too_large_together_are_refused_with_their_size():
+    schema = schema_of(*[200] * 4)
+    triples = tuple(combinations(schema.names, 3))
+    with pytest.raises(DomainTooLarge, match="a table over a, b, c, d has 1,600,000,000 cells"):
+        plan(Tables((*combinations(schema.names, 2), schema.names)), schema)
+    plan(Tables(triples), schema)  # 32 million cells
+    wide = schema_of(*[200] * 5)
+    with pytest.raises(DomainTooLarge, match=r"these 10 tables have 80,000,000 cells together.* several requests"):
+        plan(Tables(tuple(combinations(wide.names, 3))), wide)
 
 
 def test_something_else_is_no_statistic():

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from dpcurate.budget import Privacy
-from dpcurate.requests import AboveThreshold, Choose, Contrasts, Door, Release, Request, Sample, Score, Statistic, Tau
+from dpcurate.requests import (
+    AboveThreshold,
+    Choose,
+    Contrasts,
+    Door,
+    Release,
+    Request,
+    Sample,
+    Score,
+    Statistic,
+    Tables,
+    Tau,
+)
 from dpcurate.schema import Neighbours, Schema
 
 Notice = Callable[[str, int], None]
@@ -99,8 +113,8 @@ class Watched(Passing):
 
     def ask_all(self, requests: Sequence[Request]) -> list[Any]:
         """Answers to many requests."""
-        for request in requests:
-            self._notice(*_stage(request))
+        for stage, alike in groupby(map(_stage, requests), key=itemgetter(0)):
+            self._notice(stage, sum(tests for _, tests in alike))
         return super().ask_all(requests)
 
     def open(self, gate: AboveThreshold | Sample) -> Any:
@@ -124,6 +138,15 @@ class _WatchedGate:
         self._notice(*_stage(what))
         return self._gate.ask(what)
 
+    def first(self, scores: Sequence[Score]) -> int | None:
+        """Ask until the first yes; how many tests that took is told when it is known."""
+        if scores:
+            self._notice(_order(scores[0].statistic), 0)
+        hit: int | None = self._gate.first(scores)
+        if scores:
+            self._notice(_order(scores[0].statistic), len(scores) if hit is None else hit + 1)
+        return hit
+
     def open(self, gate: AboveThreshold) -> Any:
         """Open a gate on a sample."""
         return _WatchedGate(self._gate.open(gate), self._notice)
@@ -136,6 +159,8 @@ def _stage(what: Request | Score) -> tuple[str, int]:
     statistic = what.statistic if isinstance(what, (Release, Score)) else None
     if isinstance(statistic, Tau):
         return _order(statistic), 1
+    if isinstance(statistic, Tables):
+        return f"order {max(0, max(map(len, statistic.sets)) - 2)}", len(statistic.sets)
     return type(statistic).__name__.lower(), len(statistic.sets) if isinstance(statistic, Contrasts) else 1
 
 

@@ -22,13 +22,15 @@ from dpcurate.schema import Neighbours, Schema
 Array = NDArray[np.float64]
 TINY, HUGE = 1e-100, 1e100
 """Numbers outside these would lose their meaning in floating point."""
+MOST_CELLS = 10_000_000
+"""The largest table that is built; learners leave out tests that would need a larger one."""
 
 
 def _names(*names: str) -> None:
-    if any(not isinstance(n, str) for n in names):
+    if not all(isinstance(n, str) for n in names):
         raise RequestError(f"columns are named by text, got {names!r}")
-    repeated = sorted({n for n in names if names.count(n) > 1})
-    if repeated:
+    if len(set(names)) < len(names):
+        repeated = sorted({n for n in names if names.count(n) > 1})
         raise RequestError(f"the column(s) {', '.join(map(repr, repeated))} stand more than once in one statistic")
 
 
@@ -36,6 +38,12 @@ def _columns(given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise RequestError(f"columns come as a tuple of names, got {given!r}")
     return tuple(given)
+
+
+def _sets(given: object) -> Iterable[object]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise RequestError(f"sets of columns come as a tuple of tuples of names, got {given!r}")
+    return given
 
 
 def _number(value: object) -> bool:
@@ -64,6 +72,25 @@ class Counts:
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", _columns(self.columns))
         _names(*self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The counts of each of many sets of columns, in one request: a part for each set, axes in its order.
+
+    The empty set is the row count.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sets", tuple(map(_columns, _sets(self.sets))))
+        if not self.sets:
+            raise RequestError("tables need at least one set of columns")
+        for one in self.sets:
+            _names(*one)
+        if len(set(map(frozenset, self.sets))) < len(self.sets):
+            raise RequestError("a set of columns stands more than once; ask for it once")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +237,16 @@ class PublishedFlips(Tau):
 
 
 Statistic = (
-    Counts | Contrasts | Moments | Gradient | GradientNorms | Tau | KendallP | PublishedKendallP | PublishedFlips
+    Counts
+    | Tables
+    | Contrasts
+    | Moments
+    | Gradient
+    | GradientNorms
+    | Tau
+    | KendallP
+    | PublishedKendallP
+    | PublishedFlips
 )
 
 
@@ -356,7 +392,7 @@ class Sample:
 class Answer:
     """A released statistic: its parts and the standard deviation of the noise in each.
 
-    Contrasts have a part for each set of columns; every other statistic has one.
+    Tables and Contrasts have a part for each set of columns; every other statistic has one.
     """
 
     parts: tuple[Array, ...]
@@ -387,6 +423,9 @@ class ThresholdGate(Protocol):
 
     def ask(self, score: Score) -> bool:
         """Whether the score is (about) positive."""
+
+    def first(self, scores: Sequence[Score]) -> int | None:
+        """The index of the first score to which it says yes, which closes it; None if there is none."""
 
 
 class SampleGate(Protocol):

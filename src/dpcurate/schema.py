@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as kept
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -272,12 +273,15 @@ class Schema:
     columns: tuple[Column, ...]
     rows: int | None = None
     person: Person | None = None
+    _named: dict[str, Column] = kept(init=False, repr=False, compare=False)
+    """Columns by name: a search looks sizes up by the thousand."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         if any(not isinstance(c, (Categorical, Numeric)) for c in self.columns):
             raise SchemaError("the columns of a schema are Categorical, Ordinal or Numeric values")
         names = [c.name for c in self.columns]
+        object.__setattr__(self, "_named", dict(zip(names, self.columns, strict=True)))
         if not names:
             raise SchemaError("a schema needs at least one column")
         repeated = sorted({n for n in names if names.count(n) > 1})
@@ -298,14 +302,14 @@ class Schema:
         return tuple(c.name for c in self.columns)
 
     def __getitem__(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise RequestError(f"the schema has no column {name!r}{did_you_mean(name, self.names)}")
+        column = self._named.get(name)
+        if column is None:
+            raise RequestError(f"the schema has no column {name!r}{did_you_mean(name, self.names)}")
+        return column
 
     def sizes(self, names: Iterable[str]) -> tuple[int, ...]:
         """Number of levels or bins of each named column."""
-        return tuple(self[n].size for n in names)
+        return tuple([self[n].size for n in names])
 
     @property
     def drops(self) -> bool:

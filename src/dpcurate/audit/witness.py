@@ -140,6 +140,10 @@ class WatchedThreshold:
         self._tally.total += self._log() - before
         return yes
 
+    def first(self, scores: Sequence[Score]) -> int | None:
+        """The first yes, asked in turn."""
+        return next((i for i, score in enumerate(scores) if self.ask(score)), None)
+
     def _log(self) -> float:
         return math.log(max(self._likely[1].sum(), 1e-300)) - math.log(max(self._likely[0].sum(), 1e-300))
 

@@ -9,7 +9,7 @@ from typing import cast
 
 from dpcurate.budget import Budget, epsilon_of
 from dpcurate.cli.progress import Bar, watched
-from dpcurate.cli.texts import existing, one_line, say, show
+from dpcurate.cli.texts import existing, one_line, say, show, some_table, table_name
 from dpcurate.discovery import Discovery, fit
 from dpcurate.doors import share
 from dpcurate.errors import BudgetError, BudgetExceeded, DpcurateError, LedgerError
@@ -68,7 +68,7 @@ def run(args: Namespace) -> None:
     """Find a graph."""
     folder = _folder(args.output, force=args.force)
     recipe(args.method)
-    table = existing(args.table, "table")
+    table = some_table(args.table)
     schema = load_schema(args.schema)
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
     if knowledge is not None:
@@ -142,9 +142,9 @@ def _old_purse(args: Namespace) -> Purse:
 def _announce(args: Namespace, schema: Schema, purse: Purse) -> None:
     person = schema.person
     unit = "one row" if person is None else f"one person, at most {person.rows} rows each"
-    columns = len(schema.names)
+    columns, table = len(schema.names), table_name(args.table)
     say(f"before any row is read: this run may spend {purse}")
-    say(f"  on      the edges among {columns} columns of {args.table!r} ({columns * (columns - 1) // 2} pairs)")
+    say(f"  on      the edges among {columns} columns of {table} ({columns * (columns - 1) // 2} pairs)")
     say(f"  method  {one_line(args.method)}; neighbours: {purse.neighbours.value}; unit: {unit}")
     say(f"  ledger  {one_line(purse.books)}")
     if args.insecure_seed is not None:

@@ -11,7 +11,7 @@ from dpcurate import __version__
 if TYPE_CHECKING:
     _Parsers: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
 _HELP = argparse.RawDescriptionHelpFormatter
-_TABLE = "Parquet or CSV file, a folder of Parquet files, or FILE.duckdb#TABLE"
+_TABLE = "Parquet or CSV file, a folder of Parquet files, FILE.duckdb#TABLE, or postgresql://USER@HOST/DATABASE#TABLE"
 _SCHEMA = "public description of the table (TOML); see 'dpcurate schema draft'"
 _FORCE = "overwrite what is there"
 

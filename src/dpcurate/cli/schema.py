@@ -8,7 +8,7 @@ from contextlib import redirect_stderr
 
 from dpcurate.budget import Budget
 from dpcurate.cli.discover import load_schema
-from dpcurate.cli.texts import existing, fresh, say, show
+from dpcurate.cli.texts import fresh, say, show, some_table
 from dpcurate.private.curator import Curator
 from dpcurate.schema import draft
 
@@ -16,7 +16,7 @@ from dpcurate.schema import draft
 def draft_file(args: Namespace) -> None:
     """Write a first schema from a table."""
     target = None if args.output is None else fresh(args.output, force=args.force)
-    text = draft(existing(args.table, "table"))
+    text = draft(some_table(args.table))
     say("this looked at the data: check every line before anyone uses the schema")
     if target is None:
         show(text.rstrip("\n"))
@@ -31,5 +31,5 @@ def check(args: Namespace) -> None:
     say("this looks at the data, for the owner's eyes only: what it says is not private, do not publish it")
     with redirect_stderr(sys.stdout):
         # Opening releases nothing; the unlimited budget is never used.
-        Curator(existing(args.table, "table"), schema, budget=Budget.unlimited(), check=True)
+        Curator(some_table(args.table), schema, budget=Budget.unlimited(), check=True)
     show(f"the table can be used with this schema (hash {schema.hash})")

@@ -55,6 +55,17 @@ def existing(path: str, what: str) -> str:
     raise FormatError(f"there is no {what} at {path!r}{hint}")
 
 
+def some_table(path: str) -> str:
+    """The path of a table that is there, or a URL, which is tried when it is opened."""
+    return path if "://" in path else existing(path, "table")
+
+
+def table_name(path: str) -> str:
+    """A table for the terminal; of a URL only the scheme, since the rest may hold a password."""
+    scheme, colon, _ = path.partition("://")
+    return repr(f"{scheme}{colon}..." if colon else path)
+
+
 def fresh(path: str | Path, *, force: bool) -> Path:
     """The path, if writing to it destroys nothing."""
     place = Path(path)

@@ -1,88 +1,91 @@
 """Tests of conditional independence on released tables and moments: p-values, nothing private.
 
-A table is x by y by strata. On noised tables these tests are wrong (their null does not know the
-noise); they serve exact releases.
+A stack of tables of one shape is tests by x by y by strata. On noised tables these tests are wrong
+(their null does not know the noise); they serve exact releases.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Measured = tuple[Array, Array]
+"""A statistic of each table, and its degrees of freedom or its variance."""
 
 
-def chi_squared_tail(statistic: float, freedom: float) -> float:
+def chi_squared_tails(statistics: Array, freedom: Array) -> Array:
     """P(chi-squared > statistic); 1 if there is no freedom, since then nothing was tested."""
     from scipy.special import chdtrc
 
-    return float(chdtrc(freedom, statistic)) if freedom > 0 else 1.0
+    return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), np.maximum(statistics, 0)), 1.0)
 
 
-def normal_tails(z: float) -> float:
-    """P(|N(0, 1)| > |z|)."""
-    return math.erfc(abs(z) / math.sqrt(2))
+def normal_tails(sums: Array, variances: Array) -> Array:
+    """P(|N(0, variance)| > |sum|); 1 where nothing varies."""
+    from scipy.special import erfc
+
+    there = variances > 0
+    return np.where(there, erfc(np.abs(sums) / np.sqrt(2 * np.where(there, variances, 1))), 1.0)
 
 
-def _expected(table: Array) -> tuple[Array, Array, float]:
-    """Cells by stratum, what independence expects of them, and the degrees of freedom left."""
-    cells = table.reshape(*table.shape[:2], -1)
-    rows, columns, totals = cells.sum(axis=1), cells.sum(axis=0), cells.sum(axis=(0, 1))
-    # Levels that do not occur in a stratum cannot vary there and take no freedom.
-    freedom = np.maximum((rows > 0).sum(axis=0) - 1, 0) * np.maximum((columns > 0).sum(axis=0) - 1, 0)
-    expected = rows[:, None, :] * columns[None, :, :] / np.maximum(totals, 1)
-    return cells, expected, float(freedom.sum())
+def _margins(cells: Array) -> tuple[Array, Array, Array]:
+    """Rows, columns and totals of every stratum."""
+    rows = cells.sum(axis=2)
+    return rows, cells.sum(axis=1), rows.sum(axis=1)
 
 
-def g_test(table: Array) -> float:
-    """The likelihood-ratio test."""
-    cells, expected, freedom = _expected(table)
-    there = cells > 0
-    g = 2 * float((cells[there] * np.log(cells[there] / expected[there])).sum())
-    return chi_squared_tail(g, freedom)
+def _freedom(rows: Array, columns: Array) -> Array:
+    """Levels that do not occur in a stratum cannot vary there and take no freedom."""
+    x, y = (np.maximum(np.count_nonzero(margin, axis=1), 1) - 1 for margin in (rows, columns))
+    return np.asarray((x * y).sum(axis=-1), dtype=np.float64)
 
 
-def chi_squared_test(table: Array) -> float:
-    """Pearson's test."""
-    cells, expected, freedom = _expected(table)
-    there = expected > 0
-    x2 = float(((cells[there] - expected[there]) ** 2 / expected[there]).sum())
-    return chi_squared_tail(x2, freedom)
+def likelihood_ratio(cells: Array) -> Measured:
+    """G = 2 sum n log(n / expected), as sums of n log n: over cells and totals, less those over margins."""
+    rows, columns, totals = _margins(cells)
+    up = cells[0].size + totals.shape[1]
+    flat = np.concatenate([part.reshape(len(cells), -1) for part in (cells, totals, rows, columns)], axis=1)
+    flat *= np.log(np.maximum(flat, 1e-300))
+    return 2 * (flat[:, :up].sum(axis=1) - flat[:, up:].sum(axis=1)), _freedom(rows, columns)
+
+
+def chi_squared(cells: Array) -> Measured:
+    """Pearson's statistic."""
+    rows, columns, totals = _margins(cells)
+    expected = rows[:, :, None] * columns[:, None] / np.maximum(totals, 1)[:, None, None]
+    terms = (cells - expected) ** 2 / np.where(expected > 0, expected, 1)
+    return terms.sum(axis=(1, 2, 3)), _freedom(rows, columns)
 
 
 def _ranks(margin: Array) -> Array:
     """Mid-ranks of levels in each stratum, centred."""
-    middle: Array = np.cumsum(margin, axis=0) - margin / 2
-    centred: Array = middle - margin.sum(axis=0) / 2
+    middle: Array = np.cumsum(margin, axis=1) - margin / 2
+    centred: Array = middle - margin.sum(axis=1, keepdims=True) / 2
     return centred
 
 
-def spearman_test(table: Array) -> float:
+def spearman(cells: Array) -> Measured:
     """Rank correlation within strata, pooled: under independence each stratum's product of mid-ranks
     has the variance of a random pairing, ties included.
     """
-    cells = table.reshape(*table.shape[:2], -1)
-    totals = cells.sum(axis=(0, 1))
-    x, y = cells.sum(axis=1), cells.sum(axis=0)
+    x, y, totals = _margins(cells)
     rank_x, rank_y = _ranks(x), _ranks(y)
-    pooled = (cells * rank_x[:, None, :] * rank_y[None, :, :]).sum()
-    spread = (x * rank_x**2).sum(axis=0) * (y * rank_y**2).sum(axis=0) / np.maximum(totals - 1, 1)
-    return normal_tails(pooled / math.sqrt(spread.sum())) if spread.sum() > 0 else 1.0
+    pooled = (cells * rank_x[:, :, None] * rank_y[:, None]).sum(axis=(1, 2, 3))
+    spread = (x * rank_x**2).sum(axis=1) * (y * rank_y**2).sum(axis=1) / np.maximum(totals - 1, 1)
+    return pooled, spread.sum(axis=-1)
 
 
-def kendall_test(table: Array) -> float:
+def kendall(cells: Array) -> Measured:
     """Concordant minus discordant pairs within strata, pooled, with the tie-aware variance."""
-    cells = table.reshape(*table.shape[:2], -1)
-    m = cells.sum(axis=(0, 1))
-    x, y = cells.sum(axis=1), cells.sum(axis=0)
-    below = np.cumsum(cells, axis=1) - cells
-    gain = cells.sum(axis=1, keepdims=True) - 2 * below - cells
-    later = np.cumsum(gain[::-1], axis=0)[::-1] - gain
-    balance = float((cells * later).sum())
-    spread = float(_kendall_variance(m, x, y).sum())
-    return normal_tails(balance / math.sqrt(spread)) if spread > 0 else 1.0
+    x, y, m = _margins(cells)
+    below = np.cumsum(cells, axis=2) - cells
+    gain = cells.sum(axis=2, keepdims=True) - 2 * below - cells
+    later = np.cumsum(gain[:, ::-1], axis=1)[:, ::-1] - gain
+    return (cells * later).sum(axis=(1, 2, 3)), _kendall_variance(m, x, y).sum(axis=-1)
 
 
 def _kendall_variance(m: Array, x: Array, y: Array) -> Array:
@@ -90,7 +93,7 @@ def _kendall_variance(m: Array, x: Array, y: Array) -> Array:
 
     def sums(t: Array) -> tuple[Array, Array, Array]:
         two, three = t * (t - 1), t * (t - 1) * (t - 2)
-        return (two * (2 * t + 5)).sum(axis=0), two.sum(axis=0), three.sum(axis=0)
+        return (two * (2 * t + 5)).sum(axis=1), two.sum(axis=1), three.sum(axis=1)
 
     (ax, bx, cx), (ay, by, cy) = sums(x), sums(y)
     whole = m * (m - 1) * (2 * m + 5)
@@ -114,7 +117,26 @@ def fisher_test(moments: Array, x: int, y: int, given: tuple[int, ...]) -> float
     """Fisher's z of a partial correlation."""
     r = min(max(partial_correlation(moments, x, y, given), -1 + 1e-12), 1 - 1e-12)
     freedom = moments[0, 0] - len(given) - 3
-    return normal_tails(math.atanh(r) * math.sqrt(freedom)) if freedom > 0 else 1.0
+    return math.erfc(abs(math.atanh(r)) * math.sqrt(freedom / 2)) if freedom > 0 else 1.0
 
 
-TABLE_TESTS = {"g": g_test, "chi-squared": chi_squared_test, "spearman": spearman_test, "kendall": kendall_test}
+TABLE_TESTS: dict[str, tuple[Callable[[Array], Measured], Callable[[Array, Array], Array]]] = {
+    "g": (likelihood_ratio, chi_squared_tails),
+    "chi-squared": (chi_squared, chi_squared_tails),
+    "spearman": (spearman, normal_tails),
+    "kendall": (kendall, normal_tails),
+}
+"""What is measured in tables, and the tail in which it is looked up."""
+
+
+def p_values(test: str, tables: Sequence[Array]) -> Array:
+    """The p-value of each table, x by y by any number of others; tables of one shape are measured together."""
+    measure, tails = TABLE_TESTS[test]
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for place, table in enumerate(tables):
+        alike.setdefault((*table.shape[:2], table.size), []).append(place)
+    measured = np.empty((2, len(tables)))
+    for shape, places in alike.items():
+        stack = np.concatenate([tables[i].reshape(-1) for i in places])
+        measured[:, places] = measure(stack.reshape(len(places), *shape[:2], -1))
+    return tails(*measured)

@@ -1,16 +1,20 @@
-"""How an edge is judged: exactly, by noisy values, by above-threshold gates, or by choice.
+"""How an edge is judged: exactly, by choice, or by noisy values.
 
-Each judge asks the door and keeps to its answers. Published variants are in published.py.
+Each judge asks the door and keeps to its answers. Those with gates are in gates.py, published
+variants in published.py.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
+from dpcurate.errors import BudgetExceeded
+from dpcurate.learn.board import Board, Question, Scope
 from dpcurate.learn.budgets import (
     Errors,
     LaplaceErrors,
@@ -20,14 +24,14 @@ from dpcurate.learn.budgets import (
     pure_leak,
     zcdp_leak,
 )
-from dpcurate.learn.ci import TABLE_TESTS, fisher_test
+from dpcurate.learn.ci import fisher_test, p_values
 from dpcurate.learn.measures import Measure, PMeasure, TauMeasure, beyond
 from dpcurate.learn.outcome import Evidence
-from dpcurate.learn.skeleton import Board, Question, Scope
+from dpcurate.learn.skeleton import Verdict
 from dpcurate.requests import (
-    AboveThreshold,
+    Answer,
+    Array,
     Choose,
-    Counts,
     Door,
     Exact,
     Laplace,
@@ -35,12 +39,17 @@ from dpcurate.requests import (
     Release,
     Sample,
     SampleGate,
-    ThresholdGate,
+    Tables,
 )
+
+P_VALUES = {"kendall-published": PMeasure("priv-pc"), "kendall-proved": PMeasure()}
+"""Exact tests that the room computes itself."""
 
 
 class Steady:
     """A judge that treats all orders alike."""
+
+    growth = 1
 
     def begin(self, order: int, board: Board) -> bool:
         """Nothing to prepare."""
@@ -50,7 +59,7 @@ class Steady:
         """Nothing to settle."""
 
 
-class _Recorder(Steady):
+class Recorder(Steady):
     """What most judges share: single questions, and a list of evidence."""
 
     scope: Scope = "test"
@@ -64,32 +73,43 @@ class _Recorder(Steady):
         self.evidence.append(Evidence((q.x, q.y), q.given, verdict, value, noise, threshold))
 
 
-class ExactJudge(_Recorder):
-    """Non-private PC: exact tables or moments through the door, at infinite cost."""
+class ExactJudge(Recorder):
+    """Non-private PC: exact tables or moments through the door, at infinite cost.
+
+    Tests cost nothing here and passes over the rows do, so each round looks twice as far ahead as the
+    one before. What was asked of an edge beyond the test that cut it is dropped.
+    """
 
     def __init__(self, door: Door, test: str, level: float) -> None:
         super().__init__()
         self._door, self._test, self._level = door, test, level
         self._moments: np.ndarray | None = None
+        self.growth = 1 if test == "partial-correlation" else 2  # moments are read once
 
-    def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
+    def decide(self, tests: Sequence[Question], board: Board) -> Iterator[Verdict]:
         """Independent where p exceeds the level."""
-        (q,) = tests
-        p = self._p_value(q)
-        self.note(q, "cut" if p > self._level else "kept", p, 0.0, self._level)
-        return [q] if p > self._level else []
+        for q, p in zip(tests, self._p_values(tests), strict=True):
+            if board.joined(q.x, q.y):
+                cut = p > self._level
+                self.note(q, "cut" if cut else "kept", p, 0.0, self._level)
+                yield q, cut
 
-    def _p_value(self, q: Question) -> float:
+    def _p_values(self, tests: Sequence[Question]) -> list[float]:
         if self._test == "partial-correlation":
-            return self._partial(q)
-        if self._test == "kendall-published":
-            measure = PMeasure("priv-pc")
-            return float(self._door.ask(Release(measure.statistic(q), Exact())))
-        if self._test == "kendall-proved":
-            measure = PMeasure()
-            return float(self._door.ask(Release(measure.statistic(q), Exact())))
-        table = self._door.ask(Release(Counts((q.x, q.y, *q.given)), Exact())).value
-        return TABLE_TESTS[self._test](table)
+            return [self._partial(q) for q in tests]
+        if self._test in P_VALUES:
+            measure = P_VALUES[self._test]
+            asked = [Release(measure.statistic(q), Exact()) for q in tests]
+            return [float(answer) for answer in self._door.ask_all(asked)]
+        return list(map(float, p_values(self._test, self._tables(tests))))
+
+    def _tables(self, tests: Sequence[Question]) -> list[Array]:
+        """Each test's table, x by y by the rest; tests over the same columns share one."""
+        columns = [tuple(sorted((q.x, q.y, *q.given))) for q in tests]
+        sets = dict.fromkeys(columns)
+        parts = self._door.ask(Release(Tables(tuple(sets)), Exact())).parts
+        found = dict(zip(sets, parts, strict=True))
+        return [_turned(found[names], names, q) for names, q in zip(columns, tests, strict=True)]
 
     def _partial(self, q: Question) -> float:
         names = self._door.schema.names
@@ -99,15 +119,29 @@ class ExactJudge(_Recorder):
         return fisher_test(self._moments, places[0], places[1], tuple(places[2:]))
 
 
+def _turned(table: Array, names: tuple[str, ...], q: Question) -> Array:
+    """The table with x and y in front, the smaller first: tests are symmetric, and fewer shapes go faster."""
+    x, y = names.index(q.x), names.index(q.y)
+    if table.shape[x] > table.shape[y]:
+        x, y = y, x
+    return table.transpose(_axes(x, y, len(names)))
+
+
+@cache
+def _axes(x: int, y: int, number: int) -> tuple[int, ...]:
+    return (x, y, *(i for i in range(number) if i not in (x, y)))
+
+
 @dataclass
-class _Spread:
+class Spread:
     """What an even share of the budget is for so many steps."""
 
     pure: bool
     total: float
 
     @classmethod
-    def of(cls, door: Door) -> _Spread:
+    def of(cls, door: Door) -> Spread:
+        """All that the door has left."""
         return cls(door.privacy().budget.pure, door.remaining)
 
     def epsilon(self, steps: float, *, range_bounded: bool = False) -> float:
@@ -119,66 +153,7 @@ class _Spread:
         return math.sqrt((8 if range_bounded else 2) * self.total / steps)
 
 
-class GateJudge(_Recorder):
-    """SVT-PC: an above-threshold gate until it says yes; a yes cuts the edge and opens a new gate.
-
-    Every gate is paid in full when it opens, misses are free by its proof.
-    """
-
-    def __init__(self, door: Door, measure: Measure, level: float, hits: float) -> None:
-        super().__init__()
-        self._door, self._measure, self._level = door, measure, level
-        self._epsilon = _Spread.of(door).epsilon(hits)
-        self._gate: ThresholdGate | None = None
-
-    def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
-        """Cut on a yes."""
-        (q,) = tests
-        if self._gate is None:
-            self._gate = self._door.open(AboveThreshold(epsilon=self._epsilon))
-        assert self._gate is not None
-        yes = self._gate.ask(self._measure.score(q, self._level))
-        if yes:
-            self._gate = None
-        self.note(q, "cut" if yes else "kept", threshold=self._measure.cut(self._level))
-        return [q] if yes else []
-
-
-class SieveJudge(_Recorder):
-    """Priv-PC: sieve on a fresh secret sample by a gate, examine what passes on the full table.
-
-    Half of each step's epsilon goes to the sieve, half to the examination; both are charged.
-    """
-
-    def __init__(self, door: Door, measure: Measure, level: float, *, tweak: float, rate: float, hits: float) -> None:
-        super().__init__()
-        self._door, self._measure, self._level = door, measure, level
-        self._tweak, self._rate = tweak, rate
-        self._epsilon = _Spread.of(door).epsilon(2 * hits)
-        self._gate: ThresholdGate | None = None
-
-    def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
-        """Cut what passes the sieve and the examination."""
-        (q,) = tests
-        if self._gate is None:
-            self._gate = self._sieve()
-        small = self._measure.scaled(self._rate)
-        if not self._gate.ask(small.score(q, max(self._level - self._tweak, 1e-6))):
-            self.note(q, "kept by the sieve")
-            return []
-        self._gate = None
-        answer = self._door.ask(Release(self._measure.statistic(q), Laplace(epsilon=self._epsilon)))
-        cut = beyond(self._measure, float(answer), self._level) >= 0
-        self.note(q, "cut" if cut else "kept", float(answer), answer.scale, self._measure.cut(self._level))
-        return [q] if cut else []
-
-    def _sieve(self) -> ThresholdGate:
-        raw = math.log1p(math.expm1(min(self._epsilon, 500.0)) / self._rate)
-        sample: SampleGate = self._door.open(Sample(rate=self._rate, epsilon=raw))
-        return sample.open(AboveThreshold(epsilon=raw))
-
-
-class ChoiceJudge(_Recorder):
+class ChoiceJudge(Recorder):
     """EM-PC: the exponential mechanism picks the edge and its separator together, or none.
 
     The utility of a test is how far its g lies below the threshold in units of its sensitivity, so
@@ -190,16 +165,15 @@ class ChoiceJudge(_Recorder):
     def __init__(self, door: Door, measure: Measure, level: float, choices: float) -> None:
         super().__init__()
         self._door, self._measure, self._level = door, measure, level
-        self._epsilon = _Spread.of(door).epsilon(choices, range_bounded=True)
+        self._epsilon = Spread.of(door).epsilon(choices, range_bounded=True)
 
-    def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
-        """The chosen one, if any."""
+    def decide(self, tests: Sequence[Question], board: Board) -> Iterator[Verdict]:
+        """The chosen one is cut, if any."""
         candidates = tuple(self._measure.score(q, self._level) for q in tests)
         index = self._door.ask(Choose(candidates=candidates, epsilon=self._epsilon, or_none=True))
-        if index == len(tests):
-            return []
-        self.note(tests[index], "cut", threshold=self._measure.cut(self._level))
-        return [tests[index]]
+        if index < len(tests):
+            self.note(tests[index], "cut", threshold=self._measure.cut(self._level))
+        return ((q, place == index) for place, q in enumerate(tests))
 
 
 @dataclass
@@ -219,6 +193,7 @@ class CurateJudge:
     max_order: int | None = None
     floor: float = 0.7
     scope: Scope = "test"
+    growth: int = 1
     evidence: list[Evidence] = field(default_factory=list)
     epsilons: list[float] = field(default_factory=list)
     leaked: list[float] = field(default_factory=list)
@@ -254,28 +229,37 @@ class CurateJudge:
         tests = (self.measure.statistic(Question(a, b, ())) for a, b in board.edges)
         return LaplaceErrors(*self._margins, max(self.door.sensitivity(t) for t in tests))
 
-    def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
+    def decide(self, tests: Sequence[Question], board: Board) -> Iterator[Verdict]:
         """Delete, keep, or toss a coin; the coin's zone is never wider than the noise."""
-        (q,) = tests
-        value, noise = self._answer(q)
-        gap = beyond(self.measure, value, self.level)
-        inner, outer = (min(margin, noise / math.sqrt(2)) for margin in self._margins)
-        if gap > outer:
-            verdict, cut = "cut", True
-        elif gap < -inner:
-            verdict, cut = "kept", False
-        else:
-            cut = self.door.draw() >= 0.5
-            verdict = "cut by coin" if cut else "kept by coin"
-        self.evidence.append(Evidence((q.x, q.y), q.given, verdict, value, noise, self.measure.cut(self.level)))
-        return [q] if cut else []
+        margins, threshold = self._margins, self.measure.cut(self.level)
+        for q, (value, noise) in zip(tests, self._answers(tests), strict=True):
+            gap = beyond(self.measure, value, self.level)
+            inner, outer = (min(margin, noise / math.sqrt(2)) for margin in margins)
+            if gap > outer:
+                verdict, cut = "cut", True
+            elif gap < -inner:
+                verdict, cut = "kept", False
+            else:
+                cut = self.door.draw() >= 0.5
+                verdict = "cut by coin" if cut else "kept by coin"
+            self.evidence.append(Evidence((q.x, q.y), q.given, verdict, value, noise, threshold))
+            yield q, cut
 
-    def _answer(self, q: Question) -> tuple[float, float]:
-        epsilon = self.epsilons[-1]
-        if self.rate == 1:
-            answer = self.door.ask(Release(self.measure.statistic(q), Laplace(epsilon=epsilon)))
-            return float(answer), answer.scale
-        raw = math.log1p(math.expm1(min(epsilon, 500.0)) / self.rate)
+    def _answers(self, tests: Sequence[Question]) -> Iterator[tuple[float, float]]:
+        """Value and noise of every test, charged together; as many as can be paid where not all can."""
+        if self.rate < 1:
+            yield from map(self._sampled, tests)
+            return
+        asked = [Release(self.measure.statistic(q), Laplace(epsilon=self.epsilons[-1])) for q in tests]
+        try:
+            answers: Iterable[Answer] = self.door.ask_all(asked)
+        except BudgetExceeded:  # nothing was charged
+            answers = map(self.door.ask, asked)
+        for answer in answers:
+            yield float(answer), answer.scale
+
+    def _sampled(self, q: Question) -> tuple[float, float]:
+        raw = math.log1p(math.expm1(min(self.epsilons[-1], 500.0)) / self.rate)
         sample: SampleGate = self.door.open(Sample(rate=self.rate, epsilon=raw))
         answer = sample.ask(Release(self.measure.statistic(q), Laplace(epsilon=raw)))
         # On a sample g is smaller; bring it to the scale of the threshold.

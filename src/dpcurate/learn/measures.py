@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-from dpcurate.learn.skeleton import Question
+from dpcurate.learn.board import Question
 from dpcurate.requests import (
     Counts,
     Door,
@@ -26,6 +27,7 @@ COUNT_SHARE = 0.02
 """Share of the budget that buys the number of rows where no public one was given."""
 
 
+@lru_cache(maxsize=256)
 def normal_quantile(upper: float) -> float:
     """The z with P(N(0, 1) > z) = upper."""
     from scipy.special import ndtri

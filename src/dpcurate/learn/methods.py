@@ -15,8 +15,10 @@ from typing import Literal
 from dpcurate.errors import RequestError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
+from dpcurate.learn.board import Style
 from dpcurate.learn.ci import TABLE_TESTS
-from dpcurate.learn.judges import ChoiceJudge, CurateJudge, ExactJudge, GateJudge, SieveJudge
+from dpcurate.learn.gates import GateJudge, SieveJudge
+from dpcurate.learn.judges import P_VALUES, ChoiceJudge, CurateJudge, ExactJudge
 from dpcurate.learn.measures import Measure, PMeasure, TauMeasure, known_rows
 from dpcurate.learn.outcome import Learned
 from dpcurate.learn.published import (
@@ -27,18 +29,23 @@ from dpcurate.learn.published import (
     PublishedSieve,
     PublishedSvt,
 )
-from dpcurate.learn.skeleton import Judge, Searched, Style, search
-from dpcurate.requests import Door
+from dpcurate.learn.skeleton import Judge, Searched, search
+from dpcurate.requests import MOST_CELLS, Door
 
 Variant = Literal["proved", "published"]
 StatisticName = Literal["tau", "kendall-p"]
-EXACT_TESTS = (*TABLE_TESTS, "partial-correlation", "kendall-published", "kendall-proved")
+EXACT_TESTS = (*TABLE_TESTS, "partial-correlation", *P_VALUES)
 
 
 def _learned(judge: Judge, found: Searched, knowledge: Knowledge | None, claimed: float | None = None) -> Learned:
     notes = [
         f"the budget ended at order {order}: {len(pairs)} edge(s) were not tested there"
         for order, pairs in found.unfinished.items()
+    ]
+    notes += [
+        f"{count:,} test(s) of order {order} were left out and their edges kept: their tables would have more than "
+        f"{MOST_CELLS:,} cells. Declare fewer levels or bins"
+        for order, count in found.too_large.items()
     ]
     if claimed is not None:
         notes.append(f"NOT PRIVATE: the authors would claim epsilon = {claimed:.4g}, which is not proved")
@@ -75,6 +82,10 @@ def _pairs(door: Door, knowledge: Knowledge | None) -> int:
     return max(1, sum(knowledge is None or knowledge.allows(a, b) for a, b in pairs))
 
 
+def _sizes(door: Door) -> dict[str, int]:
+    return {column.name: column.size for column in door.schema.columns}
+
+
 def published_reach(rows: float, variables: int) -> int:
     """The largest order of the published loops: floor(log2 n) - 5, at most d - 2."""
     return max(0, min(math.floor(math.log2(rows)) - 5, variables - 2))
@@ -101,7 +112,9 @@ class PC:
         """Learn from exact releases; needs an unlimited budget or allow_unproved=True."""
         _pairs(door, knowledge)
         judge = ExactJudge(door, self.test, self.alpha)
-        found = search(door.schema.names, judge, knowledge=knowledge, max_order=self.max_order, style=self.style)
+        sizes = {} if self.test == "partial-correlation" else _sizes(door)  # moments have no cells
+        names = door.schema.names
+        found = search(names, judge, knowledge=knowledge, max_order=self.max_order, style=self.style, sizes=sizes)
         return _learned(judge, found, knowledge)
 
 
@@ -134,15 +147,15 @@ class _Private(ABC):
             return self._published(door, knowledge)
         with _block(door):
             judge = self._judge(door, pairs)
-            names = door.schema.names
-            found = search(names, judge, knowledge=knowledge, max_order=self.max_order, style=self.style)
+            names, sizes = door.schema.names, _sizes(door)
+            found = search(names, judge, knowledge=knowledge, max_order=self.max_order, style=self.style, sizes=sizes)
         return _learned(judge, found, knowledge)
 
     def _published(self, door: Door, knowledge: Knowledge | None) -> Learned:
         rows, names = known_rows(door), door.schema.names
         judge = self._published_judge(door, rows)
         reach = published_reach(rows, len(names)) if self.max_order is None else self.max_order
-        found = search(names, judge, knowledge=knowledge, max_order=reach, style="sequential")
+        found = search(names, judge, knowledge=knowledge, max_order=reach, style="sequential", sizes=_sizes(door))
         if isinstance(judge, PublishedCurate):
             judge.finish()
         return _learned(judge, found, knowledge, judge.claimed)

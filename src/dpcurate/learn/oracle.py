@@ -99,6 +99,10 @@ class _Gate:
         """Whether the score is positive."""
         return self._door.score(score) > 0
 
+    def first(self, scores: Sequence[Score]) -> int | None:
+        """Ask each in turn."""
+        return next((index for index, score in enumerate(scores) if self.ask(score)), None)
+
 
 def _is_a_door(oracle: OracleDoor) -> Door:
     return oracle  # checked by the type checker

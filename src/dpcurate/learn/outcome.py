@@ -31,9 +31,10 @@ class Learned:
     """The result of a learner.
 
     `confidence` is the probability that the pair is adjacent, where the method has one. `tests` counts
-    questions per order (or stage). `unfinished` maps an order to the edges still to be tested in it
-    when the budget ended. `leaked` is what each order cost (by the authors' count in a published run).
-    `claimed` is the epsilon that the authors of a published variant would
+    decisions per order (or stage): what a loop would ask that stops at the test that cuts an edge, not
+    what an exact search asked beyond it, looking ahead. `unfinished` maps an order to the edges that were
+    not tested to the end in it when the budget ended. `leaked` is what each order cost (by the authors'
+    count in a published run). `claimed` is the epsilon that the authors of a published variant would
     report; it is not a guarantee. `notes` are sentences for the report.
     """
 

@@ -8,17 +8,18 @@ paper's text and the authors' code differ, both readings are there by name.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
+from dpcurate.learn.board import Board, Question, Scope
 from dpcurate.learn.budgets import OpenErrors, PublishedLeak, likely_tests, optimise, worst_tests
 from dpcurate.learn.judges import Steady
 from dpcurate.learn.measures import Bound, PMeasure, normal_quantile
 from dpcurate.learn.outcome import Evidence
-from dpcurate.learn.skeleton import Board, Question, Scope
+from dpcurate.learn.skeleton import Verdict
 from dpcurate.requests import Door, Exact, Laplace, PublishedFlips, Release, Sample, SampleGate
 
 UNDEFINED = -1e5
@@ -115,6 +116,7 @@ class PublishedCurate:
     rate: float
     reading: CurateReading
     scope: Scope = "test"
+    growth: int = 1
     evidence: list[Evidence] = field(default_factory=list)
     epsilons: list[float] = field(default_factory=list)
     leaked: list[float] = field(default_factory=list)
@@ -160,19 +162,21 @@ class PublishedCurate:
         leak = PublishedLeak(self.reading.delta_prime)
         return optimise(tests, left, errors, leak, start=self.reading.start)[0]
 
-    def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
+    def decide(self, tests: Sequence[Question], board: Board) -> Iterator[Verdict]:
         """The three-way decision."""
-        (q,) = tests
+        return ((q, self._cuts(q)) for q in tests)
+
+    def _cuts(self, q: Question) -> bool:
         value = self._value(q)
         if value < UNDEFINED:
-            return []
+            return False
         above, below = value > self.level * (1 + self.beta2), value < self.level * (1 - self.beta1)
         grey = not above and not below
         cut = above or (grey and self.reading.coin == "fair" and self.door.draw() >= 0.5)
         if self.reading.charge == "all" or above or grey:
             self._count += 1
         self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
-        return [q] if cut else []
+        return cut
 
     def _value(self, q: Question) -> float:
         effective = math.log1p(self.rate * math.expm1(min(self.epsilons[-1], 500.0)))
@@ -219,19 +223,21 @@ class PublishedSvt(Steady):
             self._threshold = self.level + laplace(self.door, 2 * priv_pc_sensitivity(self.rows) / self.epsilon)
         return True
 
-    def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
+    def decide(self, tests: Sequence[Question], board: Board) -> Iterator[Verdict]:
         """Cut on a hit."""
-        (q,) = tests
+        return ((q, self._cuts(q)) for q in tests)
+
+    def _cuts(self, q: Question) -> bool:
         scale = priv_pc_sensitivity(self.rows) / self.epsilon
         value = float(self.door.ask(Release(PMeasure("priv-pc").statistic(q), Laplace(scale=8 * scale))))
         assert self._threshold is not None
         if value < UNDEFINED or value < self._threshold:
-            return []
+            return False
         self.hits += 1
         self.evidence.append(Evidence((q.x, q.y), q.given, "cut", value, None, self._threshold))
         noise = normal if self.redraw == "gaussian" else laplace
         self._threshold = self.level + noise(self.door, 2 * scale)
-        return [q]
+        return True
 
 
 @dataclass
@@ -273,15 +279,17 @@ class PublishedSieve(Steady):
         self._threshold = self.level - self.tweak + laplace(self.door, self._scale)
         self._sample = self.door if self.rate == 1 else self.door.open(Sample(rate=self.rate, epsilon=1.0))
 
-    def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
+    def decide(self, tests: Sequence[Question], board: Board) -> Iterator[Verdict]:
         """Cut what passes both."""
-        (q,) = tests
+        return ((q, self._cuts(q)) for q in tests)
+
+    def _cuts(self, q: Question) -> bool:
         statistic = PMeasure("priv-pc").statistic(q)
         assert self._sample is not None
         assert self._threshold is not None
         sieved = float(self._sample.ask(Release(statistic, Laplace(scale=2 * self._scale))))
         if sieved < UNDEFINED or sieved < self._threshold:
-            return []
+            return False
         self.hits += 1
         self._refresh()
         self.examined += 1
@@ -289,7 +297,7 @@ class PublishedSieve(Steady):
         value = float(self.door.ask(Release(statistic, Laplace(scale=scale))))
         cut = value >= self.level
         self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
-        return [q] if cut else []
+        return cut
 
 
 @dataclass
@@ -313,11 +321,11 @@ class PublishedChoice(Steady):
         """The authors' epsilon, from the visits that happened."""
         return self.claim.total(self.visits, self.epsilon)
 
-    def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
+    def decide(self, tests: Sequence[Question], board: Board) -> Iterator[Verdict]:
         """Two choices: a number, then that many edges."""
         self.visits += 1
         best = self._best(tests)
-        flips = [float(self.door.ask(Release(self._flips(q), Exact()))) for q, _ in best]
+        flips = list(map(float, self.door.ask_all([Release(self._flips(q), Exact()) for q, _ in best])))
         number = pick(self.door, self._number_scores(flips, [p for _, p in best]), self.epsilon / 2)
         chosen: list[Question] = []
         for _ in range(number):
@@ -327,7 +335,7 @@ class PublishedChoice(Steady):
                 chosen.append(best[index][0])
         for q in chosen:
             self.evidence.append(Evidence((q.x, q.y), q.given, "cut"))
-        return chosen
+        return ((q, q in chosen) for q in tests)
 
     def _flips(self, q: Question) -> PublishedFlips:
         return PublishedFlips(q.x, q.y, q.given, level=self.level)
@@ -335,9 +343,9 @@ class PublishedChoice(Steady):
     def _best(self, tests: Sequence[Question]) -> list[tuple[Question, float]]:
         """For each partner the set with the largest p-value."""
         found: dict[str, tuple[Question, float]] = {}
-        for q in tests:
-            p = float(self.door.ask(Release(PMeasure("priv-pc").statistic(q), Exact())))
-            p = -1.0 if p < UNDEFINED else p
+        asked = [Release(PMeasure("priv-pc").statistic(q), Exact()) for q in tests]
+        for q, answer in zip(tests, self.door.ask_all(asked), strict=True):
+            p = -1.0 if float(answer) < UNDEFINED else float(answer)
             if q.y not in found or p > found[q.y][1]:
                 found[q.y] = (q, p)
         return list(found.values())

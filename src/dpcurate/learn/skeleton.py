@@ -1,86 +1,25 @@
 """The PC loop, once: ask, order by order, which adjacent pairs can be separated.
 
 How a pair is judged is the judge's affair; what is asked, in which order and of which graph, is
-settled here. A judge sees one round of tests at a time and says which of them found independence.
+settled here. A judge sees one round of tests at a time and gives its verdicts one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Literal, Protocol
+from typing import Protocol
 
 from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.board import Board, Question, Scope, Style
 from dpcurate.learn.outcome import Evidence, Pair
+from dpcurate.learn.rounds import Rounds, Sizes
 
-Scope = Literal["test", "node", "order"]
-Style = Literal["stable", "sequential"]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Whether x is independent of y given some others."""
-
-    x: str
-    y: str
-    given: tuple[str, ...]
-
-    @property
-    def pair(self) -> Pair:
-        """The two, without order."""
-        return frozenset((self.x, self.y))
-
-
-@dataclass(slots=True)
-class Board:
-    """The released graph so far; all of it is public."""
-
-    nodes: tuple[str, ...]
-    around: dict[str, set[str]]
-    fixed: frozenset[Pair]
-    separators: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
-
-    @classmethod
-    def complete(cls, nodes: tuple[str, ...], knowledge: Knowledge | None) -> Board:
-        """Every pair that knowledge allows."""
-        allowed = [(a, b) for a, b in combinations(nodes, 2) if knowledge is None or knowledge.allows(a, b)]
-        around: dict[str, set[str]] = {n: set() for n in nodes}
-        for a, b in allowed:
-            around[a].add(b)
-            around[b].add(a)
-        fixed: frozenset[Pair] = frozenset() if knowledge is None else knowledge.required_pairs()
-        return cls(nodes, around, fixed)
-
-    def beside(self, node: str) -> list[str]:
-        """Neighbours in the nodes' order."""
-        return [n for n in self.nodes if n in self.around[node]]
-
-    def joined(self, a: str, b: str) -> bool:
-        """Whether the pair is still adjacent."""
-        return b in self.around[a]
-
-    @property
-    def edges(self) -> list[tuple[str, str]]:
-        """Adjacent pairs, each once, in the nodes' order."""
-        return [(a, b) for a, b in combinations(self.nodes, 2) if self.joined(a, b)]
-
-    @property
-    def open_edges(self) -> list[tuple[str, str]]:
-        """Adjacent pairs that may still be tested."""
-        return [(a, b) for a, b in self.edges if frozenset((a, b)) not in self.fixed]
-
-    def cut(self, test: Question) -> None:
-        """Take an edge out and remember why."""
-        self.around[test.x].discard(test.y)
-        self.around[test.y].discard(test.x)
-        self.separators.setdefault(test.pair, test.given)
-
-    def skeleton(self) -> Skeleton:
-        """The board as a value."""
-        return Skeleton.of(self.nodes, self.edges, self.separators)
+Verdict = tuple[Question, bool]
+"""A test and whether it found independence, which cuts the edge at once."""
+TOO_LARGE = "kept: table too large"
 
 
 class Judge(Protocol):
@@ -88,7 +27,11 @@ class Judge(Protocol):
 
     @property
     def scope(self) -> Scope:
-        """Whether it wants to see single tests, those of one node, or those of a whole order."""
+        """Whether it wants to see tests as they come, those of one node, or those of a whole order."""
+
+    @property
+    def growth(self) -> int:
+        """How many times more sets of each edge a round holds than the one before; 1 if tests cost budget."""
 
     @property
     def evidence(self) -> list[Evidence]:
@@ -97,8 +40,8 @@ class Judge(Protocol):
     def begin(self, order: int, board: Board) -> bool:
         """Prepare for an order; False ends the search."""
 
-    def decide(self, tests: Sequence[Question], board: Board) -> list[Question]:
-        """Those that found independence."""
+    def decide(self, tests: Sequence[Question], board: Board) -> Iterator[Verdict]:
+        """Verdicts in the round's order, without those on edges that an earlier one has cut."""
 
     def end(self, order: int, asked: int, board: Board) -> None:
         """Settle the books of an order."""
@@ -106,11 +49,16 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The skeleton found, how many tests each order took, and what the budget left undone."""
+    """The skeleton found, and how many verdicts each order took.
+
+    `unfinished`: edges that were not tested to the end when the budget ended. `too_large`: tests left
+    out at an order because their tables cannot be built.
+    """
 
     skeleton: Skeleton
     tests: tuple[int, ...]
     unfinished: dict[int, tuple[Pair, ...]]
+    too_large: dict[int, int] = field(default_factory=dict)
 
 
 def search(
@@ -120,108 +68,72 @@ def search(
     knowledge: Knowledge | None = None,
     max_order: int | None = None,
     style: Style = "stable",
+    sizes: Mapping[str, int] | None = None,
 ) -> Searched:
-    """Find the skeleton. When the budget ends, what was found so far is returned, and said."""
+    """Find the skeleton. When the budget ends, what was found so far is returned, and said.
+
+    With `sizes` (the number of levels of each node) tests whose table is too large are left out.
+    """
     if knowledge is not None:
         knowledge.check(nodes)
-    board = Board.complete(nodes, knowledge)
     last = len(nodes) - 2 if max_order is None else min(max_order, len(nodes) - 2)
-    tests: list[int] = []
-    for order in range(last + 1):
-        pending = _pending(board, order)
-        if not pending or not judge.begin(order, board):
-            return Searched(board.skeleton(), tuple(tests), {order: tuple(pending)} if pending else {})
-        tests.append(0)
-        done: set[Pair] = set()
-        try:
-            for round_ in _rounds(board, order, judge.scope, style):
-                tests[-1] += len(round_)
-                for found in judge.decide(round_, board):
-                    board.cut(found)
-                done.update(t.pair for t in round_)
-        except BudgetExceeded:
-            left = tuple(p for p in pending if p not in done and _still(board, p))
-            return Searched(board.skeleton(), tuple(tests), {order: left})
-        judge.end(order, tests[-1], board)
-    return Searched(board.skeleton(), tuple(tests), {})
+    rounds = Rounds(judge.scope, style, judge.growth, Sizes(sizes or {}))
+    return _Search(Board.complete(nodes, knowledge), judge, rounds).run(last)
 
 
-def _still(board: Board, pair: Pair) -> bool:
-    a, b = pair
-    return board.joined(a, b)
+@dataclass
+class _Search:
+    """One search under way."""
 
+    board: Board
+    judge: Judge
+    rounds: Rounds
+    tests: list[int] = field(default_factory=list)
+    too_large: dict[int, int] = field(default_factory=dict)
 
-def _pending(board: Board, order: int) -> list[Pair]:
-    """Edges with enough neighbours for a test of this order."""
-    return [
-        frozenset((a, b)) for a, b in board.open_edges if max(len(board.around[a]), len(board.around[b])) - 1 >= order
-    ]
-
-
-def _rounds(board: Board, order: int, scope: Scope, style: Style) -> Iterator[list[Question]]:
-    if scope == "test":
-        yield from ([t] for t in (_stable(board, order) if style == "stable" else _sequential(board, order)))
-    elif scope == "node":
-        yield from _by_node(board, order)
-    else:
-        yield from _whole_order(board, order)
-
-
-def _sets(around: dict[str, list[str]], a: str, b: str, order: int) -> Iterator[tuple[str, ...]]:
-    """Conditioning sets from either side, each once."""
-    seen = set()
-    for node, other in ((a, b), (b, a)):
-        for given in combinations([n for n in around[node] if n != other], order):
-            if given not in seen:
-                seen.add(given)
-                yield given
-
-
-def _stable(board: Board, order: int) -> Iterator[Question]:
-    """Neighbours as they were when the order began, so that the result does not depend on names."""
-    around = {n: board.beside(n) for n in board.nodes}
-    for a, b in board.open_edges:
-        for given in _sets(around, a, b, order):
-            yield Question(a, b, given)
-            if not board.joined(a, b):
+    def run(self, last: int) -> Searched:
+        """Order by order."""
+        for order in range(last + 1):
+            owed = self.rounds.owed(self.board, order)
+            if not owed:
                 break
+            if self.rounds.sizes.none_fits(order):  # not even listed: there may be very many
+                self.too_large[order] = sum(owed.values())
+                break
+            if not self.judge.begin(order, self.board):
+                return self._found({order: tuple(owed)})
+            self.tests.append(0)
+            try:
+                self._order(order, owed)
+            except BudgetExceeded:
+                return self._found({order: tuple(p for p, n in owed.items() if n > 0 and self.board.joined(*p))})
+            self.judge.end(order, self.tests[-1], self.board)
+        return self._found({})
 
+    def _found(self, unfinished: dict[int, tuple[Pair, ...]]) -> Searched:
+        return Searched(self.board.skeleton(), tuple(self.tests), unfinished, self.too_large)
 
-def _sequential(board: Board, order: int) -> Iterator[Question]:
-    """The original loop: every ordered pair, neighbours as they are now, edges gone at once."""
-    for a in board.nodes:
-        for b in board.nodes:
-            if not board.joined(a, b) or frozenset((a, b)) in board.fixed:
-                continue
-            for given in combinations([n for n in board.beside(a) if n != b], order):
-                yield Question(a, b, given)
-                if not board.joined(a, b):
-                    break
+    def _order(self, order: int, owed: dict[Pair, int]) -> None:
+        large: dict[Pair, set[Question]] = {}
+        all_fit = self.rounds.sizes.all_fit(order)
+        for round_ in self.rounds.of(self.board, order, owed):
+            tests = round_ if all_fit else [t for t in round_ if self._fits(t, owed, large)]
+            for test, cut in self.judge.decide(tests, self.board) if tests else ():
+                self.tests[-1] += 1
+                owed[test.pair] -= 1
+                if cut:
+                    self.board.cut(test)
 
-
-def _by_node(board: Board, order: int) -> Iterator[list[Question]]:
-    """All tests around one node at a time."""
-    for a in board.nodes:
-        beside = board.beside(a)
-        if len(beside) < order + 1:
-            continue
-        tests = [
-            Question(a, b, given)
-            for b in beside
-            if frozenset((a, b)) not in board.fixed
-            for given in combinations([n for n in beside if n != b], order)
-        ]
-        if tests:
-            yield tests
-
-
-def _whole_order(board: Board, order: int) -> Iterator[list[Question]]:
-    """All tests of the order, again after every round that took an edge out."""
-    around = {n: board.beside(n) for n in board.nodes}
-    while True:
-        tests = [Question(a, b, s) for a, b in board.open_edges for s in _sets(around, a, b, order)]
-        before = len(board.edges)
-        if tests:
-            yield tests
-        if not tests or len(board.edges) == before:
-            return
+    def _fits(self, test: Question, owed: dict[Pair, int], large: dict[Pair, set[Question]]) -> bool:
+        """Whether a test's table can be built; the first of an edge that cannot is told."""
+        if self.rounds.sizes.fits(test):
+            return True
+        if test.pair not in large:
+            self.judge.evidence.append(Evidence((test.x, test.y), test.given, TOO_LARGE))
+        known = large.setdefault(test.pair, set())
+        if test not in known:
+            known.add(test)
+            owed[test.pair] -= 1
+            order = len(test.given)
+            self.too_large[order] = self.too_large.get(order, 0) + 1
+        return False

@@ -17,6 +17,8 @@ from dpcurate.schema import GRID
 Integers = NDArray[np.int64]
 EXACT = 2.0**53
 """Integers below this are exact in floating point, in whatever order they are added."""
+SAFE = 1 - 1e-9
+"""Norms are bounded a billionth low, which covers the rounding of the norm."""
 GRADIENT_STEPS = 1 << 24
 """Integer steps of a gradient entry between 0 and the clip."""
 
@@ -128,8 +130,7 @@ class MomentRows:
 def _clipped(x: list[NDArray[np.float64]], steps: tuple[int, ...], clip: float) -> list[NDArray[np.float64]]:
     unit = [column / step for column, step in zip(x, steps, strict=True)]
     norm = np.sqrt(_sum([u * u for u in unit]))
-    # The bound is taken a billionth low, which covers the rounding of the norm.
-    shrink = np.minimum(1.0, clip * (1 - 1e-9) / np.maximum(norm, 1e-300))
+    shrink = np.minimum(1.0, clip * SAFE / np.maximum(norm, 1e-300))
     return [np.trunc(u * shrink * GRID) for u in unit]
 
 
@@ -165,7 +166,7 @@ class GradientRows:
     def _part(self, rows: Rows) -> Integers:
         d = len(self.columns)
         x, rest, norm = _row_gradients(rows, self.columns, self.steps, self.weights)
-        shrink = np.minimum(1.0, self.clip * (1 - 1e-9) / np.maximum(norm, 1e-300))
+        shrink = np.minimum(1.0, self.clip * SAFE / np.maximum(norm, 1e-300))
         factor = -shrink * (GRADIENT_STEPS / self.clip)
         count = np.ones(rows.size, dtype=np.int64) if rows.weights is None else rows.weights
         total = np.zeros((d, d), dtype=np.int64)
@@ -200,7 +201,7 @@ def _row_gradients(
     d, w = len(columns), np.array(weights)
     x = [u / s for u, s in zip(scaled(rows, columns, steps), steps, strict=True)]
     rest = [x[j] - _sum([x[k] * w[k, j] for k in range(d)]) for j in range(d)]
-    size = _sum([(x[i] * rest[j]) ** 2 for i in range(d) for j in range(d) if i != j])
+    size = _sum([_sum([(x[i] * rest[j]) ** 2 for j in range(d) if j != i]) for i in range(d)])
     return x, rest, np.sqrt(size)
 
 

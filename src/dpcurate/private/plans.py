@@ -6,8 +6,17 @@ from dpcurate.errors import DomainTooLarge, RequestError
 from dpcurate.private.kendall import KendallPPlan, PublishedFlipsPlan, PublishedKendallPPlan, TauPlan
 from dpcurate.private.kernels import CountRows, Kernel
 from dpcurate.private.mechanisms import Sensitivity
-from dpcurate.private.statistics import ContrastsPlan, CountsPlan, GradientNormsPlan, GradientPlan, MomentsPlan, Plan
+from dpcurate.private.statistics import (
+    ContrastsPlan,
+    CountsPlan,
+    GradientNormsPlan,
+    GradientPlan,
+    MomentsPlan,
+    Plan,
+    TablesPlan,
+)
 from dpcurate.requests import (
+    MOST_CELLS,
     Contrasts,
     Counts,
     Gradient,
@@ -17,15 +26,17 @@ from dpcurate.requests import (
     PublishedFlips,
     PublishedKendallP,
     Statistic,
+    Tables,
     Tau,
 )
 from dpcurate.schema import Neighbours, Schema
 
-MOST_CELLS = 10_000_000
-"""The largest table that is built."""
+MOST_TOGETHER = 50_000_000
+"""Cells of all tables of one request: 400 MB of integers."""
 
 _MAKERS = {
     Counts: CountsPlan,
+    Tables: TablesPlan,
     Contrasts: ContrastsPlan,
     Moments: MomentsPlan,
     Gradient: GradientPlan,
@@ -44,6 +55,8 @@ def plan(statistic: Statistic, schema: Schema) -> Plan:
             made: Plan = maker(statistic, schema)
             for kernel in made.kernels:
                 _check_size(kernel)
+            if isinstance(statistic, Tables):
+                _check_together(made.kernels)
             return made
     raise RequestError(f"{type(statistic).__name__} is not a statistic of the door")
 
@@ -62,4 +75,13 @@ def _check_size(kernel: Kernel) -> None:
         raise DomainTooLarge(
             f"a table over {', '.join(kernel.columns)} has {kernel.cells:,} cells, above the limit of "
             f"{MOST_CELLS:,}: ask for fewer columns, or declare fewer levels or bins"
+        )
+
+
+def _check_together(kernels: tuple[Kernel, ...]) -> None:
+    cells = sum(kernel.cells for kernel in kernels if isinstance(kernel, CountRows))
+    if cells > MOST_TOGETHER:
+        raise DomainTooLarge(
+            f"these {len(kernels):,} tables have {cells:,} cells together, above the limit of {MOST_TOGETHER:,}: "
+            "ask for them in several requests, or declare fewer levels or bins"
         )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,9 +15,18 @@ import numpy as np
 from dpcurate.budget import Budget, Cost, Event, Privacy
 from dpcurate.errors import GateClosed, NotPrivate, RefusedError, RequestError, SourceError
 from dpcurate.private.kendall import UNDEFINED
-from dpcurate.private.kernels import CountRows, GradientRows, Integers, Kernel, NormRows
+from dpcurate.private.kernels import CountRows, Integers, Kernel
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.mechanisms import STEPS, Exponential, FirstAbove, Mechanism, Sensitivity, amplified, build
+from dpcurate.private.mechanisms import (
+    STEPS,
+    Exponential,
+    FirstAbove,
+    Mechanism,
+    NoNoise,
+    Sensitivity,
+    amplified,
+    build,
+)
 from dpcurate.private.noise import Randomness
 from dpcurate.private.plans import plan, sensitivity
 from dpcurate.private.sources import Source
@@ -35,85 +43,85 @@ from dpcurate.requests import (
     Sample,
     Score,
     Statistic,
+    Tables,
     Tau,
 )
 from dpcurate.schema import Neighbours, Schema
 
-CACHE_BYTES = 1 << 28
+Parts = tuple[Integers, ...]
+BATCH_CELLS = 1 << 24
+"""Tables read at one time have at most so many cells, 128 MB, or are one."""
 MOST_SCALARS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A validated request: what it will cost, and how to answer it once that is paid."""
+    """A validated request: what it will cost, what it reads once that is paid, and how it is answered."""
 
     event: Event
-    run: Callable[[], Any]
+    plans: Sequence[Plan]
+    answer: Callable[[Sequence[Parts]], Any]
 
 
-class _Cache:
-    """Exact tables already read; they never leave the room."""
+class _Reader:
+    """Reads what plans need, many at a time; single numbers are kept for runs that repeat."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._tables: OrderedDict[Kernel, Integers] = OrderedDict()
-        self._bytes = 0
-        self._scalars: dict[Tau, tuple[Integers, ...]] = {}
+        self._scalars: dict[Tau, Parts] = {}
         self._scores: dict[Score, int] = {}
 
-    def integers(self, made: Plan) -> tuple[Integers, ...]:
-        """A statistic's integers; those of single numbers are kept too, for runs that repeat."""
-        statistic = getattr(made, "statistic", None)
+    def read(self, plans: Sequence[Plan]) -> list[Parts]:
+        """The integers of every plan."""
+        kernels = self.kernels(plans)
+        totals = dict(zip(kernels, self._totals(kernels), strict=True))
+        return [self._parts(made, totals) for made in plans]
+
+    def kernels(self, plans: Sequence[Plan]) -> list[Kernel]:
+        """What has to be added up for these, each once."""
+        unknown = (made for made in plans if not (isinstance(made.statistic, Tau) and made.statistic in self._scalars))
+        return list(dict.fromkeys(k for made in unknown for k in made.kernels))
+
+    def _parts(self, made: Plan, totals: Mapping[Kernel, Integers]) -> Parts:
+        statistic = made.statistic
         if not isinstance(statistic, Tau):
-            return made.integers(tuple(self.total(k) for k in made.kernels))
+            return made.integers(tuple(totals[k] for k in made.kernels))
         if statistic not in self._scalars:
             if len(self._scalars) >= MOST_SCALARS:
                 self._scalars.clear()
-            self._scalars[statistic] = made.integers(tuple(self.total(k) for k in made.kernels))
+            self._scalars[statistic] = made.integers(tuple(totals[k] for k in made.kernels))
         return self._scalars[statistic]
 
-    def score(self, score: Score, made: Plan, bound: Sensitivity) -> int:
+    def score(self, score: Score, parts: Parts, made: Plan, bound: Sensitivity) -> int:
         """A score in integer steps, STEPS of them between neighbours, floored exactly."""
         if score not in self._scores:
             if len(self._scores) >= MOST_SCALARS:
                 self._scores.clear()
-            self._scores[score] = _steps(self.integers(made)[0], made, bound, score)
+            self._scores[score] = _steps(parts[0], made, bound, score)
         return self._scores[score]
 
-    def total(self, kernel: Kernel) -> Integers:
-        """The kernel's sum, read once."""
-        if isinstance(kernel, (GradientRows, NormRows)):  # never asked twice
-            return self._read(kernel)
-        if isinstance(kernel, CountRows):
-            return self._count(kernel)
-        return self._kept(kernel)
-
-    def _count(self, kernel: CountRows) -> Integers:
-        """One table serves every order of its columns."""
-        order = sorted(range(len(kernel.columns)), key=lambda i: kernel.columns[i])
-        sorted_kernel = CountRows(tuple(kernel.columns[i] for i in order), tuple(kernel.sizes[i] for i in order))
-        back = np.argsort(order)
-        return self._kept(sorted_kernel).transpose(back)
-
-    def _kept(self, kernel: Kernel) -> Integers:
-        if kernel in self._tables:
-            self._tables.move_to_end(kernel)
-            return self._tables[kernel]
-        table = self._read(kernel)
-        self._tables[kernel] = table
-        self._bytes += table.nbytes
-        while self._bytes > CACHE_BYTES and len(self._tables) > 1:
-            self._bytes -= self._tables.popitem(last=False)[1].nbytes
-        return table
-
-    def _read(self, kernel: Kernel) -> Integers:
+    def _totals(self, kernels: list[Kernel]) -> list[Integers]:
         failed = False
         try:
-            return self._source.total(kernel)
+            return self._source.totals(kernels) if kernels else []
         except Exception:
             failed = True  # raised below, outside, so that the cause (which may quote a cell) is gone
         assert failed
         raise SourceError("the table could not be read; what was charged stays charged. Ask its owner to look at it")
+
+
+def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
+    """Jobs whose tables are held at one time."""
+    batch: list[_Job] = []
+    cells = 0
+    for job in jobs:
+        more = sum(k.cells for made in job.plans for k in made.kernels if isinstance(k, CountRows))
+        if batch and cells + more > BATCH_CELLS:
+            yield batch
+            batch, cells = [], 0
+        batch.append(job)
+        cells += more
+    yield batch
 
 
 def _steps(part: Integers, made: Plan, bound: Sensitivity, score: Score) -> int:
@@ -160,7 +168,7 @@ class Room(Unique):
         self._ledger = ledger
         self._randomness = randomness
         self._allow_unproved = allow_unproved or math.isinf(ledger.budget.ceiling)
-        self._cache = _Cache(source)
+        self._reader = _Reader(source)
         self._plans: dict[Statistic, tuple[Plan, Sensitivity]] = {}
 
     @property
@@ -211,7 +219,24 @@ class Room(Unique):
         with self._lock:
             jobs = [self._job(request) for request in requests]
             self._charge([job.event for job in jobs])
-            return [job.run() for job in jobs]
+            return [answer for batch in _batches(jobs) for answer in self._answers(batch)]
+
+    def _answers(self, jobs: Sequence[_Job]) -> Iterator[Any]:
+        found = iter(self._reader.read([made for job in jobs for made in job.plans]))
+        for job in jobs:
+            yield job.answer([next(found) for _ in job.plans])
+
+    @property
+    def passes(self) -> int:
+        """Passes made over the table so far; requests, schema and engine decide, never the rows."""
+        return self._source.made
+
+    def passes_for(self, requests: Sequence[Request]) -> int:
+        """How many passes over the table these would take now; nothing is charged or read."""
+        with self._lock:
+            batches = _batches([self._job(request) for request in requests])
+            plans = ([made for job in batch for made in job.plans] for batch in batches)
+            return sum(self._source.passes(self._reader.kernels(some)) for some in plans)
 
     def open(self, gate: AboveThreshold | Sample) -> Any:
         """Open an interactive gate, charged in full here and now."""
@@ -239,12 +264,14 @@ class Room(Unique):
         raise RequestError(f"{type(request).__name__} is not a request of the door")
 
     def _plan(self, statistic: Statistic) -> tuple[Plan, Sensitivity]:
-        known = self._plans.get(statistic)
+        known = None if isinstance(statistic, Tables) else self._plans.get(statistic)  # long, and seldom asked again
         if known is None:
+            made = plan(statistic, self._schema)
+            known = made, sensitivity(made, self._schema, self._neighbours)
             if len(self._plans) >= MOST_SCALARS:
                 self._plans.clear()
-            made = plan(statistic, self._schema)
-            known = self._plans[statistic] = (made, sensitivity(made, self._schema, self._neighbours))
+            if not isinstance(statistic, Tables):
+                self._plans[statistic] = known
         made = known[0]
         if not made.proved and not self._allow_unproved:
             raise NotPrivate(
@@ -275,20 +302,17 @@ class Room(Unique):
             mechanism.multiplier,
             _claimed(request.noise) if not made.proved else None,
         )
-        return _Job(event, lambda: self._answer(made, mechanism))
+        return _Job(event, [made], lambda parts: self._answer(made, parts[0], mechanism))
 
-    def _integers(self, made: Plan) -> tuple[Integers, ...]:
-        return self._cache.integers(made)
-
-    def _answer(self, made: Plan, mechanism: Mechanism) -> Answer:
-        noised = self._noised(self._integers(made), made.units, mechanism)
+    def _answer(self, made: Plan, parts: Parts, mechanism: Mechanism) -> Answer:
+        noised = self._noised(parts, made.units, mechanism)
         scales = tuple(mechanism.deviation / weight for weight in made.weights())
         return Answer(made.natural(noised), scales)
 
-    def _noised(
-        self, parts: tuple[Integers, ...], units: tuple[Fraction, ...], mechanism: Mechanism
-    ) -> tuple[Integers, ...]:
+    def _noised(self, parts: Parts, units: tuple[Fraction, ...], mechanism: Mechanism) -> Parts:
         """Fresh noise on every coordinate; parts of one unit are drawn together."""
+        if isinstance(mechanism, NoNoise):
+            return parts
         alike: dict[Fraction, list[int]] = {}
         for index, unit in enumerate(units):
             alike.setdefault(unit, []).append(index)
@@ -312,11 +336,12 @@ class Room(Unique):
             claimed=None if proved else float(request.epsilon),
         )
 
-        def run() -> int:
-            scores = [self._cache.score(score, made, bound) for made, bound, score in plans]
+        def answer(parts: Sequence[Parts]) -> int:
+            each = zip(plans, parts, strict=True)
+            scores = [self._reader.score(score, found, made, bound) for (made, bound, score), found in each]
             return mechanism.pick(np.array(scores + [0] * request.or_none, dtype=np.int64), self._randomness)
 
-        return _Job(event, run)
+        return _Job(event, [made for made, _, _ in plans], answer)
 
     def _sample(self, gate: Sample) -> Room:
         if self._schema.rows_per_unit > 1:
@@ -361,20 +386,29 @@ class Threshold(Unique):
 
     def ask(self, score: Score) -> bool:
         """Whether the score is (about) positive; the first yes closes the gate."""
-        with self._room._lock:
-            return self._ask(score)
+        return self.first([score]) is not None
 
-    def _ask(self, score: Score) -> bool:
+    def first(self, scores: Sequence[Score]) -> int | None:
+        """The first of many, asked in turn, to which the gate says yes; it then closes. Read together."""
+        with self._room._lock:
+            return self._first(scores)
+
+    def _first(self, scores: Sequence[Score]) -> int | None:
         if self._closed:
             raise GateClosed("this gate has said yes and is closed: open another one")
-        if not isinstance(score, Score):
-            raise RequestError(f"a gate is asked scores, not {type(score).__name__}")
-        made, bound = self._room._plan(score.statistic)
-        if not made.proved:
-            self._room._charge([Event(self._mechanism.name, describe(score.statistic), Cost.infinite())])
-        noised = self._room._cache.score(score, made, bound) + self._mechanism.query(self._room._randomness)
-        self._closed = noised >= self._threshold
-        return self._closed
+        if any(not isinstance(score, Score) for score in scores):
+            raise RequestError("a gate is asked scores and nothing else")
+        room = self._room
+        plans = [room._plan(score.statistic) for score in scores]
+        unproved = [score for score, (made, _) in zip(scores, plans, strict=True) if not made.proved]
+        room._charge([Event(self._mechanism.name, describe(s.statistic), Cost.infinite()) for s in unproved])
+        parts = room._reader.read([made for made, _ in plans])
+        for index, (score, (made, bound), found) in enumerate(zip(scores, plans, parts, strict=True)):
+            noised = room._reader.score(score, found, made, bound) + self._mechanism.query(room._randomness)
+            if noised >= self._threshold:
+                self._closed = True
+                return index
+        return None
 
 
 def describe(statistic: Statistic) -> str:

@@ -33,6 +33,8 @@ from dpcurate.requests import (
     Gradient,
     GradientNorms,
     Moments,
+    Statistic,
+    Tables,
 )
 from dpcurate.schema import GRID, Neighbours, Schema
 
@@ -49,6 +51,10 @@ class Plan(Protocol):
     """What a statistic needs, how it is computed in integers, and how far a row can move it."""
 
     proved: bool
+
+    @property
+    def statistic(self) -> Statistic:
+        """What was asked for."""
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -123,6 +129,55 @@ class CountsPlan(_Cells):
 
 
 @dataclass(frozen=True)
+class TablesPlan:
+    """Counts of each of k sets of columns, one after the other.
+
+    Guarantee: all the integers together move by at most the stated sensitivity.
+    Sensitivity: add-remove L1 = L2^2 = k; replace L1 = L2^2 = 2 m, with m the number of sets that are
+    not empty. Exact but for the row count alone, which is treated as counts are.
+    Proof: tables are separate coordinates, so L1 lengths and squares of L2 lengths add. Each is moved
+    as counts are: adding a row raises one cell of every table by 1 (the empty set's cell is the row
+    count). Replacing it moves two cells of a table by 1, or none; the row count stays. Two rows that
+    differ in every column move every other table, so nothing smaller would do.
+    Cites: Dwork and Roth 2014, Section 3.3; Barak et al. 2007 for sets of tables.
+    """
+
+    statistic: Tables
+    schema: Schema
+    proved = True
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """A table for each set."""
+        return tuple(table_of(s, self.schema) for s in self.statistic.sets)
+
+    @cached_property
+    def units(self) -> tuple[Fraction, ...]:
+        """Counts are integers."""
+        return (Fraction(1),) * len(self.statistic.sets)
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """As they are."""
+        return totals
+
+    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+        """As they are."""
+        return tuple(p.astype(np.float64) for p in parts)
+
+    def weights(self) -> tuple[float, ...]:
+        """No weights."""
+        return (1.0,) * len(self.statistic.sets)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """See Sensitivity above."""
+        if neighbours is Neighbours.ADD_REMOVE:
+            moved = Fraction(len(self.statistic.sets))
+        else:
+            moved = Fraction(2 * max(1, sum(map(bool, self.statistic.sets))))  # noise needs a scale
+        return Sensitivity(moved, moved)
+
+
+@dataclass(frozen=True)
 class ContrastsPlan:
     """Sums of products of centred indicators, one block for each set of columns.
 
@@ -146,7 +201,7 @@ class ContrastsPlan:
     def _sizes(self) -> tuple[tuple[int, ...], ...]:
         return tuple(self.schema.sizes(s) for s in self.statistic.sets)
 
-    @property
+    @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """A table for each set."""
         return tuple(table_of(s, self.schema) for s in self.statistic.sets)

@@ -88,7 +88,7 @@ class Stage:
         books = Ledger(budget, allow_unproved=allow_unproved, neighbours=self.neighbours.value)
         room = Room(self.sources[which], self.schema, self.neighbours, books, noise, allow_unproved=allow_unproved)
         # Plans and exact tables are the same in every run; sharing them saves time and changes no answer.
-        room._cache, room._plans = self._known.setdefault(which, (room._cache, room._plans))
+        room._reader, room._plans = self._known.setdefault(which, (room._reader, room._plans))
         return room
 
     def open_rooms(self, noise: Randomness) -> tuple[Room, Room]:
@@ -128,15 +128,20 @@ class Stage:
     def _moves(self, release: Release) -> tuple[GaussianNoise | LaplaceNoise, list[_Move]]:
         made, mechanism = self._made(release)
         assert isinstance(mechanism, (GaussianNoise, LaplaceNoise))
-        first, second = (room._integers(made) for room in self.open_rooms(Seeded(0)))
+        first, second = (room._reader.read([made])[0] for room in self.open_rooms(Seeded(0)))
         moves = [_move(a, b, unit, mechanism) for a, b, unit in zip(first, second, made.units, strict=True)]
         return mechanism, [m for m in moves if m.shift.size]
 
     def chosen(self, request: Choose, runs: int, noise: Randomness) -> tuple[list[int], list[int]]:
         """For either table the indices chosen in `runs` choices."""
-        jobs = [room._choose(request) for room in self.open_rooms(noise)]
-        first, second = ([int(job.run()) for _ in range(runs)] for job in jobs)
+        first, second = (_choices(room, request, runs) for room in self.open_rooms(noise))
         return first, second
+
+
+def _choices(room: Room, request: Choose, runs: int) -> list[int]:
+    job = room._choose(request)
+    parts = room._reader.read(job.plans)
+    return [int(job.answer(parts)) for _ in range(runs)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,11 +188,12 @@ class _Watched:
     def __init__(self, inner: Source, log: list[str]) -> None:
         self._inner, self._log = inner, log
         self.check, self.check_sample = inner.check, inner.check_sample
+        self.passes, self.made = inner.passes, inner.made
 
-    def total(self, kernel: Kernel) -> Integers:
+    def totals(self, kernels: Sequence[Kernel]) -> list[Integers]:
         """Read, and say so."""
         self._log.append("read")
-        return self._inner.total(kernel)
+        return self._inner.totals(kernels)
 
     def sample(self, rate: int, randomness: Randomness) -> Source:
         """Drawing a sample reads the rows."""
@@ -239,6 +245,6 @@ class LateRoom(Room):
     def ask_all(self, requests: Sequence[Request]) -> list[Any]:
         """The wrong order."""
         jobs = [self._job(request) for request in requests]
-        answers = [job.run() for job in jobs]
+        answers = list(self._answers(jobs))
         self._charge([job.event for job in jobs])
         return answers

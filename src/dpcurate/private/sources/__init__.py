@@ -1,0 +1,123 @@
+"""Where rows come from: memory, files, and engines that keep them.
+
+One set of rules encodes them all (encode.py). A table in memory is held as codes; a table elsewhere
+whose public domain is small is held as distinct rows with weights, after one pass; any other stays
+where it is, and an engine counts there (queried.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpcurate.errors import DpcurateError, OwnerError
+from dpcurate.private.kernels import CountRows
+from dpcurate.private.sources import duck, owner
+from dpcurate.private.sources.encode import encoded_sql, weighted_sql
+from dpcurate.private.sources.engine import Asked, Encoded, Engine, Source, first_line, kinds_of
+from dpcurate.private.sources.held import Held, collapsed, from_keys, rows_of
+from dpcurate.private.sources.partitions import open_dask
+from dpcurate.private.sources.queried import SMALL_DOMAIN, Queried
+from dpcurate.schema import Numeric, Schema
+
+__all__ = ["Held", "Queried", "Source", "check_rows", "open_engine", "open_source"]
+
+
+def open_source(table: Any, schema: Schema) -> Source:
+    """Open a table for a schema. What is wrong with the table is told to its owner here and now."""
+    try:
+        table = _native(table)
+        if _library(table) == "dask":
+            return _left_there(open_dask(table, schema), schema)
+        engine, in_memory = open_engine(table, schema)
+        kinds = kinds_of(engine, schema)
+        encoded = encoded_sql(engine.relation, schema, kinds, engine.dialect)
+        if in_memory:
+            return Held(collapsed(rows_of(engine.fetch(encoded), schema), schema))
+        # Free text may differ from row to row, but whole numbers and truth values that stand for levels are few.
+        few = schema.person is None and not _numeric(schema) and set(kinds.values()) <= {"whole", "boolean"}
+        weighted = weighted_sql(engine.relation, schema, kinds, engine.dialect) if few else None
+        return _left_there(Asked(engine, encoded, schema, weighted), schema)
+    except DpcurateError:
+        raise
+    except Exception as error:
+        raise OwnerError(f"the table could not be read: {first_line(error)}") from error
+
+
+def _library(table: Any) -> str:
+    """The library a table comes from."""
+    return type(table).__module__.partition(".")[0]
+
+
+def _native(table: Any) -> Any:
+    """What a Narwhals frame wraps."""
+    return table.to_native() if _library(table) == "narwhals" else table
+
+
+def open_engine(table: Any, schema: Schema | None) -> tuple[Engine, bool]:
+    """The engine that reads a table, and whether the table is in memory."""
+    table = _native(table)
+    library = _library(table)
+    if library == "pyspark":
+        from dpcurate.private.sources.spark import Spark
+
+        return Spark(table), False
+    if library == "dask":
+        raise OwnerError(
+            "a draft looks at rows in memory: give it some of the Dask frame's, such as table.head(10_000)"
+        )
+    if library == "ibis" or (library == "polars" and type(table).__name__ == "LazyFrame"):
+        from dpcurate.private.sources.lazy import open_lazy
+
+        return open_lazy(table, schema), False
+    if isinstance(table, str) and "://" in table:
+        from dpcurate.private.sources.database import open_url
+
+        return open_url(table), False
+    if isinstance(table, (str, Path)):
+        return duck.open_file(str(table)), False
+    return duck.open_frame(table, schema), True
+
+
+def _left_there(encoded: Encoded, schema: Schema) -> Source:
+    """One pass now: to collapse the rows if the domain allows, or else to find rows that cannot be read."""
+    whole = CountRows(schema.names, schema.sizes(schema.names))
+    if whole.cells <= SMALL_DOMAIN and not _numeric(schema):
+        (table,) = encoded.count([whole])
+        keys = np.flatnonzero(table)
+        return Held(from_keys(keys, table.ravel()[keys], schema), made=1)
+    source = Queried(encoded, schema)
+    source.scan()
+    return source
+
+
+def _numeric(schema: Schema) -> bool:
+    return any(isinstance(c, Numeric) for c in schema.columns)
+
+
+def check_rows(table: Any, schema: Schema) -> Iterator[str]:
+    """What an owner should know about the rows, a sentence each. LOOKS AT THE DATA."""
+    try:
+        table = _native(table)
+        looked, kept = _look_at_partitions(table, schema) if _library(table) == "dask" else _look(table, schema)
+        yield from owner.sentences(looked, kept, schema)
+    except DpcurateError:
+        raise
+    except Exception as error:
+        raise OwnerError(f"the table could not be read: {first_line(error)}") from error
+
+
+def _look(table: Any, schema: Schema) -> tuple[list[int], int]:
+    """What `owner.look` finds, and how many rows are used."""
+    engine, _ = open_engine(table, schema)
+    kinds = kinds_of(engine, schema)
+    encoded = encoded_sql(engine.relation, schema, kinds, engine.dialect)
+    return owner.look(engine, schema, kinds), Asked(engine, encoded, schema).scan()
+
+
+def _look_at_partitions(table: Any, schema: Schema) -> tuple[list[int], int]:
+    rows = open_dask(table, schema)
+    return rows.look(), rows.scan()

@@ -1,0 +1,171 @@
+"""DuckDB: frames and arrays in memory, Parquet and CSV files, folders and globs of them, DuckDB files."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Mapping, Sequence
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.errors import OwnerError, SchemaError
+from dpcurate.private.sources.encode import Kind
+from dpcurate.private.sources.engine import Engine, first_line
+from dpcurate.schema import Schema
+
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
+_WHOLE |= {f"U{kind}" for kind in _WHOLE}
+_NUMBERS = {"FLOAT", "REAL", "DOUBLE", "DECIMAL"}
+
+
+class Duck(Engine):
+    """A DuckDB connection and a table in it."""
+
+    def __init__(self, connection: Any, relation: str) -> None:
+        self.connection, self.relation = connection, relation
+
+    def stored(self) -> dict[str, str]:
+        """Every column and its SQL type."""
+        try:
+            found = self.connection.execute(f"DESCRIBE SELECT * FROM {self.relation}").fetchall()
+        except Exception as error:
+            raise OwnerError(f"the table could not be opened: {first_line(error)}") from error
+        return {row[0]: row[1] for row in found}
+
+    def kind(self, stored: str) -> Kind:
+        """What an SQL type is to us."""
+        name = stored.split("(")[0].upper()
+        if name == "BOOLEAN":
+            return "boolean"
+        return "whole" if name in _WHOLE else "number" if name in _NUMBERS else "text"
+
+    def fetch(self, query: str) -> dict[str, NDArray[Any]]:
+        """A result, by column."""
+        found: dict[str, NDArray[Any]] = self.connection.execute(query).fetchnumpy()
+        return found
+
+
+def _connection() -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    # Text stays text: no type is guessed from what the cells hold.
+    connection.execute("SET pandas_analyze_sample = 0")
+    return connection
+
+
+# --- files ------------------------------------------------------------------------------------------
+
+
+def open_file(path: str) -> Duck:
+    """A file, a folder or a glob, read where it is."""
+    connection = _connection()
+    return Duck(connection, _file_relation(connection, path))
+
+
+def _file_relation(connection: Any, path: str) -> str:
+    file, _, inner = path.partition("#")
+    say = Duck.dialect
+    suffix = file.lower().removesuffix(".gz").rsplit(".", 1)[-1]
+    if suffix == "parquet" or Path(file).is_dir():
+        where = str(Path(file) / "**" / "*.parquet") if Path(file).is_dir() else file
+        return f"read_parquet({say.text(where)})"
+    if suffix in ("csv", "tsv"):
+        return _csv_relation(file, "\t" if suffix == "tsv" else ",")
+    if suffix in ("duckdb", "db"):
+        if not inner:
+            raise SchemaError(f"name the table in {file!r} after a hash: {file}#patients")
+        try:
+            connection.execute(f"ATTACH {say.text(file)} AS given (READ_ONLY)")
+        except Exception as error:
+            raise OwnerError(f"cannot open {file!r}: {first_line(error)}") from error
+        return f"given.{say.quote(inner)}"
+    raise SchemaError(
+        f"cannot tell what {path!r} is; known are .parquet, .csv, .csv.gz and .tsv (globs too), a folder of .parquet, "
+        "file.duckdb#table and postgresql://host/database#table"
+    )
+
+
+def _csv_relation(file: str, delimiter: str) -> str:
+    """A CSV whose dialect is fixed here: nothing about it is guessed from the rows."""
+    say = Duck.dialect
+    header = _csv_header(file, delimiter)
+    columns = ", ".join(f"{say.text(name)}: 'VARCHAR'" for name in header)
+    return (
+        f"read_csv({say.text(file)}, auto_detect = false, header = true, skip = 0, comment = '', nullstr = '', "
+        f"delim = {say.text(delimiter)}, quote = '\"', escape = '\"', columns = {{{columns}}})"
+    )
+
+
+def _csv_header(file: str, delimiter: str) -> list[str]:
+    """The header, which must be the same in every file of a glob: columns go by their places."""
+    files = sorted(glob(file)) or [file]
+    headers = [_first_row(one, delimiter) for one in files]
+    for one, header in zip(files, headers, strict=True):
+        if header != headers[0]:
+            raise OwnerError(f"{one!r} has other columns (or another order of them) than {files[0]!r}")
+    _check_unique(headers[0])
+    return headers[0]
+
+
+def _first_row(file: str, delimiter: str) -> list[str]:
+    try:
+        with (gzip.open if file.endswith(".gz") else open)(file, "rt", newline="", encoding="utf-8") as handle:
+            header = next(csv.reader(handle, delimiter=delimiter), [])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise OwnerError(f"cannot read the header of {file!r}: {error}") from None
+    if not header:
+        raise OwnerError(f"{file!r} is empty: it has no header")
+    header[0] = header[0].removeprefix("\ufeff")
+    return header
+
+
+# --- frames -----------------------------------------------------------------------------------------
+
+
+def open_frame(table: Any, schema: Schema | None) -> Duck:
+    """A frame, a mapping or an array in memory."""
+    connection, frame = _connection(), _frame(table, schema)
+    try:
+        connection.register("dpcurate_table", frame)
+    except Exception as error:
+        raise OwnerError(f"a table of type {type(table).__name__} could not be opened: {first_line(error)}") from error
+    return Duck(connection, "dpcurate_table")
+
+
+def _frame(table: Any, schema: Schema | None) -> Any:
+    """Something DuckDB can register: frames as they are, arrays as a mapping."""
+    if isinstance(table, np.ndarray):
+        return _array_frame(table, schema)
+    if isinstance(table, Mapping):
+        columns = {str(k): np.asarray(v) for k, v in table.items()}
+        lengths = {len(v) for v in columns.values() if v.ndim == 1}
+        if len(lengths) != 1 or any(v.ndim != 1 for v in columns.values()):
+            raise OwnerError(f"the columns of a mapping must be lists of one length, got lengths {sorted(lengths)}")
+        return columns
+    names = getattr(table, "column_names", None) or getattr(table, "columns", None)
+    if names is not None and not callable(names):
+        _check_unique([str(n) for n in names])
+    return table
+
+
+def _array_frame(table: NDArray[Any], schema: Schema | None) -> dict[str, NDArray[Any]]:
+    if table.dtype.names:
+        return {name: np.ascontiguousarray(table[name]) for name in table.dtype.names}
+    names = schema.names if schema else tuple(f"x{i}" for i in range(table.shape[-1]))
+    if table.ndim != 2 or table.shape[1] != len(names):
+        raise SchemaError(
+            f"an array of shape {table.shape} does not fit a schema of {len(names)} columns; "
+            "its columns are taken in the schema's order"
+        )
+    return {name: np.ascontiguousarray(table[:, i]) for i, name in enumerate(names)}
+
+
+def _check_unique(names: Sequence[str]) -> None:
+    repeated = sorted({n for n in names if names.count(n) > 1})
+    if repeated:
+        raise SchemaError(f"the table has more than one column called {', '.join(map(repr, repeated))}: rename them")

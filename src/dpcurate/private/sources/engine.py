@@ -1,0 +1,200 @@
+"""What it takes to leave rows where they are: an engine that answers queries."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.errors import OwnerError, SchemaError
+from dpcurate.private.kernels import CountRows, Integers, Kernel
+from dpcurate.private.noise import Randomness
+from dpcurate.private.sources import formulas
+from dpcurate.private.sources.encode import Dialect, Kind, code_name
+from dpcurate.schema import Schema, did_you_mean
+
+MOST_ROWS = 1_000_000_000
+"""Sums of so many rows fit into 64 bits."""
+RESULT_CELLS = 1 << 22
+"""The largest result of one query: keys and counts, 64 MB."""
+
+
+class Source(Protocol):
+    """Encoded rows that can be added up."""
+
+    @property
+    def made(self) -> int:
+        """Passes over the table so far."""
+
+    def totals(self, kernels: Sequence[Kernel]) -> list[Integers]:
+        """Each kernel's sum over all rows, in as few passes as can be."""
+
+    def passes(self, kernels: Sequence[Kernel]) -> int:
+        """How many passes `totals` would take now, from public facts."""
+
+    def check(self, kernel: Kernel) -> None:
+        """Refuse, from public facts, what cannot be added up here."""
+
+    def check_sample(self) -> None:
+        """Refuse, from public facts, if no sample can be drawn."""
+
+    def sample(self, rate: int, randomness: Randomness) -> Source:
+        """A Poisson sample at rate / 2**32."""
+
+
+class Encoded(Protocol):
+    """Encoded rows that stay where they are."""
+
+    def scan(self) -> int:
+        """Read every cell once; the number of rows."""
+
+    def count(self, tables: Sequence[CountRows]) -> list[Integers]:
+        """Tables in one pass."""
+
+    def add(self, kernels: Sequence[formulas.RowKernel]) -> list[Integers]:
+        """The sums over rows of moments, gradients or norms."""
+
+    def add_passes(self, kernels: Sequence[formulas.RowKernel]) -> int:
+        """How many passes `add` takes."""
+
+    def check(self, kernel: formulas.RowKernel) -> None:
+        """Refuse, from public facts, what cannot be added up here."""
+
+
+class Engine(ABC):
+    """A table that stays where it is, and SQL to ask about it."""
+
+    dialect = Dialect()
+    relation: str
+
+    @abstractmethod
+    def stored(self) -> Mapping[str, str]:
+        """Every column and the engine's name for its type."""
+
+    @abstractmethod
+    def kind(self, stored: str) -> Kind:
+        """What a type of the engine's is to us."""
+
+    @abstractmethod
+    def fetch(self, query: str) -> dict[str, NDArray[Any]]:
+        """A small result, by column."""
+
+    def count(self, tables: Sequence[CountRows], encoded: str, schema: Schema) -> list[Integers]:
+        """Tables in one pass. Each has its own range of keys, so the result is one list of keys and counts."""
+        starts = np.cumsum([0, *(t.cells for t in tables)])
+        keys = [key_sql(t, int(start), schema) for t, start in zip(tables, starts[:-1], strict=True)]
+        found = self.fetch(grouped_sql(keys, encoded))
+        parts = np.split(_dense(found, starts[-1]), starts[1:-1])
+        return [p.reshape(t.sizes) for p, t in zip(parts, tables, strict=True)]
+
+    def collapse(self, table: CountRows, weighted: str, schema: Schema) -> Integers:
+        """One table of rows that come with weights."""
+        keyed = f"SELECT {key_sql(table, 0, schema)} AS k, w FROM ({weighted}) AS e"
+        found = self.fetch(f"SELECT k, CAST(sum(w) AS BIGINT) AS c FROM ({keyed}) AS q GROUP BY k")
+        return _dense(found, table.cells).reshape(table.sizes)
+
+    def add(self, kernel: formulas.RowKernel, encoded: str, schema: Schema) -> Integers:
+        """The sum over rows of moments, gradients or norms."""
+        found: list[int] = []
+        for query in formulas.queries(kernel, encoded, schema, self.dialect):
+            found += [int(column[0]) for column in self.fetch(query).values()]
+        return formulas.total(kernel, np.array(found, dtype=np.int64))
+
+    def add_passes(self, kernel: formulas.RowKernel, schema: Schema) -> int:
+        """How many passes `add` takes."""
+        return len(formulas.queries(kernel, "", schema, self.dialect))
+
+    def check(self, kernel: formulas.RowKernel) -> None:
+        """Refuse, from public facts, what cannot be added up here."""
+        formulas.check(kernel)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Rows that a query encodes, in an engine."""
+
+    engine: Engine
+    sql: str
+    schema: Schema
+    weighted: str | None = None
+
+    def scan(self) -> int:
+        """Read every cell once; the number of rows."""
+        sums = ", ".join(f"sum({code_name(self.schema, n)}) AS s{i}" for i, n in enumerate(self.schema.names))
+        return int(self.engine.fetch(f"SELECT count(*) AS n, {sums} FROM ({self.sql}) AS e")["n"][0])
+
+    def count(self, tables: Sequence[CountRows]) -> list[Integers]:
+        """Tables in one pass."""
+        if self.weighted and len(tables[0].columns) == len(self.schema.names):  # which is then the only one
+            return [self.engine.collapse(tables[0], self.weighted, self.schema)]
+        return self.engine.count(tables, self.sql, self.schema)
+
+    def add(self, kernels: Sequence[formulas.RowKernel]) -> list[Integers]:
+        """The sums over rows of moments, gradients or norms."""
+        return [self.engine.add(kernel, self.sql, self.schema) for kernel in kernels]
+
+    def add_passes(self, kernels: Sequence[formulas.RowKernel]) -> int:
+        """How many passes `add` takes."""
+        return sum(self.engine.add_passes(kernel, self.schema) for kernel in kernels)
+
+    def check(self, kernel: formulas.RowKernel) -> None:
+        """Refuse, from public facts, what cannot be added up here."""
+        self.engine.check(kernel)
+
+
+def _dense(found: Mapping[str, NDArray[Any]], cells: int) -> Integers:
+    """All cells of a table from those that hold rows."""
+    counts = np.zeros(cells, dtype=np.int64)
+    counts[np.asarray(found["k"], dtype=np.int64)] = np.asarray(found["c"], dtype=np.int64)
+    return counts
+
+
+def key_sql(table: CountRows, start: int, schema: Schema) -> str:
+    """A row's cell in a table as one integer."""
+    key = "CAST(0 AS BIGINT)"
+    for column, size in zip(table.columns, table.sizes, strict=True):
+        key = f"({key} * {size} + {code_name(schema, column)})"
+    return f"{key} + {start}"
+
+
+def grouped_sql(keys: Sequence[str], encoded: str) -> str:
+    """How many rows have each key, for several kinds of key in one pass."""
+    if len(keys) == 1:
+        return f"SELECT k, count(*) AS c FROM (SELECT {keys[0]} AS k FROM ({encoded}) AS e) AS q GROUP BY k"
+    names = [f"k{i}" for i in range(len(keys))]
+    parts = ", ".join(f"{key} AS {name}" for key, name in zip(keys, names, strict=True))
+    sets = ", ".join(f"({name})" for name in names)
+    return (
+        f"SELECT coalesce({', '.join(names)}) AS k, count(*) AS c FROM (SELECT {parts} FROM ({encoded}) AS e) AS q "
+        f"GROUP BY GROUPING SETS ({sets})"
+    )
+
+
+def kinds_of(engine: Engine, schema: Schema) -> dict[str, Kind]:
+    """How every column the schema names is stored."""
+    stored = engine.stored()
+    wanted = [*schema.names, *([schema.person.column] if schema.person else [])]
+    for name in wanted:
+        if name not in stored:
+            raise SchemaError(f"the table has no column {name!r}{did_you_mean(name, list(stored))}")
+    if schema.person and stored[schema.person.column].upper() in ("DOUBLE", "FLOAT", "REAL", "DOUBLE PRECISION"):
+        raise OwnerError(
+            f"column {schema.person.column!r} names persons but is stored as floating-point numbers, which may "
+            "run two persons together: store it as text or whole numbers"
+        )
+    return {name: engine.kind(stored[name]) for name in wanted}
+
+
+def check_size(rows: int) -> None:
+    """Refuse a table whose sums might not fit."""
+    if rows > MOST_ROWS:
+        raise OwnerError(f"the table has {rows:,} rows, above the limit of {MOST_ROWS:,} that 64-bit sums can hold")
+
+
+def first_line(error: Exception) -> str:
+    """An engine's complaint without its stack."""
+    return str(error).split("\n", 1)[0]

@@ -1,0 +1,32 @@
+"""What an owner should know about the rows. This LOOKS AT THE DATA and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dpcurate.private.sources.encode import Kind, cells, cells_sql
+from dpcurate.private.sources.engine import Engine
+from dpcurate.schema import Schema
+
+
+def look(engine: Engine, schema: Schema, kinds: Mapping[str, Kind]) -> list[int]:
+    """The number of rows, then every column's cells that are missing and those outside the schema, in one pass."""
+    tests = []
+    for cell in cells(schema, kinds, engine.dialect):
+        tests += [cell.missing, f"(NOT {cell.missing} AND {cell.outside})"]
+    sums = ", ".join(f"coalesce(sum(CASE WHEN {t} THEN 1 ELSE 0 END), 0) AS s{i}" for i, t in enumerate(tests))
+    stored = cells_sql(engine.relation, schema, kinds, engine.dialect)
+    found = engine.fetch(f"SELECT count(*) AS n, {sums} FROM ({stored}) AS s")
+    return [int(column[0]) for column in found.values()]
+
+
+def sentences(looked: Sequence[int], kept: int, schema: Schema) -> Iterator[str]:
+    """How many rows are used, and what is missing or outside the schema in each column."""
+    total = looked[0]
+    yield f"{total} rows, {kept} of them used" + ("; the table is empty" if total == 0 else "")
+    for column, empty, strange in zip(schema.columns, looked[1::2], looked[2::2], strict=True):
+        if empty:
+            every = ", that is all of them" if empty == total else ""
+            yield f"column {column.name!r}: {empty} missing cell(s){every}; rule: {column.missing}"
+        if strange:
+            yield f"column {column.name!r}: {strange} cell(s) outside the schema; rule: {column.outside}"

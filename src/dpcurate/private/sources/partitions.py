@@ -1,0 +1,162 @@
+"""Dask: every partition is encoded and added up where it is, and only totals come back.
+
+A task is a pure function of one partition, so one that is lost and run again counts nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from dpcurate.errors import OwnerError
+from dpcurate.private.kernels import CountRows, Integers, Kernel, Rows
+from dpcurate.private.sources import duck, owner
+from dpcurate.private.sources.encode import capped_sql, encoded_sql, people_sql
+from dpcurate.private.sources.engine import kinds_of
+from dpcurate.private.sources.formulas import RowKernel
+from dpcurate.private.sources.held import rows_of
+from dpcurate.schema import Schema
+
+FAN_IN = 8
+"""Totals added by one task, so that what a worker holds does not grow with the number of partitions."""
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+
+
+def open_dask(table: Any, schema: Schema) -> Partitions:
+    """A Dask frame, left where its partitions are."""
+    from dask.dataframe import DataFrame
+
+    if not isinstance(table, DataFrame):
+        raise OwnerError(f"a Dask {type(table).__name__} could not be opened: pass a Dask DataFrame")
+    with _opened(table._meta) as engine:
+        kinds_of(engine, schema)
+    return Partitions(table[[c for c in table.columns if str(c) in _wanted(schema)]], schema)
+
+
+class Partitions:
+    """Encoded rows in the partitions of a Dask frame."""
+
+    def __init__(self, frame: Any, schema: Schema) -> None:
+        self._schema, self._given = schema, frame.to_delayed()
+        self._parts = self._given if schema.person is None else _by_person(frame, schema).to_delayed()
+
+    def scan(self) -> int:
+        """Read every cell once; the number of rows."""
+        return int(self._totals([CountRows((), ())])[0])
+
+    def count(self, tables: Sequence[CountRows]) -> list[Integers]:
+        """Tables in one pass."""
+        return self._totals(tables)
+
+    def add(self, kernels: Sequence[RowKernel]) -> list[Integers]:
+        """The sums over rows of moments, gradients or norms, in one pass."""
+        return self._totals(kernels) if kernels else []
+
+    def add_passes(self, kernels: Sequence[RowKernel]) -> int:
+        """How many passes `add` takes."""
+        return 1 if kernels else 0
+
+    def check(self, kernel: RowKernel) -> None:
+        """Tasks can add up anything."""
+
+    def look(self) -> list[int]:
+        """What `owner.look` finds, in all partitions. LOOKS AT THE DATA."""
+        return [int(n) for n in _added(self._given, _look, self._schema)[0]]
+
+    def _totals(self, kernels: Sequence[Kernel]) -> list[Integers]:
+        return _added(self._parts, _totals, (tuple(kernels), self._schema))
+
+
+def _added(parts: Sequence[Any], work: Callable[[Any, Any], list[Integers]], asked: Any) -> list[Integers]:
+    """What the work finds in each part, added up in a tree of tasks."""
+    from dask.delayed import delayed
+
+    shared = delayed(asked, traverse=False)  # sent once, not once a part
+    found = [delayed(work)(part, shared) for part in parts]
+    while len(found) > 1:
+        found = [delayed(_sum)(found[i : i + FAN_IN]) for i in range(0, len(found), FAN_IN)]
+    total: list[Integers] = found[0].compute()
+    return total
+
+
+def _wanted(schema: Schema) -> list[str]:
+    return [*schema.names, *([schema.person.column] if schema.person else [])]
+
+
+def _by_person(frame: Any, schema: Schema) -> Any:
+    """Encoded rows, all those of a person in one partition.
+
+    They are sent by the person's text, which is the same wherever the row was.
+    """
+    with _opened(frame._meta) as engine:
+        stored = _person_type(engine, schema)
+    meta = _kept(frame._meta, schema, stored)
+    # By tasks, not by files that a repeated task would write to twice.
+    kept = frame.map_partitions(_kept, schema, stored, meta=meta, enforce_metadata=False)
+    return kept.shuffle(on="person", shuffle_method="tasks")
+
+
+# --- what a worker does ----------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened(part: Any) -> Iterator[duck.Duck]:
+    """A partition in a connection of its own; how many work at a time is for Dask to say."""
+    engine = duck.open_frame(part, None)
+    try:
+        engine.connection.execute("SET threads = 1")
+        yield engine
+    finally:
+        engine.connection.close()
+
+
+def _totals(part: Any, asked: tuple[tuple[Kernel, ...], Schema]) -> list[Integers]:
+    kernels, schema = asked
+    rows = _rows(part, schema)
+    return [kernel.apply(rows) for kernel in kernels]
+
+
+def _sum(found: list[list[Integers]]) -> list[Integers]:
+    return [reduce(np.add, totals) for totals in zip(*found, strict=True)]
+
+
+def _look(part: Any, schema: Schema) -> list[Integers]:
+    with _opened(part) as engine:
+        return [np.array(owner.look(engine, schema, kinds_of(engine, schema)), dtype=np.int64)]
+
+
+def _rows(part: Any, schema: Schema) -> Rows:
+    """A partition's rows: of the given frame, or of encoded rows gathered by person."""
+    with _opened(part) as engine:
+        if schema.person is None:
+            encoded = encoded_sql(engine.relation, schema, kinds_of(engine, schema), engine.dialect)
+        else:
+            encoded = capped_sql(f"SELECT * FROM {engine.relation}", schema)
+        return rows_of(engine.fetch(encoded), schema)
+
+
+def _kept(part: Any, schema: Schema, stored: str) -> Any:
+    """A partition's encoded rows, with persons as texts."""
+    with _opened(part) as engine:
+        if len(part) and _person_type(engine, schema) != stored:
+            assert schema.person is not None
+            raise OwnerError(
+                f"column {schema.person.column!r} names persons and is stored in different ways in different "
+                "partitions, so that a person might have two names: store it as text or as whole numbers in all"
+            )
+        kept = people_sql(engine.relation, schema, kinds_of(engine, schema), engine.dialect)
+        texts = f"SELECT * REPLACE (CAST(person AS VARCHAR) AS person) FROM ({kept}) AS k WHERE person IS NOT NULL"
+        return engine.connection.execute(texts).df().astype({"person": object})
+
+
+def _person_type(engine: duck.Duck, schema: Schema) -> str:
+    """How persons are stored; types that give the same texts are one."""
+    assert schema.person is not None
+    stored = engine.stored()[schema.person.column].upper()
+    if stored.removeprefix("U") in WHOLE:
+        return "BIGINT"
+    return "VARCHAR" if stored.startswith("ENUM") else stored

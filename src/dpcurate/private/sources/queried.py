@@ -1,0 +1,96 @@
+"""Rows left where they are: every batch of tables is one query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from dpcurate.errors import RequestError
+from dpcurate.private.kernels import CountRows, Integers, Kernel
+from dpcurate.private.noise import Randomness
+from dpcurate.private.sources.batches import Covers, Store, covers, cut, ordered, passes, turned
+from dpcurate.private.sources.engine import RESULT_CELLS, Encoded, check_size
+from dpcurate.private.sources.formulas import RowKernel
+from dpcurate.schema import Schema
+
+SMALL_DOMAIN = 1 << 22
+"""If the whole public domain has at most so many cells, one table over all columns serves all requests."""
+COVER_CELLS = 1 << 16
+"""Otherwise tables are packed into covers of so many cells: few groups to a pass, each small enough to be fast."""
+
+
+class Queried:
+    """Rows that something else holds."""
+
+    def __init__(self, encoded: Encoded, schema: Schema) -> None:
+        self._encoded, self._schema = encoded, schema
+        self._store = Store()
+        self._made = 0
+
+    @property
+    def made(self) -> int:
+        """Passes over the table so far."""
+        return self._made
+
+    def scan(self) -> None:
+        """Read every cell once, so that a row that cannot be read is the owner's affair, not the analyst's."""
+        self._made += 1
+        check_size(self._encoded.scan())
+
+    def totals(self, kernels: Sequence[Kernel]) -> list[Integers]:
+        """Each kernel's sum over all rows."""
+        tables = self._tables([k for k in kernels if isinstance(k, CountRows)])
+        added = self._added([k for k in kernels if not isinstance(k, CountRows)])
+        return [turned(tables[ordered(k)], k) if isinstance(k, CountRows) else added[k] for k in kernels]
+
+    def _added(self, kernels: list[RowKernel]) -> dict[RowKernel, Integers]:
+        self._made += self._encoded.add_passes(kernels)
+        return dict(zip(kernels, self._encoded.add(kernels), strict=True))
+
+    def _tables(self, kernels: Sequence[CountRows]) -> dict[CountRows, Integers]:
+        """Tables in order of name, each cut out of one that was stored or is read now."""
+        wanted = {ordered(k) for k in kernels}
+        found: dict[CountRows, Integers] = {}
+        for kernel in wanted:
+            cover = self._store.find(kernel)
+            if cover is not None:
+                found[kernel] = cut(self._store.get(cover), cover, kernel)
+        packed = self._covers(wanted - found.keys())
+        for batch in passes(list(packed), RESULT_CELLS):
+            self._made += 1
+            for cover, table in zip(batch, self._encoded.count(batch), strict=True):
+                found.update({k: cut(table, cover, k) for k in packed[cover]})
+                self._store.put(cover, table)
+        return found
+
+    def _covers(self, kernels: set[CountRows]) -> Covers:
+        """What has to be counted for these."""
+        names = tuple(sorted(self._schema.names))
+        whole = CountRows(names, self._schema.sizes(names))
+        if not kernels or whole.cells > SMALL_DOMAIN:
+            return covers(kernels, COVER_CELLS)
+        return {whole: list(kernels)}
+
+    def passes(self, kernels: Sequence[Kernel]) -> int:
+        """How many passes `totals` would take now."""
+        counts = {ordered(k) for k in kernels if isinstance(k, CountRows)}
+        missing = {k for k in counts if self._store.find(k) is None}
+        others = [k for k in kernels if not isinstance(k, CountRows)]
+        batches = passes(list(self._covers(missing)), RESULT_CELLS)
+        return len(batches) + self._encoded.add_passes(others)
+
+    def check(self, kernel: Kernel) -> None:
+        """Refuse, from public facts, what the engine cannot add up."""
+        if not isinstance(kernel, CountRows):
+            self._encoded.check(kernel)
+
+    def check_sample(self) -> NoReturn:
+        """Refused: the coins of a secret sample would have to be kept for every row."""
+        raise RequestError(
+            "this table stays where it is and its domain is too large to hold, so no secret sample can be drawn: "
+            "load it into memory, or use a method without sub-sampling"
+        )
+
+    def sample(self, rate: int, randomness: Randomness) -> NoReturn:
+        """Never reached by way of the door."""
+        self.check_sample()
