@@ -108,10 +108,13 @@ class SieveJudge(_Gated):
         self._epsilon = Spread.of(door).epsilon(2 * hits)
 
     def _reach(self, tests: int) -> int:
-        """One, since a hit makes the sample, and all that was counted in it, useless."""
-        return 1
+        """One on a sample, since a hit makes all that was counted in it useless."""
+        return tests if self._rate == 1 else 1
 
     def _fresh(self) -> ThresholdGate:
+        if self._rate == 1:
+            gate: ThresholdGate = self._door.open(AboveThreshold(epsilon=self._epsilon))
+            return gate
         raw = math.log1p(math.expm1(min(self._epsilon, 500.0)) / self._rate)
         sample: SampleGate = self._door.open(Sample(rate=self._rate, epsilon=raw))
         return sample.open(AboveThreshold(epsilon=raw))
