@@ -418,3 +418,10 @@ def test_no_text_escapes_as_another_error(text):
 def test_bad_input_that_should_be_a_schema_error(make):
     with pytest.raises(SchemaError):
         make()
+
+
+def test_bounds_that_no_double_can_tell_apart_are_refused():
+    with pytest.raises(SchemaError, match="too small for a number"):
+        Numeric("x", 0, 5e-324)
+    with pytest.raises(SchemaError, match="too large for a number"):
+        Numeric("x", -1.7e308, 1.7e308)

@@ -151,7 +151,8 @@ def _matrix(columns: tuple[str, ...], weights: Any) -> tuple[tuple[float, ...], 
         raise RequestError(f"a gradient over {d} columns needs a {d} x {d} matrix of weights")
     if not np.isfinite(np.array(found)).all() or np.abs(np.array(found)).max() > 1e6:
         raise RequestError("the weights of a gradient must be finite and at most a million in size")
-    return found
+    # So small a weight changes nothing, but its square would vanish, which some engines take for an error.
+    return tuple(tuple(0.0 if abs(w) < TINY else w for w in row) for row in found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,8 @@ class Numeric:
             raise SchemaError(
                 f"column {self.name!r}: low = {self.low:g} must be below high = {self.high:g}", setting="low"
             )
+        if self.high - self.low < 1e-300:
+            raise SchemaError(f"column {self.name!r}: high - low is too small for a number", setting="high")
         if not math.isfinite(self.high - self.low):
             raise SchemaError(f"column {self.name!r}: high - low is too large for a number", setting="high")
         if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= MAX_LEVELS:

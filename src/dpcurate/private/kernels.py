@@ -130,7 +130,7 @@ class MomentRows:
 def _clipped(x: list[NDArray[np.float64]], steps: tuple[int, ...], clip: float) -> list[NDArray[np.float64]]:
     unit = [column / step for column, step in zip(x, steps, strict=True)]
     norm = np.sqrt(_sum([u * u for u in unit]))
-    shrink = np.minimum(1.0, clip * SAFE / np.maximum(norm, 1e-300))
+    shrink = np.minimum(1.0, clip * SAFE / np.maximum(norm, 1e-200))
     return [np.trunc(u * shrink * GRID) for u in unit]
 
 
@@ -166,7 +166,7 @@ class GradientRows:
     def _part(self, rows: Rows) -> Integers:
         d = len(self.columns)
         x, rest, norm = _row_gradients(rows, self.columns, self.steps, self.weights)
-        shrink = np.minimum(1.0, self.clip * SAFE / np.maximum(norm, 1e-300))
+        shrink = np.minimum(1.0, self.clip * SAFE / np.maximum(norm, 1e-200))
         factor = -shrink * (GRADIENT_STEPS / self.clip)
         count = np.ones(rows.size, dtype=np.int64) if rows.weights is None else rows.weights
         total = np.zeros((d, d), dtype=np.int64)

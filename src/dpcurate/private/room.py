@@ -278,6 +278,8 @@ class Room(Unique):
                 f"{type(statistic).__name__} has no proved sensitivity: ask for a proved statistic, "
                 "or open the curator with allow_unproved=True and accept a result that is NOT PRIVATE"
             )
+        for kernel in made.kernels:
+            self._source.check(kernel)
         return known
 
     def _release(self, request: Release) -> _Job:
@@ -289,8 +291,6 @@ class Room(Unique):
                 "an exact release has no guarantee: ask for noise, or open the curator with allow_unproved=True "
                 "(or an unlimited budget) and accept a result that is NOT PRIVATE"
             )
-        for kernel in made.kernels:
-            self._source.check(kernel)
         mechanism = build(request.noise, bound)
         for unit in set(made.units):
             mechanism.check(unit)

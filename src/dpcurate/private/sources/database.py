@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, RefusedError
-from dpcurate.private.kernels import CountRows, Integers
+from dpcurate.private.kernels import CountRows, Integers, Kernel
 from dpcurate.private.sources.encode import Dialect, Kind
 from dpcurate.private.sources.engine import Engine, first_line, key_sql
-from dpcurate.private.sources.formulas import RowKernel
 from dpcurate.schema import Schema
 
 SCHEMES = ("postgresql", "postgres")
@@ -151,7 +150,7 @@ class Postgres(Engine):
         packed = self.fetch(f"SELECT {pair} AS p FROM ({query}) AS pairs")["p"][0]
         return np.frombuffer(packed or b"", dtype=">i8").reshape(-1, 2).T
 
-    def check(self, kernel: RowKernel) -> None:
+    def check(self, kernel: Kernel) -> None:
         """Refuse what cannot be added up here, and everything once the connection is lost."""
         super().check(kernel)
         if time.monotonic() - self._heard > FRESH and not self._alive():

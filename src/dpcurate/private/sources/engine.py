@@ -61,7 +61,7 @@ class Encoded(Protocol):
     def add_passes(self, kernels: Sequence[formulas.RowKernel]) -> int:
         """How many passes `add` takes."""
 
-    def check(self, kernel: formulas.RowKernel) -> None:
+    def check(self, kernel: Kernel) -> None:
         """Refuse, from public facts, what cannot be added up here."""
 
 
@@ -108,7 +108,7 @@ class Engine(ABC):
         """How many passes `add` takes."""
         return len(formulas.queries(kernel, "", schema, self.dialect))
 
-    def check(self, kernel: formulas.RowKernel) -> None:
+    def check(self, kernel: Kernel) -> None:
         """Refuse, from public facts, what cannot be added up here."""
         formulas.check(kernel)
 
@@ -141,7 +141,7 @@ class Asked:
         """How many passes `add` takes."""
         return sum(self.engine.add_passes(kernel, self.schema) for kernel in kernels)
 
-    def check(self, kernel: formulas.RowKernel) -> None:
+    def check(self, kernel: Kernel) -> None:
         """Refuse, from public facts, what cannot be added up here."""
         self.engine.check(kernel)
 

@@ -11,7 +11,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpcurate.errors import RequestError
-from dpcurate.private.kernels import GRADIENT_STEPS, SAFE, GradientRows, Integers, MomentRows, NormRows
+from dpcurate.private.kernels import (
+    GRADIENT_STEPS,
+    SAFE,
+    CountRows,
+    GradientRows,
+    Integers,
+    Kernel,
+    MomentRows,
+    NormRows,
+)
 from dpcurate.private.sources.encode import Dialect, code_name, value_name
 from dpcurate.schema import GRID, Numeric, Schema
 
@@ -22,9 +31,9 @@ MOST_COLUMNS = 64
 """Columns of a gradient or of clipped moments: one row's matrix is one expression."""
 
 
-def check(kernel: RowKernel) -> None:
+def check(kernel: Kernel) -> None:
     """Refuse, from public facts, what would be too long a formula."""
-    plain = isinstance(kernel, MomentRows) and kernel.clip is None
+    plain = isinstance(kernel, CountRows) or (isinstance(kernel, MomentRows) and kernel.clip is None)
     if not plain and len(kernel.columns) > MOST_COLUMNS:
         raise RequestError(
             f"gradients and clipped moments of a table that stays where it is take at most {MOST_COLUMNS} columns, "
@@ -118,7 +127,7 @@ class Formula:
 
     def _shrink(self, clip: float) -> str:
         say = self._say
-        return f"least({say.number(1)}, {say.number(clip * SAFE)} / greatest(norm, {say.number(1e-300)}))"
+        return f"least({say.number(1)}, {say.number(clip * SAFE)} / greatest(norm, {say.number(1e-200)}))"
 
     def _gradients(self, kernel: GradientRows | NormRows) -> str:
         say, d = self._say, self._d

@@ -60,7 +60,7 @@ class Partitions:
         """How many passes `add` takes."""
         return 1 if kernels else 0
 
-    def check(self, kernel: RowKernel) -> None:
+    def check(self, kernel: Kernel) -> None:
         """Tasks can add up anything."""
 
     def look(self) -> list[int]:

@@ -80,9 +80,8 @@ class Queried:
         return len(batches) + self._encoded.add_passes(others)
 
     def check(self, kernel: Kernel) -> None:
-        """Refuse, from public facts, what the engine cannot add up."""
-        if not isinstance(kernel, CountRows):
-            self._encoded.check(kernel)
+        """Refuse, from public facts, what cannot be added up there."""
+        self._encoded.check(kernel)
 
     def check_sample(self) -> NoReturn:
         """Refused: the coins of a secret sample would have to be kept for every row."""

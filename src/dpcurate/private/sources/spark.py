@@ -116,8 +116,8 @@ class Spark(Engine):
     def count(self, tables: Sequence[CountRows], encoded: str, schema: Schema) -> list[Integers]:
         """Tables in one job.
 
-        Tasks count with NumPy: at 28 tables that is twice as fast as exploding each row into its keys, at 64
-        large tables ten times, and twenty times as fast as GROUPING SETS, which Spark expands to rows of all keys.
+        Tasks count with NumPy. Six tables of 20,736 cells over 3,000,000 rows took 2.3 s so, 5.3 s by GROUPING
+        SETS and 13 s by exploding each row into its keys.
         """
         return self._totals(tables, encoded, schema)
 
@@ -129,7 +129,7 @@ class Spark(Engine):
         """One."""
         return 1
 
-    def check(self, kernel: RowKernel) -> None:
+    def check(self, kernel: Kernel) -> None:
         """Refuse, from public facts, a result above the bound."""
         most = math.isqrt(RESULT_CELLS) - 1
         if len(kernel.columns) > most:
