@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, RefusedError
-from dpcurate.private.kernels import CountRows, Integers, Kernel
+from dpcurate.private.kernels import Kernel
 from dpcurate.private.sources.encode import Dialect, Kind
-from dpcurate.private.sources.engine import Engine, first_line, key_sql
-from dpcurate.schema import Schema
+from dpcurate.private.sources.engine import Engine, first_line
 
 SCHEMES = ("postgresql", "postgres")
 EXAMPLE = "postgresql://user@host/database#table"
@@ -135,20 +134,16 @@ class Postgres(Engine):
         self._heard = time.monotonic()
         return {name: _column([row[i] for row in rows]) for i, name in enumerate(names)}
 
-    def count(self, tables: Sequence[CountRows], encoded: str, schema: Schema) -> list[Integers]:
-        """Tables in one pass."""
-        starts = np.cumsum([0, *(t.cells for t in tables)])
-        keys = [key_sql(t, int(start), schema) for t, start in zip(tables, starts[:-1], strict=True)]
-        counts = np.zeros(starts[-1], dtype=np.int64)
-        found, counted = self._pairs(f"SELECT k, count(*) AS c FROM ({_keyed(keys, encoded)}) AS q GROUP BY k")
-        counts[found] = counted
-        return [p.reshape(t.sizes) for p, t in zip(np.split(counts, starts[1:-1]), tables, strict=True)]
+    def grouped(self, keys: Sequence[str], encoded: str) -> str:
+        """How many rows have each key. Grouping sets would sort all rows once a set where memory is set low."""
+        return f"SELECT k, count(*) AS c FROM ({_keyed(keys, encoded)}) AS q GROUP BY k"
 
-    def _pairs(self, query: str) -> NDArray[Any]:
+    def tally(self, query: str) -> tuple[NDArray[Any], NDArray[Any]]:
         """Keys and counts, packed into one value: a third of the time and a quarter of the memory of rows."""
         pair = "string_agg(int8send(k) || int8send(c), CAST('' AS BYTEA))"
         packed = self.fetch(f"SELECT {pair} AS p FROM ({query}) AS pairs")["p"][0]
-        return np.frombuffer(packed or b"", dtype=">i8").reshape(-1, 2).T
+        keys, counts = np.frombuffer(packed or b"", dtype=">i8").reshape(-1, 2).T
+        return keys, counts
 
     def check(self, kernel: Kernel) -> None:
         """Refuse what cannot be added up here, and everything once the connection is lost."""

@@ -87,15 +87,23 @@ class Engine(ABC):
         """Tables in one pass. Each has its own range of keys, so the result is one list of keys and counts."""
         starts = np.cumsum([0, *(t.cells for t in tables)])
         keys = [key_sql(t, int(start), schema) for t, start in zip(tables, starts[:-1], strict=True)]
-        found = self.fetch(grouped_sql(keys, encoded))
-        parts = np.split(_dense(found, starts[-1]), starts[1:-1])
+        parts = np.split(_dense(*self.tally(self.grouped(keys, encoded)), starts[-1]), starts[1:-1])
         return [p.reshape(t.sizes) for p, t in zip(parts, tables, strict=True)]
 
     def collapse(self, table: CountRows, weighted: str, schema: Schema) -> Integers:
         """One table of rows that come with weights."""
         keyed = f"SELECT {key_sql(table, 0, schema)} AS k, w FROM ({weighted}) AS e"
-        found = self.fetch(f"SELECT k, CAST(sum(w) AS BIGINT) AS c FROM ({keyed}) AS q GROUP BY k")
-        return _dense(found, table.cells).reshape(table.sizes)
+        found = self.tally(f"SELECT k, CAST(sum(w) AS BIGINT) AS c FROM ({keyed}) AS q GROUP BY k")
+        return _dense(*found, table.cells).reshape(table.sizes)
+
+    def grouped(self, keys: Sequence[str], encoded: str) -> str:
+        """A query for how many rows have each key, for several kinds of key in one pass."""
+        return grouped_sql(keys, encoded)
+
+    def tally(self, query: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """A query's keys `k` and counts `c`."""
+        found = self.fetch(query)
+        return found["k"], found["c"]
 
     def add(self, kernel: formulas.RowKernel, encoded: str, schema: Schema) -> Integers:
         """The sum over rows of moments, gradients or norms."""
@@ -146,11 +154,11 @@ class Asked:
         self.engine.check(kernel)
 
 
-def _dense(found: Mapping[str, NDArray[Any]], cells: int) -> Integers:
+def _dense(keys: NDArray[Any], counts: NDArray[Any], cells: int) -> Integers:
     """All cells of a table from those that hold rows."""
-    counts = np.zeros(cells, dtype=np.int64)
-    counts[np.asarray(found["k"], dtype=np.int64)] = np.asarray(found["c"], dtype=np.int64)
-    return counts
+    table = np.zeros(cells, dtype=np.int64)
+    table[np.asarray(keys, dtype=np.int64)] = np.asarray(counts, dtype=np.int64)
+    return table
 
 
 def key_sql(table: CountRows, start: int, schema: Schema) -> str:
