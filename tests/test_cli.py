@@ -110,6 +110,15 @@ def test_discover_writes_six_files_that_agree(here, capsys):
     assert page.lstrip().lower().startswith("<!doctype html")
 
 
+def test_discover_tells_the_passes_over_a_table_that_stays_on_disk(here, capsys, monkeypatch):
+    assert discover("--epsilon", "3") == 0
+    assert "passes" not in capsys.readouterr().err  # collapsed when it was opened
+    monkeypatch.setattr("dpcurate.private.sources.SMALL_DOMAIN", 4)
+    monkeypatch.setattr("dpcurate.private.sources.queried.SMALL_DOMAIN", 4)
+    assert discover("--epsilon", "3") == 0
+    assert "passes over the table: 3, whatever its rows" in capsys.readouterr().err
+
+
 def test_discover_refuses_to_overwrite_and_spends_nothing(here, capsys):
     assert discover("--epsilon", "1", "-o", "result", "--ledger", "books") == 0
     before, spent = Path("result/graph.json").read_bytes(), Ledger.open("books").spent

@@ -265,11 +265,13 @@ def _parts(batches: Iterable[Any]) -> Iterator[Any]:
     import pyarrow
 
     held: list[Any] = []
+    rows = 0
     for batch in batches:
         held.append(batch)
-        if sum(b.num_rows for b in held) >= PART:
+        rows += batch.num_rows
+        if rows >= PART:
             yield pyarrow.Table.from_batches(held)
-            held = []
+            held, rows = [], 0
     if held:
         yield pyarrow.Table.from_batches(held)
 
