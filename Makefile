@@ -9,7 +9,7 @@ demo: $(VENV)/.installed
 	$(BIN)/dpcurate demo
 
 test: $(VENV)/.installed-dev lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

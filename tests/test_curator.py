@@ -518,6 +518,17 @@ def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
     assert len(c._reader._scalars) <= 2
 
 
+def test_forgetting_in_the_middle_of_a_batch_loses_nothing(monkeypatch):
+    from dpcurate.private import room as room_module
+
+    monkeypatch.setattr(room_module, "MOST_SCALARS", 3)
+    c = curator(Budget(rho=1e6), schema=LEVELS)
+    asked = [Tau("a", "b"), Tau("b", "a"), KendallP("a", "b"), KendallP("b", "a")]
+    for _ in range(3):
+        for k in range(1, 5):
+            assert len(c.ask_all([Release(s, Laplace(epsilon=1)) for s in (*asked[k:], *asked[:k])])) == 4
+
+
 def test_events_are_described_by_public_facts():
     assert describe(Tau("a", "b", ("x",))) == "Tau(a, b | x)"
     assert describe(Contrasts(((), ("a",)))) == "Contrasts(2 sets)"

@@ -24,6 +24,7 @@ from dpcurate.schema import (
     did_you_mean,
     level_number,
     level_text,
+    no_number,
 )
 
 # --- columns --------------------------------------------------------------------------------------
@@ -206,7 +207,10 @@ def categorical(draw, name):
         number = level_number(level_text(level))
         return level_text(level) if number is None else number
 
-    plain = LEVELS.filter(lambda level: level_text(level) != "drop" and "\x00" not in level_text(level))
+    def plain_text(text):
+        return text != "drop" and "\x00" not in text and not no_number(text)
+
+    plain = LEVELS.filter(lambda level: plain_text(level_text(level)))
     levels = draw(st.lists(plain, min_size=2, max_size=6, unique_by=key))
     rules = [draw(st.sampled_from(["drop", *map(level_text, levels)])) for _ in range(2)]
     return draw(st.sampled_from([Categorical, Ordinal]))(name, tuple(levels), *rules)

@@ -122,7 +122,7 @@ def test_numbers_and_truth_values_match_their_levels():
     assert open_source(table, schema).totals([CountRows(("a", "b"), (3, 2))])[0].tolist() == [[0, 1], [1, 1], [0, 0]]
     wrong = Schema((Categorical("a", ("0", "1")), Categorical("b", ("yes", "no"), outside="no")))
     assert open_source(table, wrong).totals([CountRows(("b",), (2,))])[0].tolist() == [0, 3]
-    none_fit = Schema((Categorical("a", ("nan", "inf")),))
+    none_fit = Schema((Categorical("a", ("none", "such")),))
     assert open_source(table, none_fit).totals([CountRows((), ())])[0] == 0
 
 
@@ -340,3 +340,94 @@ def test_moments_are_exact_beyond_floating_point():
     assert moved.tolist() == [[1, 997], [997, 997**2]]
     huge = Rows({"a": np.array([999], dtype=np.uint16)}, {}, np.array([10**12], dtype=np.int64), 1)
     assert kernel.apply(huge)[1, 1] == 999**2 * 10**12
+
+
+# --- no row, no file and no name may change what others mean ---------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["w", "W", "k", "c", "weight0", "t0", "n0", "c0", "person", "alike"])
+def test_no_name_of_a_column_is_taken_for_one_of_ours(name, tmp_path):
+    schema = Schema((Categorical("a", (0, 1)), Categorical(name, (0, 1000), outside=0)))
+    table = pd.DataFrame({"a": [0, 1, 1, 1, 1], name: [0, 0, 1000, 10**9, -5]})
+    table.to_parquet(tmp_path / "t.parquet")
+    kernel = CountRows(("a", name), (2, 2))
+    for form in (table, tmp_path / "t.parquet"):
+        assert open_source(form, schema).totals([kernel])[0].tolist() == [[1, 0], [3, 1]], name
+
+
+def test_files_of_one_table_must_store_a_column_alike(tmp_path):
+    pd.DataFrame({"a": [1, 2], "b": [0, 1]}).to_parquet(tmp_path / "0.parquet")
+    pd.DataFrame({"a": [1.5] * 20, "b": [0] * 20}).to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(OwnerError, match="store 'a' in different types"):
+        open_source(tmp_path, Schema((Numeric("a", 0, 2, bins=2),)))
+    with pytest.raises(OwnerError, match="could not be opened"):
+        open_source(tmp_path / "none*.parquet", Schema((Numeric("a", 0, 2, bins=2),)))
+
+
+@pytest.mark.parametrize("other", ["2020-1-2", "unknown"])
+def test_a_folder_name_is_a_text_whatever_the_others_are(other, tmp_path):
+    for value, rows in (("2020-1-1", 20), (other, 1)):
+        (tmp_path / f"d={value}").mkdir()
+        pd.DataFrame({"a": [0] * rows}).to_parquet(tmp_path / f"d={value}" / "t.parquet")
+    schema = Schema((Categorical("d", ("2020-1-1", "x"), outside="x"), Categorical("a", (0, 1))))
+    assert open_source(tmp_path, schema).totals([CountRows(("d",), (2,))])[0].tolist() == [20, 1]
+
+
+@pytest.mark.parametrize("odd", [float("nan"), np.float32("nan"), np.nan], ids=["python", "short", "numpy"])
+def test_a_text_in_a_column_does_not_change_what_a_missing_number_is(odd):
+    schema = Schema((Categorical("a", (0, 1), missing=0, outside=1),))
+    numbers, mixed = [odd] * 20, [odd] * 20 + ["zzz"]
+    objects = np.empty(21, dtype=object)
+    objects[:] = mixed
+    for table in ({"a": mixed}, {"a": objects}, pd.DataFrame({"a": objects}), {"a": [str(x) for x in mixed]}):
+        assert open_source(table, schema).totals([CountRows(("a",), (2,))])[0].tolist() == [20, 1]
+    for table in ({"a": numbers}, pd.DataFrame({"a": numbers})):
+        assert open_source(table, schema).totals([CountRows(("a",), (2,))])[0].tolist() == [20, 0]
+
+
+@pytest.mark.parametrize("level", ["nan", "NaN", "inf", "-Infinity"])
+def test_a_level_may_not_be_spelt_like_a_number_that_is_none(level):
+    with pytest.raises(SchemaError, match="may not be called"):
+        Categorical("a", (0, level))
+
+
+@pytest.mark.parametrize("extra", [None, "text"])
+def test_a_short_float_means_the_same_alone_and_among_objects(extra):
+    schema = Schema((Numeric("a", 0, 1, bins=2, edges=(0.7,), missing=0),))
+    alone, among = [np.float32(0.7)] * 20, [np.float32(0.7)] * 20 + [extra]
+    for table in ({"a": np.array(alone)}, {"a": among}, pd.DataFrame({"a": pd.Series(among, dtype=object)})):
+        counts = open_source(table, schema).totals([CountRows(("a",), (2,))])[0]
+        assert counts[1] == 0  # as a number 0.7 is a little less there
+    category = pd.DataFrame({"a": pd.Categorical(pd.Series(among, dtype=object))})
+    assert open_source(category, schema).totals([CountRows(("a",), (2,))])[0][1] == 0
+
+
+def test_texts_in_lists_keep_their_last_character():
+    schema = Schema((Categorical("a", ("x", "y")),))
+    kernel = CountRows(("a",), (2,))
+    for cells in (["x\0"] * 20, ["x\0"] * 20 + [None]):
+        assert open_source({"a": cells}, schema).totals([kernel])[0].tolist() == [0, 0]
+
+
+def test_points_in_time_are_no_levels():
+    table = pd.DataFrame({"a": pd.to_datetime(["2020-01-01"] * 3)})
+    with pytest.raises(OwnerError, match="points in time"):
+        open_source(table, Schema((Categorical("a", ("2020-01-01 00:00:00", "x")),)))
+
+
+def test_persons_whose_names_differ_are_two(tmp_path):
+    schema = Schema((Categorical("a", (0, 1)),), person=Person("id", 1))
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE t (id VARCHAR COLLATE NOCASE, a INTEGER, s STRUCT(x DOUBLE))")
+        connection.execute("INSERT INTO t VALUES ('A', 0, {'x': 0.0}), ('a', 1, {'x': -0.0})")
+    source = open_source(f"{tmp_path / 't.duckdb'}#t", schema)
+    assert source.totals([CountRows(("a",), (2,))])[0].tolist() == [1, 1]
+    with pytest.raises(OwnerError, match="run two persons together"):
+        open_source(f"{tmp_path / 't.duckdb'}#t", Schema(schema.columns, person=Person("s", 1)))
+
+
+def test_what_may_be_a_password_is_not_repeated():
+    for path in ("postgresql:/me:secret@host/db#t", "host=h password=secret"):
+        with pytest.raises(SchemaError) as caught:
+            open_source(path, PLAIN)
+        assert "secret" not in str(caught.value)

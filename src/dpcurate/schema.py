@@ -63,6 +63,14 @@ def level_number(level: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def no_number(level: str) -> bool:
+    """Whether a text spells a number that is none, or endless: a frame may write one for a cell."""
+    try:
+        return not math.isfinite(float(level))
+    except ValueError:
+        return False
+
+
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name or not _writable(name):
         raise SchemaError(f"a column name must be text of at least one character, got {name!r}")
@@ -124,6 +132,13 @@ class Categorical:
                 setting="levels",
             )
         levels = tuple(level_text(x) for x in given)
+        strange = [x for x in levels if no_number(x)]
+        if strange:
+            raise SchemaError(
+                f"column {self.name!r}: a level may not be called {strange[0]!r}, which is how a missing or endless "
+                "number is written: rename it in the table",
+                setting="levels",
+            )
         if DROP in levels or not all(map(_writable, levels)):
             raise SchemaError(
                 f"column {self.name!r}: a level may not be called 'drop', which names a rule, nor hold "

@@ -86,7 +86,7 @@ def run(args: Namespace) -> None:
     )
     found = _learn(curator, args.method, knowledge, purse.share)
     if curator.passes > 1:  # a table that is held is read once
-        say(f"passes over the table: {curator.passes}, whatever its rows")
+        say(f"passes over the table: {curator.passes}")
     hand_over(found, folder)
 
 

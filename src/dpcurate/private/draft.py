@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dpcurate.errors import OwnerError
 from dpcurate.private.sources import open_engine
 from dpcurate.private.sources.engine import Engine
-from dpcurate.schema import Categorical, Column, Numeric, Schema
+from dpcurate.schema import Categorical, Column, Numeric, Schema, no_number
 
 _FAR = "-1.7e308", "1.7e308"
 """Beyond these a number is infinite or none."""
@@ -56,5 +55,5 @@ def _column(engine: Engine, name: str, max_levels: int) -> Column | str:
         return f"more than {max_levels} different texts; names, dates and free text cannot be analysed"
     if len(levels) < 2:
         return "fewer than two different values"
-    kept = tuple(x for x in levels if not isinstance(x, float) or math.isfinite(x))
+    kept = tuple(x for x in levels if not no_number(str(x)))
     return Categorical(name, kept) if len(kept) > 1 else "fewer than two different numbers"

@@ -73,6 +73,8 @@ class _Reader:
 
     def read(self, plans: Sequence[Plan]) -> list[Parts]:
         """The integers of every plan."""
+        if len(self._scalars) >= MOST_SCALARS:
+            self._scalars.clear()
         kernels = self.kernels(plans)
         totals = dict(zip(kernels, self._totals(kernels), strict=True))
         return [self._parts(made, totals) for made in plans]
@@ -87,8 +89,6 @@ class _Reader:
         if not isinstance(statistic, Tau):
             return made.integers(tuple(totals[k] for k in made.kernels))
         if statistic not in self._scalars:
-            if len(self._scalars) >= MOST_SCALARS:
-                self._scalars.clear()
             self._scalars[statistic] = made.integers(tuple(totals[k] for k in made.kernels))
         return self._scalars[statistic]
 
@@ -241,6 +241,7 @@ class Room(Unique):
     def open(self, gate: AboveThreshold | Sample) -> Any:
         """Open an interactive gate, charged in full here and now."""
         with self._lock:
+            self._source.check(CountRows((), ()))
             if isinstance(gate, AboveThreshold):
                 return Threshold(self, FirstAbove(Fraction(gate.epsilon)))
             if isinstance(gate, Sample):

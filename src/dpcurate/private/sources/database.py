@@ -34,7 +34,8 @@ FRESH = 1.0
 """Seconds for which a connection that answered is taken to be alive."""
 SETTINGS = (
     "SET LOCAL standard_conforming_strings = on; SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'; "
-    "SET LOCAL datestyle = 'ISO, YMD'; SET LOCAL intervalstyle = 'postgres'; SET LOCAL timezone = 'UTC'"
+    "SET LOCAL datestyle = 'ISO, YMD'; SET LOCAL intervalstyle = 'postgres'; SET LOCAL timezone = 'UTC'; "
+    "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
 )
 """What decides how a value reads as text: the same whoever connects."""
 LARGE, TINY = "1.797693134862315807937289714053034150799e308", "2.470328229206232720882843964341106861826e-324"
@@ -61,6 +62,10 @@ class PostgresDialect(Dialect):
     string: str = "TEXT"
     small: str = "INTEGER"
     fence: str = " OFFSET '0'"  # without the ticks it would also keep several processes from sharing the work
+
+    def identity(self, name: str) -> str:
+        """What names a person."""
+        return self.quote(name)
 
     def matches(self, cell: str, pattern: str) -> str:
         """Whether a text matches a regular expression."""
@@ -97,7 +102,7 @@ class PostgresDialect(Dialect):
         cell = self.quote(name)
         if stored == "text":
             return f'CAST({cell} AS TEXT) COLLATE "C" AS {cell}'
-        return f"{self.bounded(cell)} AS {cell}" if stored == "numeric" else cell
+        return f"{self.bounded(cell)} AS {cell}" if stored.startswith("numeric") else cell
 
 
 class Postgres(Engine):
@@ -116,7 +121,7 @@ class Postgres(Engine):
     def _described(self, table: str) -> dict[str, str]:
         with self._connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {table} LIMIT 0")
-            return {c.name: _TYPES[c.type_code][0] if c.type_code in _TYPES else "text" for c in cursor.description}
+            return {c.name: _type_name(c) for c in cursor.description}
 
     def stored(self) -> dict[str, str]:
         """Every column and its type, or the type of its domain."""
@@ -124,7 +129,7 @@ class Postgres(Engine):
 
     def kind(self, stored: str) -> Kind:
         """What an SQL type is to us."""
-        return _KINDS.get(stored, "text")
+        return _KINDS.get(stored.partition("(")[0], "text")
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """A result, by column."""
@@ -161,6 +166,13 @@ class Postgres(Engine):
         except Exception:  # whatever it is, nothing can be asked
             return False
         return True
+
+
+def _type_name(column: Any) -> str:
+    """The type of a column; a decimal of at most 100 digits says so, since it never leaves the range of doubles."""
+    name = _TYPES.get(column.type_code, ("text", "text"))[0]
+    short = name == "numeric" and column.precision is not None and column.precision <= 100
+    return f"numeric({column.precision},{column.scale})" if short else name
 
 
 def _keyed(keys: Sequence[str], encoded: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ _NUMBERS = {"FLOAT", "REAL", "DOUBLE", "DECIMAL"}
 class Duck(Engine):
     """A DuckDB connection and a table in it."""
 
-    def __init__(self, connection: Any, relation: str) -> None:
+    def __init__(self, connection: Any, relation: str, lock: AbstractContextManager[Any] | None = None) -> None:
         self.connection, self.relation = connection, relation
+        self._lock = lock or nullcontext()
 
     def stored(self) -> dict[str, str]:
         """Every column and its SQL type."""
@@ -45,7 +47,8 @@ class Duck(Engine):
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """A result, by column."""
-        found: dict[str, NDArray[Any]] = self.connection.execute(query).fetchnumpy()
+        with self._lock:  # a connection has one result at a time
+            found: dict[str, NDArray[Any]] = self.connection.execute(query).fetchnumpy()
         return found
 
 
@@ -55,6 +58,7 @@ def _connection() -> Any:
     connection = duckdb.connect()
     # Text stays text: no type is guessed from what the cells hold.
     connection.execute("SET pandas_analyze_sample = 0")
+    connection.execute("SET python_enable_replacements = false")  # no name may mean a variable of the caller's
     return connection
 
 
@@ -73,7 +77,9 @@ def _file_relation(connection: Any, path: str) -> str:
     suffix = file.lower().removesuffix(".gz").rsplit(".", 1)[-1]
     if suffix == "parquet" or Path(file).is_dir():
         where = str(Path(file) / "**" / "*.parquet") if Path(file).is_dir() else file
-        return f"read_parquet({say.text(where)})"
+        relation = f"read_parquet({say.text(where)}, hive_types_autocast = false)"
+        _check_alike(connection, where)
+        return relation
     if suffix in ("csv", "tsv"):
         return _csv_relation(file, "\t" if suffix == "tsv" else ",")
     if suffix in ("duckdb", "db"):
@@ -84,10 +90,27 @@ def _file_relation(connection: Any, path: str) -> str:
         except Exception as error:
             raise OwnerError(f"cannot open {file!r}: {first_line(error)}") from error
         return f"given.{say.quote(inner)}"
+    if file.startswith("postgres") or "password" in file:  # which may hold a password, so it is not repeated
+        raise SchemaError("a database is named as postgresql://user@host/database#table")
     raise SchemaError(
         f"cannot tell what {path!r} is; known are .parquet, .csv, .csv.gz and .tsv (globs too), a folder of .parquet, "
         "file.duckdb#table and postgresql://host/database#table"
     )
+
+
+def _check_alike(connection: Any, where: str) -> None:
+    """DuckDB would read all files by the types of the first, so that one file's cells change another's."""
+    facts = "list_sort(list(concat_ws(' ', type, converted_type, logical_type)))"
+    by_file = f"SELECT name, {facts} AS kinds FROM parquet_schema({Duck.dialect.text(where)}) GROUP BY file_name, name"
+    query = f"SELECT name FROM ({by_file}) GROUP BY name HAVING count(DISTINCT kinds) > 1 ORDER BY name"
+    try:
+        differ = [row[0] for row in connection.execute(query).fetchall()]
+    except Exception as error:
+        raise OwnerError(f"the table could not be opened: {first_line(error)}") from error
+    if differ:
+        raise OwnerError(
+            f"the files of {where!r} store {', '.join(map(repr, differ))} in different types: write them with one type"
+        )
 
 
 def _csv_relation(file: str, delimiter: str) -> str:
@@ -142,15 +165,36 @@ def _frame(table: Any, schema: Schema | None) -> Any:
     if isinstance(table, np.ndarray):
         return _array_frame(table, schema)
     if isinstance(table, Mapping):
-        columns = {str(k): np.asarray(v) for k, v in table.items()}
+        # A list as objects: NumPy would make texts of all of it for the sake of one.
+        columns = {str(k): np.asarray(v, None if hasattr(v, "dtype") else object) for k, v in table.items()}
         lengths = {len(v) for v in columns.values() if v.ndim == 1}
         if len(lengths) != 1 or any(v.ndim != 1 for v in columns.values()):
             raise OwnerError(f"the columns of a mapping must be lists of one length, got lengths {sorted(lengths)}")
-        return columns
+        return {name: plain_floats(column) for name, column in columns.items()}
     names = getattr(table, "column_names", None) or getattr(table, "columns", None)
     if names is not None and not callable(names):
         _check_unique([str(n) for n in names])
-    return table
+    return _plain_frame(table) if type(table).__module__.startswith("pandas") else table
+
+
+def plain_floats(column: NDArray[Any]) -> NDArray[Any]:
+    """Objects without NumPy's own floats: a short one reads otherwise as a text than it does as a number."""
+    if column.dtype != object or not any(issubclass(kind, np.floating) for kind in set(map(type, column))):
+        return column
+    plain = np.empty(len(column), dtype=object)
+    plain[:] = [float(x) if isinstance(x, np.floating) else x for x in column]
+    return plain
+
+
+def _plain_frame(table: Any) -> Any:
+    """A pandas frame without NumPy's own floats among objects."""
+    mended = {}
+    for name in table.columns:
+        column = table[name]
+        kept = column.cat.categories if hasattr(column, "cat") else column
+        if kept.dtype == object and any(issubclass(kind, np.floating) for kind in set(map(type, kept))):
+            mended[name] = plain_floats(column.astype(object).to_numpy())
+    return table.assign(**mended) if mended else table
 
 
 def _array_frame(table: NDArray[Any], schema: Schema | None) -> dict[str, NDArray[Any]]:

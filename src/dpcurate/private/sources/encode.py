@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Literal
 
 from dpcurate.schema import DROP, GRID, Categorical, Column, Numeric, Schema, level_number
@@ -38,6 +39,10 @@ class Dialect:
     def text(self, value: str) -> str:
         """A text as an SQL literal."""
         return "'" + value.replace("'", "''") + "'"
+
+    def identity(self, name: str) -> str:
+        """What names a person: equal for the same stored value only, byte by byte for texts."""
+        return f"encode(CAST({self.quote(name)} AS {self.string}))"
 
     def number(self, value: float) -> str:
         """A number as an SQL double, digit for digit."""
@@ -115,7 +120,12 @@ class Cell:
 
     @property
     def missing(self) -> str:
-        """Whether it is missing; something that is no number is missing in a numeric column."""
+        """Whether it is missing; something that is no number is missing in a numeric column.
+
+        A text 'nan' is what becomes of a missing number when another cell of its column is a text.
+        """
+        if self._levels_in_text:
+            return f"({self.text} IS NULL OR translate(trim(BOTH ' ' FROM {self.text}), 'AN', 'an') = 'nan')"
         numbers = isinstance(self.column, Numeric) or self.kind in ("whole", "number")
         return f"({self.number if numbers else self.text} IS NULL)"
 
@@ -220,15 +230,21 @@ def encoded_sql(relation: str, schema: Schema, kinds: Mapping[str, Kind], say: D
 def people_sql(relation: str, schema: Schema, kinds: Mapping[str, Kind], say: Dialect) -> str:
     """A query for the encoded rows that no rule drops, with the person each belongs to."""
     assert schema.person is not None
-    person = f"{say.quote(schema.person.column)} AS person"
+    person = f"{say.identity(schema.person.column)} AS person"
     return kept_sql(cells_sql(relation, schema, kinds, say, person), schema, kinds, say, "person")
 
 
 def weighted_sql(relation: str, schema: Schema, kinds: Mapping[str, Kind], say: Dialect) -> str:
     """The encoded rows with weights `w`: stored rows that are equal are counted first, and encoded once."""
     names = ", ".join(say.quote(name) for name in schema.names)
-    alike = f"(SELECT {names}, count(*) AS w FROM {relation} GROUP BY {names}) AS alike"
-    return kept_sql(cells_sql(alike, schema, kinds, say, "w"), schema, kinds, say, "w")
+    weight = _free_name(schema)  # no column of the table may be taken for it
+    alike = f"(SELECT {names}, count(*) AS {weight} FROM {relation} GROUP BY {names}) AS alike"
+    return kept_sql(cells_sql(alike, schema, kinds, say, f"{weight} AS w"), schema, kinds, say, "w")
+
+
+def _free_name(schema: Schema) -> str:
+    taken = {name.casefold() for name in schema.names}
+    return next(name for i in count() if (name := f"weight{i}") not in taken)
 
 
 def kept_sql(stored: str, schema: Schema, kinds: Mapping[str, Kind], say: Dialect, *carried: str) -> str:

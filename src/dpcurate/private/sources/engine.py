@@ -189,12 +189,21 @@ def kinds_of(engine: Engine, schema: Schema) -> dict[str, Kind]:
     for name in wanted:
         if name not in stored:
             raise SchemaError(f"the table has no column {name!r}{did_you_mean(name, list(stored))}")
-    if schema.person and stored[schema.person.column].upper() in ("DOUBLE", "FLOAT", "REAL", "DOUBLE PRECISION"):
+    if schema.person and _merging(stored[schema.person.column].upper()):
         raise OwnerError(
-            f"column {schema.person.column!r} names persons but is stored as floating-point numbers, which may "
+            f"column {schema.person.column!r} names persons but is stored as {stored[schema.person.column]}, which may "
             "run two persons together: store it as text or whole numbers"
         )
+    for name in schema.names:
+        if stored[name].upper().startswith(("TIME", "INTERVAL")):
+            raise OwnerError(f"column {name!r} holds points in time ({stored[name]}), not levels: store it as text")
     return {name: engine.kind(stored[name]) for name in wanted}
+
+
+def _merging(stored: str) -> bool:
+    """Whether different persons may be equal in this type."""
+    floats = stored in ("DOUBLE", "FLOAT", "REAL", "DOUBLE PRECISION", "NUMERIC")
+    return floats or any(word in stored for word in ("STRUCT", "MAP", "LIST", "ARRAY", "UNION", "["))
 
 
 def check_size(rows: int) -> None:

@@ -86,7 +86,7 @@ class Formula:
                 yield self._sum(f"CASE WHEN norm >= {self._say.number(edge)} THEN 1 ELSE 0 END")
 
     def _sum(self, term: str) -> str:
-        return f"coalesce(sum({term}), 0)"
+        return f"CAST(coalesce(sum({term}), 0) AS BIGINT)"
 
     def relation(self) -> str:
         """The rows that are summed, with what the sums need."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from dpcurate.errors import OwnerError
@@ -13,6 +14,8 @@ from dpcurate.schema import Schema
 
 BATCH = 100_000
 """Rows streamed at a time."""
+_BORROWED = Lock()
+"""Two curators may ask one connection of the user's, which has one result at a time."""
 
 
 def open_lazy(table: Any, schema: Schema | None) -> Engine:
@@ -76,7 +79,7 @@ def _open_ibis(table: Any, schema: Schema | None) -> Engine:
         raise OwnerError("this Ibis table is Spark's: pass the Spark frame itself")
     if backend.name == "duckdb":
         # Not a cursor of it: that would not see Ibis's temporary views, or see other tables of their names.
-        return duck.Duck(backend.con, f"({backend.compile(table)}) AS given")
+        return duck.Duck(backend.con, f"({backend.compile(table)}) AS given", _BORROWED)
     some = table.select(_needed(list(table.columns), schema))
     fields = some.schema().to_pyarrow()
     stream = _Stream(fields, lambda: some.to_pyarrow_batches(chunk_size=BATCH).cast(fields))

@@ -58,6 +58,10 @@ class SparkDialect(Dialect):
         """A column by its place in the frame."""
         return f"x{self.names.index(name)}"
 
+    def identity(self, name: str) -> str:
+        """What names a person."""
+        return self.quote(name)
+
     def text(self, value: str) -> str:
         """A text as an SQL literal."""
         return f"CAST(X'{value.encode().hex()}' AS STRING)"
