@@ -14,6 +14,7 @@ import pytest
 from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Schema, networks
 from dpcurate import plan as planning
 from dpcurate.errors import BudgetError, DpcurateError, FormatError, RequestError, SchemaError
+from dpcurate.learn.methods import PrivPC
 from dpcurate.learn.recipes import recipes
 from dpcurate.networks import plausible
 from dpcurate.networks.plausible import random_world, simulate
@@ -150,7 +151,10 @@ def test_each_budget_is_kept(monkeypatch):
     assert spent[0][1] == 0.5
 
 
-def test_methods_that_cannot_are_left_out_and_named():
+def test_methods_that_cannot_are_left_out_and_named(monkeypatch):
+    sampling = recipes() | {"priv-pc": PrivPC(max_order=2, rate=0.5)}
+    monkeypatch.setattr(planning, "recipes", lambda: sampling)
+    monkeypatch.setattr(planning, "recipe", sampling.__getitem__)
     schema = replace(SMALL, person=Person("id", 3))
     found = plan(schema, 300, epsilons=(1,), worlds=2)
     assert "priv-pc" not in found.methods
