@@ -2,7 +2,8 @@
 
     python -m benchmarks.engines [--rows 20000000] [-o speed/engines.json]
 
-DuckDB on Parquet against Polars on the same file. Both count; ours also checks every cell against the schema.
+DuckDB on Parquet against Polars on the same file, and Spark against Spark SQL. Both count; ours also checks every
+cell against the schema. PostgreSQL has a script of its own (engines_database), which needs a server.
 Each runs in a process of its own; the fastest of three is told, with the peak memory of its process.
 """
 
@@ -11,11 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -97,6 +100,17 @@ def compare(rows: int) -> list[dict[str, Any]]:
     return told
 
 
+def in_spark(rows: int) -> list[dict[str, Any]]:
+    """Ours beside Spark SQL, where Spark is installed."""
+    if find_spec("pyspark") is None or shutil.which("java") is None:
+        print("Spark is not installed and left out")
+        return []
+    command = [sys.executable, "-m", "benchmarks.engines_spark", str(rows)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found: list[dict[str, Any]] = json.loads(told.strip().splitlines()[-1])
+    return found
+
+
 def said(row: dict[str, Any]) -> str:
     ours, other = row["ours"], row["theirs"]
     return (
@@ -109,13 +123,14 @@ def said(row: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--spark-rows", type=int, default=3_000_000)
     parser.add_argument("-o", "--output", type=Path, default=Path("speed/engines.json"))
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
         print(json.dumps(child(*given.child)))
         return
-    told = compare(given.rows)
+    told = compare(given.rows) + in_spark(given.spark_rows)
     for row in told:
         print(said(row))
     given.output.parent.mkdir(parents=True, exist_ok=True)

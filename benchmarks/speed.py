@@ -1,15 +1,14 @@
-"""Speed and memory of the room, each figure asked for beside the figure measured.
+"""Speed and memory: the room here, then the other benchmarks, each figure asked for beside the figure measured.
 
-    python -m benchmarks.speed [--quick]
+    python -m benchmarks.speed [--quick | --room]
 
-Nothing here is a test: machines differ, so figures are printed and a person reads them.
+The whole takes about an hour and writes docs/performance.md. Nothing here is a test: machines differ, so figures are
+printed and a person reads them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.performance import publish
 from dpcurate import Budget, Categorical, Curator, Schema
 from dpcurate.budget import Cost, Event
 from dpcurate.private.kernels import CountRows, Rows
@@ -32,7 +32,13 @@ from dpcurate.private.sources import Held, open_source
 from dpcurate.requests import Counts, Gaussian, Release
 
 ROWS = 100_000
-LARGE, QUICK = 50_000_000, 5_000_000
+OTHERS = {
+    "engines": ["--rows", "2000000", "--spark-rows", "500000"],
+    "twins": ["--networks", "asia"],
+    "growth": ["--quick"],
+    "peers": ["--quick"],
+}
+"""The other benchmarks, each a module and a process of its own, and what makes it quick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +65,10 @@ def counting() -> Iterator[Figure]:
     rng = np.random.default_rng(0)
     names = ("a", "b", "c", "d")
     codes = {n: rng.integers(0, 4, ROWS, dtype=np.uint8) for n in names}
-    source = Held(Rows(codes, {}, None, ROWS))
+    rows = Rows(codes, {}, None, ROWS)
     for ways in (2, 3, 4):
         kernel = CountRows(names[:ways], (4,) * ways)
-        took = seconds(lambda kernel=kernel: source.totals([kernel])[0], times=200)
+        took = seconds(lambda kernel=kernel: Held(rows).totals([kernel]), times=200)  # a new one has kept nothing
         asked = "< 1 ms" if ways == 4 else ""
         yield Figure(f"fresh {ways}-way table, {ROWS:,} rows of uint8 codes", asked, f"{took * 1e3:.3f} ms")
 
@@ -92,49 +98,6 @@ def requests() -> Iterator[Figure]:
     noise = seconds(lambda: [randomness.gaussian(scale, 27) for _ in triples])
     yield Figure("  of which counting", "", f"{read:.2f} s")
     yield Figure("  of which noise (27 draws each)", "", f"{noise:.2f} s")
-
-
-def large_file(rows: int) -> Iterator[Figure]:
-    """Open a Parquet file and ask once, in a process of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.parquet"
-        yield Figure(f"write {rows:,} rows x 8 columns of Parquet", "", f"{seconds(lambda: write(path, rows)):.1f} s")
-        for numeric in (False, True):
-            told = child(path, numeric=numeric)
-            kind = "7 columns of levels, 1 numeric" if numeric else "8 columns of levels"
-            asked = "" if numeric else "< 3 GB"
-            yield Figure(f"open it ({kind})", "", f"{told['open']:.1f} s")
-            yield Figure("  first request", "", f"{told['ask']:.1f} s")
-            yield Figure("  peak memory of the process", asked, f"{told['peak'] / 2**30:.2f} GB")
-
-
-def write(path: Path, rows: int) -> None:
-    import duckdb
-
-    columns = ", ".join(f"CAST(hash(i, {k}) % {2 + k % 4} AS UTINYINT) AS c{k}" for k in range(8))
-    duckdb.sql(f"COPY (SELECT {columns} FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)")
-
-
-def child(path: Path, *, numeric: bool) -> dict[str, float]:
-    """What a process that opens the file and asks once says about itself."""
-    command = [sys.executable, "-m", "benchmarks.speed", "--child", str(path), *(["--numeric"] if numeric else [])]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
-
-
-def open_and_ask(path: str, *, numeric: bool) -> None:
-    from dpcurate import Numeric
-
-    columns = [Categorical(f"c{k}", tuple(range(2 + k % 4))) for k in range(8)]
-    schema = Schema((*columns[:7], Numeric("c7", 0, 4) if numeric else columns[7]))
-    start = time.perf_counter()
-    curator = Curator(path, schema, budget=Budget(epsilon=1, delta=1e-10))
-    opened = time.perf_counter()
-    curator.ask(Release(Counts(("c0", "c1", "c7")), Gaussian(rho=1e-4)))
-    answered = time.perf_counter()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # kilobytes on Linux
-    print(json.dumps({"open": opened - start, "ask": answered - opened, "peak": peak}))
 
 
 def charging() -> Iterator[Figure]:
@@ -173,18 +136,20 @@ def show(figures: Iterator[Figure]) -> None:
 
 
 def main() -> None:
-    """Print every figure."""
+    """Print every figure, then run the other benchmarks and write docs/performance.md."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help=f"a file of {QUICK:,} rows instead of {LARGE:,}")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--numeric", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--quick", action="store_true", help="smaller tables and fewer networks: minutes, not an hour")
+    parser.add_argument("--room", action="store_true", help="the figures of the room only")
     given = parser.parse_args()
-    if given.child:
-        open_and_ask(given.child, numeric=given.numeric)
-        return
     show(iter([Figure("figure", "asked", "measured")]))
-    for part in (counting(), requests(), charging(), drawing(), large_file(QUICK if given.quick else LARGE)):
+    for part in (counting(), requests(), charging(), drawing()):
         show(part)
+    if not given.room:
+        for module, few in OTHERS.items():
+            print(f"\n{module}", flush=True)
+            command = [sys.executable, "-m", f"benchmarks.{module}", *(few if given.quick else [])]
+            subprocess.run(command, check=True)
+        publish()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from dpcurate.schema import DROP, GRID, Categorical, Column, Numeric, Schema, le
 
 Kind = Literal["whole", "number", "boolean", "text"]
 """How a column is stored: whole numbers, other numbers, truth values; anything else is read as text."""
-DIGITS = "^[+-]?([0-9]{1,200}[.]?[0-9]{0,200}|[.][0-9]{1,200})([eE][+-]?[0-9]{1,3})?$"
+DIGITS, LONGEST = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?$", 400
 ENDLESS, ENDLESS_BELOW = ("inf", "+inf", "infinity", "+infinity"), ("-inf", "-infinity")
 """Engines differ in what they take for a number (1d, 0x1, 1_000), so that is settled here."""
 
@@ -113,7 +113,7 @@ class Cell:
         say, cell = self.dialect, f"trim(BOTH ' ' FROM {text})"
         words = {"true": 1.0, "false": 0.0} | dict.fromkeys(ENDLESS, math.inf) | dict.fromkeys(ENDLESS_BELOW, -math.inf)
         cases = " ".join(f"WHEN {say.text(word)} THEN {say.number(value)}" for word, value in words.items())
-        digits = f"WHEN {say.matches(cell, DIGITS)} THEN {say.parsed(cell)}"
+        digits = f"WHEN length({cell}) <= {LONGEST} AND {say.matches(cell, DIGITS)} THEN {say.parsed(cell)}"
         # Not lower() and trim(): engines differ beyond ASCII (a dotted capital I, a no-break space).
         small = f"translate({cell}, 'AEFILNRSTUY', 'aefilnrstuy')"
         return f"CASE {digits} ELSE CASE {small} {cases} END END"
