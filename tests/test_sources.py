@@ -162,6 +162,8 @@ def test_owner_hears_of_a_table_that_cannot_be_opened(tmp_path):
     double = pd.DataFrame([[1, 2]], columns=["a", "a"])
     with pytest.raises(SchemaError, match="more than one column called 'a'"):
         open_source(double, schema)
+    with pytest.raises(SchemaError, match="more than one column called 'b c'"):
+        open_source({"a": [1], "B c": [1], "b C": [1]}, schema)
     (tmp_path / "d.csv").write_text("a,a\n1,2\n")
     with pytest.raises(SchemaError, match="more than one column called 'a'"):
         open_source(tmp_path / "d.csv", schema)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.sources.encode import Kind
-from dpcurate.private.sources.engine import Engine, first_line
+from dpcurate.private.sources.engine import Engine, check_unique, first_line
 from dpcurate.schema import Schema
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
@@ -113,6 +113,11 @@ def _check_alike(connection: Any, where: str) -> None:
         )
 
 
+def _check_names(names: Sequence[str]) -> None:
+    """DuckDB does not tell capital letters from small ones."""
+    check_unique([name.casefold() for name in names])
+
+
 def _csv_relation(file: str, delimiter: str) -> str:
     """A CSV whose dialect is fixed here: nothing about it is guessed from the rows."""
     say = Duck.dialect
@@ -131,7 +136,7 @@ def _csv_header(file: str, delimiter: str) -> list[str]:
     for one, header in zip(files, headers, strict=True):
         if header != headers[0]:
             raise OwnerError(f"{one!r} has other columns (or another order of them) than {files[0]!r}")
-    _check_unique(headers[0])
+    _check_names(headers[0])
     return headers[0]
 
 
@@ -170,10 +175,11 @@ def _frame(table: Any, schema: Schema | None) -> Any:
         lengths = {len(v) for v in columns.values() if v.ndim == 1}
         if len(lengths) != 1 or any(v.ndim != 1 for v in columns.values()):
             raise OwnerError(f"the columns of a mapping must be lists of one length, got lengths {sorted(lengths)}")
+        _check_names(list(columns))
         return {name: plain_floats(column) for name, column in columns.items()}
     names = getattr(table, "column_names", None) or getattr(table, "columns", None)
     if names is not None and not callable(names):
-        _check_unique([str(n) for n in names])
+        _check_names([str(n) for n in names])
     return _plain_frame(table) if type(table).__module__.startswith("pandas") else table
 
 
@@ -207,9 +213,3 @@ def _array_frame(table: NDArray[Any], schema: Schema | None) -> dict[str, NDArra
             "its columns are taken in the schema's order"
         )
     return {name: np.ascontiguousarray(table[:, i]) for i, name in enumerate(names)}
-
-
-def _check_unique(names: Sequence[str]) -> None:
-    repeated = sorted({n for n in names if names.count(n) > 1})
-    if repeated:
-        raise SchemaError(f"the table has more than one column called {', '.join(map(repr, repeated))}: rename them")

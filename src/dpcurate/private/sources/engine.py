@@ -206,6 +206,13 @@ def _merging(stored: str) -> bool:
     return floats or any(word in stored for word in ("STRUCT", "MAP", "LIST", "ARRAY", "UNION", "["))
 
 
+def check_unique(names: Sequence[str]) -> None:
+    """Refuse a table two of whose columns have one name."""
+    repeated = sorted({n for n in names if names.count(n) > 1})
+    if repeated:
+        raise SchemaError(f"the table has more than one column called {', '.join(map(repr, repeated))}: rename them")
+
+
 def check_size(rows: int) -> None:
     """Refuse a table whose sums might not fit."""
     if rows > MOST_ROWS:

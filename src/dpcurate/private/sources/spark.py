@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from dpcurate.errors import OwnerError, RequestError
 from dpcurate.private import kernels as kernels_module
 from dpcurate.private.kernels import CountRows, Integers, Kernel, Rows
-from dpcurate.private.sources.duck import _check_unique
 from dpcurate.private.sources.encode import Dialect, Kind, code_name, value_name
-from dpcurate.private.sources.engine import RESULT_CELLS, Engine, first_line
+from dpcurate.private.sources.engine import RESULT_CELLS, Engine, check_unique, first_line
 from dpcurate.private.sources.formulas import RowKernel
 from dpcurate.schema import Numeric, Schema
 
@@ -88,7 +87,7 @@ class Spark(Engine):
         frame = frame.to_spark() if hasattr(frame, "to_spark") else frame
         if frame.isStreaming:
             raise OwnerError("a streaming frame has no last row: write it to a table and read that")
-        _check_unique(frame.columns)
+        check_unique(frame.columns)
         self._types: dict[str, str] = dict(frame.dtypes)
         self.dialect = SparkDialect(names=tuple(frame.columns))
         self._frame, self._session = _by_place(frame), frame.sparkSession
