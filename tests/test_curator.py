@@ -476,9 +476,7 @@ def test_what_is_asked_together_is_read_together_and_once():
 
 
 def test_a_batch_holds_a_bounded_number_of_cells(monkeypatch):
-    from dpcurate.private import room as room_module
-
-    monkeypatch.setattr(room_module, "BATCH_CELLS", 8)
+    monkeypatch.setattr("dpcurate.private.reader.BATCH_CELLS", 8)
     source = Counting()
     r = room(source, Budget(rho=100))
     r.ask_all([Release(Counts(c), Gaussian(rho=0.1)) for c in (("a", "b"), ("a",), ("b",), ("b", "a"))])
@@ -503,9 +501,8 @@ def test_a_gate_finds_the_first_yes_of_many_in_one_read():
 
 
 def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
-    from dpcurate.private import room as room_module
-
-    monkeypatch.setattr(room_module, "MOST_SCALARS", 2)
+    monkeypatch.setattr("dpcurate.private.reader.MOST_SCALARS", 2)
+    monkeypatch.setattr("dpcurate.private.room.MOST_PLANS", 2)
     c = curator(Budget(rho=1e6), schema=LEVELS)
     for given in ((), ("b",)):
         for threshold in (0, 1, 2):
@@ -519,9 +516,7 @@ def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
 
 
 def test_forgetting_in_the_middle_of_a_batch_loses_nothing(monkeypatch):
-    from dpcurate.private import room as room_module
-
-    monkeypatch.setattr(room_module, "MOST_SCALARS", 3)
+    monkeypatch.setattr("dpcurate.private.reader.MOST_SCALARS", 3)
     c = curator(Budget(rho=1e6), schema=LEVELS)
     asked = [Tau("a", "b"), Tau("b", "a"), KendallP("a", "b"), KendallP("b", "a")]
     for _ in range(3):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,12 +13,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dpcurate.budget import Budget, Cost, Event, Privacy
-from dpcurate.errors import GateClosed, NotPrivate, RefusedError, RequestError, SourceError
-from dpcurate.private.kendall import UNDEFINED
-from dpcurate.private.kernels import CountRows, Integers, Kernel
+from dpcurate.errors import GateClosed, NotPrivate, RefusedError, RequestError
+from dpcurate.private.kernels import CountRows
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import (
-    STEPS,
     Exponential,
     FirstAbove,
     Mechanism,
@@ -29,6 +27,7 @@ from dpcurate.private.mechanisms import (
 )
 from dpcurate.private.noise import Randomness
 from dpcurate.private.plans import plan, sensitivity
+from dpcurate.private.reader import Parts, Reader
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics import Plan
 from dpcurate.requests import (
@@ -48,10 +47,7 @@ from dpcurate.requests import (
 )
 from dpcurate.schema import Neighbours, Schema
 
-Parts = tuple[Integers, ...]
-BATCH_CELLS = 1 << 24
-"""Tables read at one time have at most so many cells, 128 MB, or are one."""
-MOST_SCALARS = 200_000
+MOST_PLANS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,76 +57,6 @@ class _Job:
     event: Event
     plans: Sequence[Plan]
     answer: Callable[[Sequence[Parts]], Any]
-
-
-class _Reader:
-    """Reads what plans need, many at a time; single numbers are kept for runs that repeat."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._scalars: dict[Tau, Parts] = {}
-        self._scores: dict[Score, int] = {}
-
-    def read(self, plans: Sequence[Plan]) -> list[Parts]:
-        """The integers of every plan."""
-        if len(self._scalars) >= MOST_SCALARS:
-            self._scalars.clear()
-        kernels = self.kernels(plans)
-        totals = dict(zip(kernels, self._totals(kernels), strict=True))
-        return [self._parts(made, totals) for made in plans]
-
-    def kernels(self, plans: Sequence[Plan]) -> list[Kernel]:
-        """What has to be added up for these, each once."""
-        unknown = (made for made in plans if not (isinstance(made.statistic, Tau) and made.statistic in self._scalars))
-        return list(dict.fromkeys(k for made in unknown for k in made.kernels))
-
-    def _parts(self, made: Plan, totals: Mapping[Kernel, Integers]) -> Parts:
-        statistic = made.statistic
-        if not isinstance(statistic, Tau):
-            return made.integers(tuple(totals[k] for k in made.kernels))
-        if statistic not in self._scalars:
-            self._scalars[statistic] = made.integers(tuple(totals[k] for k in made.kernels))
-        return self._scalars[statistic]
-
-    def score(self, score: Score, parts: Parts, made: Plan, bound: Sensitivity) -> int:
-        """A score in integer steps, STEPS of them between neighbours, floored exactly."""
-        if score not in self._scores:
-            if len(self._scores) >= MOST_SCALARS:
-                self._scores.clear()
-            self._scores[score] = _steps(parts[0], made, bound, score)
-        return self._scores[score]
-
-    def _totals(self, kernels: list[Kernel]) -> list[Integers]:
-        failed = False
-        try:
-            return self._source.totals(kernels) if kernels else []
-        except Exception:
-            failed = True  # raised below, outside, so that the cause (which may quote a cell) is gone
-        assert failed
-        raise SourceError("the table could not be read; what was charged stays charged. Ask its owner to look at it")
-
-
-def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
-    """Jobs whose tables are held at one time."""
-    batch: list[_Job] = []
-    cells = 0
-    for job in jobs:
-        more = sum(k.cells for made in job.plans for k in made.kernels if isinstance(k, CountRows))
-        if batch and cells + more > BATCH_CELLS:
-            yield batch
-            batch, cells = [], 0
-        batch.append(job)
-        cells += more
-    yield batch
-
-
-def _steps(part: Integers, made: Plan, bound: Sensitivity, score: Score) -> int:
-    if part[0] == UNDEFINED:
-        return -(1 << 60)
-    (unit,) = made.units
-    beyond = abs(int(part[0])) - Fraction(score.threshold) * unit
-    steps = beyond * STEPS / (bound.l1 * unit)
-    return max(-(1 << 60), min(1 << 60, math.floor(steps if score.side == "above" else -steps)))
 
 
 class Unique:
@@ -168,7 +94,7 @@ class Room(Unique):
         self._ledger = ledger
         self._randomness = randomness
         self._allow_unproved = allow_unproved or math.isinf(ledger.budget.ceiling)
-        self._reader = _Reader(source)
+        self._reader = Reader(source)
         self._plans: dict[Statistic, tuple[Plan, Sensitivity]] = {}
 
     @property
@@ -219,12 +145,11 @@ class Room(Unique):
         with self._lock:
             jobs = [self._job(request) for request in requests]
             self._charge([job.event for job in jobs])
-            return [answer for batch in _batches(jobs) for answer in self._answers(batch)]
+            return self._answers(jobs)
 
-    def _answers(self, jobs: Sequence[_Job]) -> Iterator[Any]:
-        found = iter(self._reader.read([made for job in jobs for made in job.plans]))
-        for job in jobs:
-            yield job.answer([next(found) for _ in job.plans])
+    def _answers(self, jobs: Sequence[_Job]) -> list[Any]:
+        found = self._reader.read([made for job in jobs for made in job.plans])
+        return [job.answer([next(found) for _ in job.plans]) for job in jobs]
 
     @property
     def passes(self) -> int:
@@ -234,9 +159,7 @@ class Room(Unique):
     def passes_for(self, requests: Sequence[Request]) -> int:
         """How many passes over the table these would take now; nothing is charged or read."""
         with self._lock:
-            batches = _batches([self._job(request) for request in requests])
-            plans = ([made for job in batch for made in job.plans] for batch in batches)
-            return sum(self._source.passes(self._reader.kernels(some)) for some in plans)
+            return self._reader.passes([made for request in requests for made in self._job(request).plans])
 
     def open(self, gate: AboveThreshold | Sample) -> Any:
         """Open an interactive gate, charged in full here and now."""
@@ -269,7 +192,7 @@ class Room(Unique):
         if known is None:
             made = plan(statistic, self._schema)
             known = made, sensitivity(made, self._schema, self._neighbours)
-            if len(self._plans) >= MOST_SCALARS:
+            if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
             if not isinstance(statistic, Tables):
                 self._plans[statistic] = known

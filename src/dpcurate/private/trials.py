@@ -128,7 +128,7 @@ class Stage:
     def _moves(self, release: Release) -> tuple[GaussianNoise | LaplaceNoise, list[_Move]]:
         made, mechanism = self._made(release)
         assert isinstance(mechanism, (GaussianNoise, LaplaceNoise))
-        first, second = (room._reader.read([made])[0] for room in self.open_rooms(Seeded(0)))
+        first, second = (next(room._reader.read([made])) for room in self.open_rooms(Seeded(0)))
         moves = [_move(a, b, unit, mechanism) for a, b, unit in zip(first, second, made.units, strict=True)]
         return mechanism, [m for m in moves if m.shift.size]
 
@@ -140,7 +140,7 @@ class Stage:
 
 def _choices(room: Room, request: Choose, runs: int) -> list[int]:
     job = room._choose(request)
-    parts = room._reader.read(job.plans)
+    parts = list(room._reader.read(job.plans))
     return [int(job.answer(parts)) for _ in range(runs)]
 
 
@@ -245,6 +245,6 @@ class LateRoom(Room):
     def ask_all(self, requests: Sequence[Request]) -> list[Any]:
         """The wrong order."""
         jobs = [self._job(request) for request in requests]
-        answers = list(self._answers(jobs))
+        answers = self._answers(jobs)
         self._charge([job.event for job in jobs])
         return answers

@@ -1,0 +1,95 @@
+"""Reading for the room: what plans need, many at a time. Its integers are exact and stay in the room."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from dpcurate.errors import SourceError
+from dpcurate.private.kendall import UNDEFINED
+from dpcurate.private.kernels import CountRows, Integers, Kernel
+from dpcurate.private.mechanisms import STEPS, Sensitivity
+from dpcurate.private.sources import Source
+from dpcurate.private.statistics import Plan
+from dpcurate.requests import Score, Tau
+
+Parts = tuple[Integers, ...]
+BATCH_CELLS = 1 << 24
+"""Tables read at one time have at most so many cells, 128 MB, or are one."""
+MOST_SCALARS = 200_000
+
+
+class Reader:
+    """Reads what plans need, many at a time; single numbers are kept for runs that repeat."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._scalars: dict[Tau, Parts] = {}
+        self._scores: dict[Score, int] = {}
+
+    def read(self, plans: Sequence[Plan]) -> Iterator[Parts]:
+        """The integers of every plan, read in batches as they are taken."""
+        for batch in _batches(plans):
+            if len(self._scalars) >= MOST_SCALARS:
+                self._scalars.clear()
+            kernels = self._kernels(batch)
+            totals = dict(zip(kernels, self._totals(kernels), strict=True))
+            yield from [self._parts(made, totals) for made in batch]
+
+    def passes(self, plans: Sequence[Plan]) -> int:
+        """How many passes over the table reading these would take now."""
+        return sum(self._source.passes(self._kernels(batch)) for batch in _batches(plans))
+
+    def _kernels(self, plans: Sequence[Plan]) -> list[Kernel]:
+        """What has to be added up for these, each once."""
+        unknown = (made for made in plans if not (isinstance(made.statistic, Tau) and made.statistic in self._scalars))
+        return list(dict.fromkeys(k for made in unknown for k in made.kernels))
+
+    def _parts(self, made: Plan, totals: Mapping[Kernel, Integers]) -> Parts:
+        statistic = made.statistic
+        if not isinstance(statistic, Tau):
+            return made.integers(tuple(totals[k] for k in made.kernels))
+        if statistic not in self._scalars:
+            self._scalars[statistic] = made.integers(tuple(totals[k] for k in made.kernels))
+        return self._scalars[statistic]
+
+    def score(self, score: Score, parts: Parts, made: Plan, bound: Sensitivity) -> int:
+        """A score in integer steps, STEPS of them between neighbours, floored exactly."""
+        if score not in self._scores:
+            if len(self._scores) >= MOST_SCALARS:
+                self._scores.clear()
+            self._scores[score] = _steps(parts[0], made, bound, score)
+        return self._scores[score]
+
+    def _totals(self, kernels: list[Kernel]) -> list[Integers]:
+        failed = False
+        try:
+            return self._source.totals(kernels) if kernels else []
+        except Exception:
+            failed = True  # raised below, outside, so that the cause (which may quote a cell) is gone
+        assert failed
+        raise SourceError("the table could not be read; what was charged stays charged. Ask its owner to look at it")
+
+
+def _batches(plans: Sequence[Plan]) -> Iterator[list[Plan]]:
+    """Plans whose tables are held at one time."""
+    batch: list[Plan] = []
+    cells = 0
+    for made in plans:
+        more = sum(k.cells for k in made.kernels if isinstance(k, CountRows))
+        if batch and cells + more > BATCH_CELLS:
+            yield batch
+            batch, cells = [], 0
+        batch.append(made)
+        cells += more
+    yield batch
+
+
+def _steps(part: Integers, made: Plan, bound: Sensitivity, score: Score) -> int:
+    if part[0] == UNDEFINED:
+        return -(1 << 60)
+    (unit,) = made.units
+    beyond = abs(int(part[0])) - Fraction(score.threshold) * unit
+    steps = beyond * STEPS / (bound.l1 * unit)
+    return max(-(1 << 60), min(1 << 60, math.floor(steps if score.side == "above" else -steps)))
