@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.growth import schema_of, write
+from benchmarks.growth import peak_mb, schema_of, write
 from dpcurate.private.kernels import CountRows
 from dpcurate.private.sources import open_engine, open_source
 from dpcurate.private.sources.encode import encoded_sql
@@ -79,7 +78,7 @@ def child(what: str, path: str) -> dict[str, Any]:
         start = time.perf_counter()
         WORK[what](path)
         taken.append(time.perf_counter() - start)
-    return {"seconds": min(taken), "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return {"seconds": min(taken), "peak_mb": peak_mb()}
 
 
 def run(what: str, path: Path) -> dict[str, Any]:

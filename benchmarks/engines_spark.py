@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.growth import peak_mb
 from dpcurate.private.kernels import CountRows
 from dpcurate.private.sources import open_source
 from dpcurate.schema import Categorical, Schema
@@ -42,7 +42,7 @@ def compare(rows: int, levels: int) -> dict[str, Any]:
     assert np.array_equal(ours, theirs)
     held = levels == 4
     where = "collapsed at opening" if held else f"counted in place (opening took {opening:.1f} s)"
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mb()
     return {
         "what": f"28 tables of 2 columns of {levels} levels in Spark, {where}; memory is the driver's Python",
         "rows": rows,
