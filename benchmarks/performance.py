@@ -43,6 +43,8 @@ Run `python -m benchmarks.engines`.
 TWINS = """\
 100,000 rows in memory, opening included, median of five. The twin of a PC-like method is PC with Kendall's test,
 of a descent NOTEARS on exact moments, of measure-once the same search on an unlimited budget. Asked: at most 2.
+`discover` uses measure-once. PC-like methods draw secure noise for every test, one number at a time, and noise
+makes them ask more tests; NOLEAKS and CURATE's descent go through the rows at every step, which moments do not.
 Run `python -m benchmarks.twins`.
 """
 
@@ -84,7 +86,17 @@ def peers(found: Any) -> Iterator[str]:
     missing = sorted({f"{r['tool']}: {r['note']}" for r in rows if str(r.get("note", "")).startswith("not installed")})
     if missing:
         yield f"\nNot measured here: {'; '.join(missing)}."
-    yield "\n" + "\n".join(_ratios(rows))
+    yield "\n" + "\n".join(_ratios(rows)) + "\n"
+    yield from _accounts(found["differences"])
+
+
+def _accounts(differences: list[Row]) -> Iterator[str]:
+    """Why a skeleton differs from causal-learn's."""
+    for one in differences:
+        by_rules = one["rules_give_both_skeletons"]
+        why = "its stated rules give exactly its skeleton" if by_rules else f"not explained: {one['note']}"
+        fewer, more = len(one["only_causal_learn"]), len(one["only_tool"])
+        yield f"* {one['network']}: {TOOLS[one['tool']]} has {fewer} edges fewer and {more} more; {why}."
 
 
 def _peer_line(rows: list[Row], tools: list[str]) -> str:
