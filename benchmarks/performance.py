@@ -205,8 +205,10 @@ def draw(rows: list[Row], axis: str, path: Path) -> None:
             )
             memory.plot([r[axis] for r in some], [r["peak_mb"] for r in some], style, color=colour, marker="o")
     for axes, title in ((time, "seconds"), (memory, "peak memory, MB")):
-        axes.set(xscale="log", yscale="log", xlabel=axis, title=title)
+        axes.set(xscale="log", xlabel=axis, title=title)
         axes.grid(alpha=0.3)
+    time.set_yscale("log")
+    memory.set_ylim(bottom=0)
     time.legend(fontsize="small")
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
