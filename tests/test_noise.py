@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpcurate.errors import RequestError
-from dpcurate.private.noise import LARGEST_SCALE, Secure, Seeded, check_scale
+from dpcurate.private.noise import LARGEST_SCALE, Ahead, Secure, Seeded, check_scale
 
 LEVEL = 1e-6  # a right sampler is accused once in a million runs
 MAKERS = [Secure, lambda: Seeded(7)]
@@ -88,3 +88,44 @@ def test_noise_that_does_not_fit_is_refused():
     for scale in (LARGEST_SCALE * 2, math.inf, math.nan):
         with pytest.raises(RequestError, match="less noise"):
             check_scale(scale)
+
+
+class Numbers:
+    """Randomness that counts up, so that a number handed out twice would show."""
+
+    def __init__(self):
+        self.calls = []
+
+    def laplace(self, scale, size):
+        start = sum(size for _, size in self.calls)
+        self.calls.append((scale, size))
+        return np.arange(start, start + size)
+
+    gaussian = laplace
+
+    def uniform(self):
+        return 0.25
+
+    def noisiest(self, scores, scale):
+        return 1
+
+    def thin(self, weights, rate):
+        return weights
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_draws_made_ahead_are_handed_out_once_and_by_scale(law):
+    inner = Numbers()
+    ahead = Ahead(inner, 100)
+    singles = [int(getattr(ahead, law)(2.0, 1)[0]) for _ in range(100)]
+    assert len(set(singles)) == 100
+    assert [size for _, size in inner.calls] == [64, 36]
+    assert getattr(ahead, law)(2.0, 1).tolist() == [100]  # more than was said is drawn one by one
+    assert getattr(ahead, law)(3.0, 1).tolist() == [101]  # another scale has a stock of its own
+    assert getattr(ahead, law)(2.0, 5).tolist() == list(range(102, 107))
+    assert (ahead.uniform(), ahead.noisiest(None, 1.0), ahead.thin(3, 1)) == (0.25, 1, 3)
+
+
+def test_the_two_laws_do_not_share_a_stock():
+    ahead = Ahead(Numbers(), 2)
+    assert {int(ahead.laplace(1.0, 1)[0]), int(ahead.gaussian(1.0, 1)[0]), int(ahead.laplace(1.0, 1)[0])} == {0, 1, 2}

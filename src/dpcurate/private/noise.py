@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from dpcurate.errors import RequestError
 
 Integers = NDArray[np.int64]
+AHEAD = 64
+"""Single numbers drawn at a time."""
 LARGEST_SCALE = 2.0**56
 """Noise of this scale still fits into 64-bit integers with room to spare."""
 
@@ -33,6 +35,44 @@ class Randomness(Protocol):
 
     def uniform(self) -> float:
         """A number in [0, 1)."""
+
+
+class Ahead:
+    """Single draws, made several at a time because that is cheaper; each is handed out once, what is left forgotten."""
+
+    def __init__(self, inner: Randomness, draws: int) -> None:
+        self._inner, self._draws = inner, draws
+        self._stock: dict[tuple[str, float], list[int]] = {}
+
+    def gaussian(self, scale: float, size: int) -> Integers:
+        """Discrete Gaussian draws."""
+        return self._drawn("gaussian", scale, size)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Discrete Laplace draws."""
+        return self._drawn("laplace", scale, size)
+
+    def _drawn(self, law: str, scale: float, size: int) -> Integers:
+        draw: Callable[[float, int], Integers] = getattr(self._inner, law)
+        if size != 1:
+            return draw(scale, size)
+        stock = self._stock.setdefault((law, scale), [])
+        if not stock:
+            stock.extend(draw(scale, max(1, min(self._draws, AHEAD))).tolist())
+        self._draws -= 1
+        return np.array([stock.pop()], dtype=np.int64)
+
+    def noisiest(self, scores: Integers, scale: float) -> int:
+        """The index of the largest score after Gumbel noise."""
+        return self._inner.noisiest(scores, scale)
+
+    def thin(self, weights: Integers, rate: int) -> Integers:
+        """Keep each row with its own coin."""
+        return self._inner.thin(weights, rate)
+
+    def uniform(self) -> float:
+        """A number in [0, 1)."""
+        return self._inner.uniform()
 
 
 def check_scale(scale: float) -> None:

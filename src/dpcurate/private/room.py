@@ -25,7 +25,7 @@ from dpcurate.private.mechanisms import (
     amplified,
     build,
 )
-from dpcurate.private.noise import Randomness
+from dpcurate.private.noise import Ahead, Randomness
 from dpcurate.private.plans import plan, sensitivity
 from dpcurate.private.reader import Parts, Reader
 from dpcurate.private.sources import Source
@@ -56,7 +56,7 @@ class _Job:
 
     event: Event
     plans: Sequence[Plan]
-    answer: Callable[[Sequence[Parts]], Any]
+    answer: Callable[[Sequence[Parts], Randomness], Any]
 
 
 class Unique:
@@ -149,7 +149,8 @@ class Room(Unique):
 
     def _answers(self, jobs: Sequence[_Job]) -> list[Any]:
         found = self._reader.read([made for job in jobs for made in job.plans])
-        return [job.answer([next(found) for _ in job.plans]) for job in jobs]
+        noise = Ahead(self._randomness, len(jobs))
+        return [job.answer([next(found) for _ in job.plans], noise) for job in jobs]
 
     @property
     def passes(self) -> int:
@@ -226,14 +227,14 @@ class Room(Unique):
             mechanism.multiplier,
             _claimed(request.noise) if not made.proved else None,
         )
-        return _Job(event, [made], lambda parts: self._answer(made, parts[0], mechanism))
+        return _Job(event, [made], lambda parts, noise: self._answer(made, parts[0], mechanism, noise))
 
-    def _answer(self, made: Plan, parts: Parts, mechanism: Mechanism) -> Answer:
-        noised = self._noised(parts, made.units, mechanism)
+    def _answer(self, made: Plan, parts: Parts, mechanism: Mechanism, noise: Randomness) -> Answer:
+        noised = self._noised(parts, made.units, mechanism, noise)
         scales = tuple(mechanism.deviation / weight for weight in made.weights())
         return Answer(made.natural(noised), scales)
 
-    def _noised(self, parts: Parts, units: tuple[Fraction, ...], mechanism: Mechanism) -> Parts:
+    def _noised(self, parts: Parts, units: tuple[Fraction, ...], mechanism: Mechanism, randomness: Randomness) -> Parts:
         """Fresh noise on every coordinate; parts of one unit are drawn together."""
         if isinstance(mechanism, NoNoise):
             return parts
@@ -242,7 +243,7 @@ class Room(Unique):
             alike.setdefault(unit, []).append(index)
         noised = list(parts)
         for unit, indices in alike.items():
-            noise = mechanism.draw(unit, sum(parts[i].size for i in indices), self._randomness)
+            noise = mechanism.draw(unit, sum(parts[i].size for i in indices), randomness)
             start = 0
             for i in indices:
                 noised[i] = parts[i] + noise[start : start + parts[i].size].reshape(parts[i].shape)
@@ -260,10 +261,10 @@ class Room(Unique):
             claimed=None if proved else float(request.epsilon),
         )
 
-        def answer(parts: Sequence[Parts]) -> int:
+        def answer(parts: Sequence[Parts], noise: Randomness) -> int:
             each = zip(plans, parts, strict=True)
             scores = [self._reader.score(score, found, made, bound) for (made, bound, score), found in each]
-            return mechanism.pick(np.array(scores + [0] * request.or_none, dtype=np.int64), self._randomness)
+            return mechanism.pick(np.array(scores + [0] * request.or_none, dtype=np.int64), noise)
 
         return _Job(event, [made for made, _, _ in plans], answer)
 
@@ -326,9 +327,9 @@ class Threshold(Unique):
         plans = [room._plan(score.statistic) for score in scores]
         unproved = [score for score, (made, _) in zip(scores, plans, strict=True) if not made.proved]
         room._charge([Event(self._mechanism.name, describe(s.statistic), Cost.infinite()) for s in unproved])
-        parts = room._reader.read([made for made, _ in plans])
+        parts, noise = room._reader.read([made for made, _ in plans]), Ahead(room._randomness, len(scores))
         for index, (score, (made, bound), found) in enumerate(zip(scores, plans, parts, strict=True)):
-            noised = room._reader.score(score, found, made, bound) + self._mechanism.query(room._randomness)
+            noised = room._reader.score(score, found, made, bound) + self._mechanism.query(noise)
             if noised >= self._threshold:
                 self._closed = True
                 return index

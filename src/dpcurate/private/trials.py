@@ -141,7 +141,7 @@ class Stage:
 def _choices(room: Room, request: Choose, runs: int) -> list[int]:
     job = room._choose(request)
     parts = list(room._reader.read(job.plans))
-    return [int(job.answer(parts)) for _ in range(runs)]
+    return [int(job.answer(parts, room._randomness)) for _ in range(runs)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
