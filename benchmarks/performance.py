@@ -43,8 +43,9 @@ Run `python -m benchmarks.engines`.
 TWINS = """\
 100,000 rows in memory, opening included, median of five. The twin of a PC-like method is PC with Kendall's test,
 of a descent NOTEARS on exact moments, of measure-once the same search on an unlimited budget. Asked: at most 2.
-`discover` uses measure-once. PC-like methods draw secure noise for every test, one number at a time, and noise
-makes them ask more tests; NOLEAKS and CURATE's descent go through the rows at every step, which moments do not.
+`discover` uses measure-once. PC-like methods draw secure noise for every test, which costs more than the test, and
+noise makes them ask more of them; NOLEAKS and CURATE's descent go through the rows at every step, which moments
+do not.
 Run `python -m benchmarks.twins`.
 """
 
