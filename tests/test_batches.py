@@ -147,7 +147,7 @@ def test_held_rows_count_the_same_in_parts_in_threads_and_in_covers(size, monkey
     frame = wide(size, seed=4)
     rows = Rows({n: frame[n].to_numpy().astype(np.uint8) for n in frame}, {}, None, size)
     wanted = [k.apply(rows) for k in PAIRS]
-    for small in ({}, {"COVER_ROWS": 1, "MANY": 1}, {"PART": 700}):
+    for small in ({}, {"COVER_ROWS": 1, "MANY": 1}, {"PART": 700, "COVER_CELLS": 64}):
         for name, value in small.items():
             monkeypatch.setattr(f"dpcurate.private.sources.held.{name}", value)
         source = Held(rows)

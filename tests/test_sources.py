@@ -433,3 +433,17 @@ def test_what_may_be_a_password_is_not_repeated():
         with pytest.raises(SchemaError) as caught:
             open_source(path, PLAIN)
         assert "secret" not in str(caught.value)
+
+
+def test_owner_hears_of_files_and_tables_that_do_not_fit_together(tmp_path):
+    schema = Schema((Categorical("a", (0, 1)),))
+    (tmp_path / "1.csv").write_text("a,b\n0,1\n")
+    (tmp_path / "2.csv").write_text("b,a\n0,1\n")
+    with pytest.raises(OwnerError, match="other columns"):
+        open_source(tmp_path / "*.csv", schema)
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE t (a INTEGER)")
+    with pytest.raises(OwnerError, match="could not be opened"):
+        open_source(f"{tmp_path / 't.duckdb'}#absent", schema)
+    with pytest.raises(SchemaError, match="no column 'a'"):
+        list(check_rows({"b": [1]}, schema))
