@@ -28,8 +28,9 @@ class Curator(Room):
     (2, 2)
 
     `table` is a pandas, polars or Arrow frame, a mapping of arrays, a NumPy array with columns in the
-    schema's order, a Parquet or CSV path, or `file.duckdb#table`. `ledger` is a path: several runs
-    and processes then share one budget. Whatever is wrong with the rows is told here, to the owner;
+    schema's order, a Parquet or CSV path or pattern, `file.duckdb#table`, `postgresql://...#table`, or
+    a Spark, Dask, lazy Polars or Ibis frame (docs/engines.md). `ledger` is a path: several runs and
+    processes then share one budget. Whatever is wrong with the rows is told here, to the owner;
     `check=True` prints a summary of it and says that it looked.
     """
 
