@@ -515,6 +515,18 @@ def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
     assert len(c._reader._scalars) <= 2
 
 
+def test_a_gate_on_a_table_that_is_gone_is_refused_and_free():
+    class Gone(Untouchable):
+        def check(self, kernel):
+            raise RequestError("gone")
+
+    r = room(Gone())
+    for gate in (AboveThreshold(epsilon=1), Sample(rate=0.5, epsilon=1)):
+        with pytest.raises(RequestError, match="gone"):
+            r.open(gate)
+    assert r.ledger.spent == 0
+
+
 def test_forgetting_in_the_middle_of_a_batch_loses_nothing(monkeypatch):
     monkeypatch.setattr("dpcurate.private.reader.MOST_SCALARS", 3)
     c = curator(Budget(rho=1e6), schema=LEVELS)

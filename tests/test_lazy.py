@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from dpcurate import discover
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private import sources
 from dpcurate.private.kernels import CountRows
-from dpcurate.private.sources import Held, Queried, check_rows, lazy, open_source, queried
+from dpcurate.private.sources import Held, Queried, check_rows, lazy, open_engine, open_source, queried
 from dpcurate.schema import Categorical, Numeric, Schema, draft
 
 
@@ -191,3 +192,16 @@ def test_a_discovery_from_an_ibis_table_is_that_of_the_table_in_memory(ibis, tmp
     given = ibis.duckdb.connect().read_parquet(tmp_path / "t.parquet")
     one, two = (discover(t, schema, epsilon=2.0, insecure_seed=4) for t in (table, given))
     assert one.edges == two.edges
+
+
+@old_words
+def test_two_curators_on_one_connection_get_their_own_results(ibis):
+    connection = ibis.duckdb.connect()
+    connection.con.execute("CREATE TABLE given AS SELECT 0 AS a")
+    engines = [open_engine(connection.table("given"), None)[0] for _ in range(2)]
+
+    def answers(which):
+        return {int(engines[which].fetch(f"SELECT {which} AS x FROM range(200)")["x"][0]) for _ in range(300)}
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(answers, range(2))) == [{0}, {1}]

@@ -17,7 +17,9 @@ from dpcurate.errors import OwnerError, RequestError, SchemaError
 from dpcurate.private import sources
 from dpcurate.private.kernels import CountRows, GradientRows, MomentRows, Rows
 from dpcurate.private.noise import Seeded
-from dpcurate.private.sources import Held, Queried, check_rows, open_source
+from dpcurate.private.sources import Held, Queried, check_rows, duck, formulas, open_source
+from dpcurate.private.sources.encode import encoded_sql
+from dpcurate.private.sources.engine import kinds_of
 from dpcurate.schema import GRID, Categorical, Numeric, Person, Schema, draft
 
 
@@ -447,3 +449,11 @@ def test_owner_hears_of_files_and_tables_that_do_not_fit_together(tmp_path):
         open_source(f"{tmp_path / 't.duckdb'}#absent", schema)
     with pytest.raises(SchemaError, match="no column 'a'"):
         list(check_rows({"b": [1]}, schema))
+
+
+def test_sums_leave_an_engine_as_integers():
+    schema = Schema((Numeric("a", -1, 1),))
+    engine = duck.open_frame({"a": np.array([0.5, 1.0])}, schema)
+    encoded = encoded_sql(engine.relation, schema, kinds_of(engine, schema), engine.dialect)
+    for query in formulas.queries(MomentRows(("a",), (GRID,), None), encoded, schema, engine.dialect):
+        assert {column.dtype for column in engine.fetch(query).values()} == {np.dtype(np.int64)}
