@@ -14,10 +14,11 @@ from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpcurate.accounting import gaussian_epsilon
+from dpcurate.accounting.composition import RULES, under
 from dpcurate.budget import Budget, Cost, Event, epsilon_of
 from dpcurate.errors import BudgetError, RequestError
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.lenses import LENSES, gaussian_epsilon, under
 
 DELTA = 1e-10
 
@@ -210,7 +211,7 @@ def test_equal_laplace_steps_have_one_tight_answer(e: float, times: int, delta: 
     assert epsilon([laplace(e)] * times, "pld", delta) == pytest.approx(exact, rel=2e-3, abs=1e-9)
 
 
-@pytest.mark.parametrize("lens", LENSES)
+@pytest.mark.parametrize("lens", RULES)
 def test_every_lens_on_the_edges(lens: str) -> None:
     assert epsilon([], lens) == 0
     assert epsilon([Event("constant", "x", Cost(0.0, 0.0))], lens) == 0
@@ -241,7 +242,7 @@ def test_an_unknown_lens_lists_the_known_ones() -> None:
 def test_without_dp_accounting_the_error_says_what_to_install(lens: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("dp_accounting")]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(RequestError, match=r"pip install 'dpcurate\[lenses\]'"):
+    with pytest.raises(RequestError, match=r"pip install 'dpcurate\[accounting\]'"):
         under([laplace(0.1)], lens, delta=DELTA)
     assert epsilon([laplace(0.1)], "optimal") > 0
 

@@ -1,0 +1,167 @@
+"""Budgets, costs, charged events and the privacy statement of a run.
+
+Nothing here sees a row. The filter that decides is in `private/ledger.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dpcurate.accounting.conversions import epsilon_of, rho_of
+from dpcurate.errors import BudgetError
+
+Number = Fraction | float
+DELTA = 1e-10
+"""The delta of a budget that names none."""
+
+
+def _positive(name: str, value: float) -> None:
+    number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+    if not number or not (1e-100 < value < 1e100 or value == math.inf):
+        raise BudgetError(f"{name} must be a number greater than 0, got {value!r}; small values mean more privacy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that may ever be learnt about one unit of a table.
+
+    `Budget(epsilon=, delta=)` with 0 < delta < 1 is kept in rho-zCDP by the tight conversion,
+    `Budget(epsilon=, delta=0)` is kept in pure epsilon, `Budget(rho=)` is zCDP as given (its delta
+    is only used to print an epsilon). `Budget.unlimited()` protects nobody.
+    """
+
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    pure: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise BudgetError("give either epsilon= with delta=, or rho=, not both and not neither")
+        if self.delta is not None and not (isinstance(self.delta, (int, float)) and 0 <= self.delta < 1):
+            raise BudgetError(f"delta must be at least 0 and below 1, got {self.delta!r}; 1e-10 is a common choice")
+        if self.rho is not None:
+            _positive("rho", self.rho)
+            object.__setattr__(self, "delta", self.delta or DELTA)
+            object.__setattr__(self, "epsilon", epsilon_of(rho=float(self.rho), delta=float(self.delta or DELTA)))
+            return
+        assert self.epsilon is not None
+        _positive("epsilon", self.epsilon)
+        if self.delta is None:
+            raise BudgetError("epsilon= needs delta=: 0 for a pure guarantee, or a small number such as 1e-10")
+        object.__setattr__(self, "pure", self.delta == 0)
+        rho = self.epsilon**2 / 2 if self.delta == 0 else rho_of(epsilon=self.epsilon, delta=self.delta)
+        object.__setattr__(self, "rho", rho)
+
+    @classmethod
+    def unlimited(cls) -> Budget:
+        """No limit and no protection, for exact runs on public data."""
+        return cls(rho=math.inf)
+
+    @property
+    def ceiling(self) -> float:
+        """The total in the currency the filter counts in."""
+        total = self.epsilon if self.pure else self.rho
+        assert total is not None
+        return total
+
+    @property
+    def currency(self) -> str:
+        """'epsilon' for a pure budget, 'rho' otherwise."""
+        return "epsilon" if self.pure else "rho"
+
+    def __str__(self) -> str:
+        if math.isinf(self.ceiling):
+            return "unlimited (NOT PRIVATE)"
+        if self.pure:
+            return f"epsilon = {float(self.ceiling):.6g}, delta = 0"
+        return f"epsilon = {float(self.epsilon or 0):.6g}, delta = {self.delta:.3g} (rho = {float(self.ceiling):.6g})"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one release costs, in both currencies; infinite where there is no guarantee."""
+
+    epsilon: Number
+    rho: Number
+
+    @classmethod
+    def pure(cls, epsilon: Fraction) -> Cost:
+        """A pure epsilon-DP step: epsilon^2/2-zCDP (Bun and Steinke 2016, Prop. 1.4)."""
+        return cls(epsilon, epsilon * epsilon / 2)
+
+    @classmethod
+    def bounded_range(cls, epsilon: Fraction) -> Cost:
+        """An epsilon-bounded-range step: epsilon^2/8-zCDP (Cesar and Rogers 2021)."""
+        return cls(epsilon, epsilon * epsilon / 8)
+
+    @classmethod
+    def concentrated(cls, rho: Fraction) -> Cost:
+        """A rho-zCDP step with no pure guarantee."""
+        return cls(math.inf, rho)
+
+    @classmethod
+    def infinite(cls) -> Cost:
+        """No guarantee at all."""
+        return cls(math.inf, math.inf)
+
+    def within(self, budget: Budget) -> Number:
+        """The cost in the budget's currency."""
+        return self.epsilon if budget.pure else self.rho
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One charged step: what was done and what it costs, apart from any accountant.
+
+    `noise` is the noise multiplier (scale over sensitivity) of Gaussian and Laplace noise.
+    `claimed` is the epsilon an unproved method's authors would report for the step.
+    """
+
+    mechanism: str
+    about: str
+    cost: Cost
+    noise: float | None = None
+    claimed: float | None = None
+
+    @property
+    def private(self) -> bool:
+        """Whether the step has a finite proved cost."""
+        return not math.isinf(self.cost.rho)
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """What a run cost, in public words: the ceiling is the guarantee, `spent` is bookkeeping."""
+
+    budget: Budget
+    neighbours: str
+    unit: str
+    spent: float
+    events: tuple[Event, ...]
+    private: bool
+
+    @property
+    def delta(self) -> float:
+        """The delta every epsilon here goes with."""
+        return float(self.budget.delta or 0.0)
+
+    @property
+    def rho(self) -> float:
+        """Spent so far in zCDP; infinite where there is no guarantee."""
+        return float(sum(e.cost.rho for e in self.events)) if self.private else math.inf
+
+    @property
+    def epsilon(self) -> float:
+        """Spent so far as an epsilon at `delta`; infinite where there is no guarantee."""
+        if not self.private:
+            return math.inf
+        return self.spent if self.budget.pure else epsilon_of(rho=self.spent, delta=self.delta)
+
+    def __str__(self) -> str:
+        if not self.private:
+            return "NOT PRIVATE: exact, unproved or seeded releases took part"
+        spent = f"{self.epsilon:.4g} of it spent"
+        return f"{self.budget} ({self.neighbours}, unit: {self.unit}; {spent})"

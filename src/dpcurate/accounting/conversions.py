@@ -1,0 +1,81 @@
+"""From one way of stating privacy to another: zCDP, (epsilon, delta), Gaussian noise. Rounded to the safe side."""
+
+from __future__ import annotations
+
+import math
+
+from dpcurate.accounting.search import doubled, greatest, least
+
+MARGIN = 1e-12
+"""What a converted value is moved to the safe side, which covers the rounding of the formula itself."""
+
+
+def delta_of(*, rho: float, epsilon: float) -> float:
+    """Smallest delta for which rho-zCDP is known to give (epsilon, delta)-DP.
+
+    Canonne, Kamath, Steinke 2020, Prop. 7. Every order gives a valid bound, so a search that
+    stops early is still safe.
+    """
+    if rho <= 0:
+        return 0.0
+    alpha = _best_order(rho, epsilon)
+    log_delta = (alpha - 1) * (alpha * rho - epsilon) + alpha * math.log1p(-1 / alpha) - math.log(alpha - 1)
+    return math.exp(min(0.0, log_delta))
+
+
+def _best_order(rho: float, epsilon: float) -> float:
+    """The order alpha that minimises the delta bound: the root of its increasing derivative."""
+
+    def rising(alpha: float) -> bool:
+        return (2 * alpha - 1) * rho - epsilon + math.log1p(-1 / alpha) > 0
+
+    return least(rising, 1.0 + 1e-12, (epsilon + 1) / rho + 2.0)
+
+
+def epsilon_of(*, rho: float, delta: float) -> float:
+    """Smallest epsilon for which rho-zCDP is known to give (epsilon, delta)-DP, rounded up."""
+    if rho <= 0:
+        return 0.0
+    if math.isinf(rho) or delta <= 0:
+        return math.inf
+    simple = rho + 2 * math.sqrt(rho * math.log(1 / delta))  # the simple conversion, which is larger
+    return least(lambda epsilon: delta_of(rho=rho, epsilon=epsilon) <= delta, 0.0, simple) * (1 + MARGIN)
+
+
+def rho_of(*, epsilon: float, delta: float) -> float:
+    """Largest rho whose zCDP guarantee is known to imply (epsilon, delta)-DP, rounded down."""
+    if math.isinf(epsilon):
+        return math.inf
+    most = max(1.0, 2 * epsilon)
+    return greatest(lambda rho: delta_of(rho=rho, epsilon=epsilon) <= delta, 0.0, most) * (1 - MARGIN)
+
+
+def gaussian_delta(*, mu: float, epsilon: float) -> float:
+    """The delta of Gaussian noise with sensitivity / sigma = mu (Balle and Wang 2018, Theorem 8)."""
+    upper, lower = _tail(epsilon / mu - mu / 2), _tail(epsilon / mu + mu / 2)
+    return upper - (math.exp(epsilon + math.log(lower)) if lower > 0 else 0.0)  # logs: e^epsilon may overflow
+
+
+def _tail(x: float) -> float:
+    return math.erfc(x / math.sqrt(2)) / 2
+
+
+def gaussian_epsilon(*, mu: float, delta: float) -> float:
+    """The epsilon of Gaussian noise with sensitivity / sigma = mu."""
+    if delta <= 0:
+        return math.inf
+    most = mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta))  # by the tail bound of the privacy loss
+    return least(lambda epsilon: gaussian_delta(mu=mu, epsilon=epsilon) <= delta, 0.0, most)
+
+
+def gaussian_multiplier(*, epsilon: float, delta: float) -> float:
+    """The least sigma / sensitivity of Gaussian noise with (epsilon, delta)-DP, rounded up.
+
+    Equation (1) of the CURATE paper is this condition.
+    """
+
+    def enough(multiplier: float) -> bool:
+        return gaussian_delta(mu=1 / multiplier, epsilon=epsilon) <= delta
+
+    high = doubled(enough)
+    return least(enough, high / 2 if high > 1 else 0.0, high) * (1 + 1e-9)
