@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
+import multiprocessing
+import os
 import pickle
+import signal
 import threading
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -541,6 +545,129 @@ def test_events_are_described_by_public_facts():
     assert describe(Contrasts(((), ("a",)))) == "Contrasts(2 sets)"
     assert describe(Counts(tuple("abcdefgh"))) == "Counts(8 columns)"
     assert describe(Counts(("a",))) == "Counts(a)"
+
+
+# --- a fork is a stranger -----------------------------------------------------------------------------
+
+YES = Score(Tau("a", "b"), 1e9, "below")  # about surely positive
+forks = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+def in_a_fork(call):
+    """What a forked copy of this process gets out of a call."""
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(120)  # a child that waits for a lock says nothing
+        try:
+            said = f"answer {call()!r}"
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(into, said.encode())
+        os._exit(0)
+    os.close(into)
+    with os.fdopen(out) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@forks
+def test_forked_copies_of_a_gate_get_no_answer():
+    c = curator(Budget(rho=1e6), schema=LEVELS)
+    gate = c.open(AboveThreshold(epsilon=100))
+    bound = gate.ask  # taken before the fork
+    for ask in (lambda: gate.ask(YES), lambda: gate.first([YES]), lambda: bound(YES), lambda: gate.closed):
+        for _ in range(5):
+            assert in_a_fork(ask).startswith("RefusedError: this was opened by another process")
+    spent = c.ledger.spent
+    assert gate.ask(YES) is True
+    assert c.ledger.spent == spent
+
+
+GATES = {}  # what a pool's workers inherit
+
+
+def of_a_worker(_):
+    try:
+        return GATES["open"].ask(YES)
+    except DpcurateError as error:
+        return str(error)
+
+
+@forks
+def test_workers_of_a_pool_get_no_answer_from_a_gate_on_books_on_disk(tmp_path):
+    c = curator(Budget(rho=1e6), schema=LEVELS, ledger=tmp_path / "t.ledger")
+    GATES["open"] = c.open(AboveThreshold(epsilon=100))
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+        said = list(pool.map(of_a_worker, range(20)))
+    assert all("another process" in str(one) for one in said)
+    assert GATES.pop("open").ask(YES) is True
+
+
+@forks
+def test_forked_copies_of_a_sample_and_of_a_reserved_block_get_no_answer(tmp_path):
+    request_ = Release(Tau("a", "b"), Laplace(epsilon=1))
+    for where in ({}, {"ledger": tmp_path / "t.ledger"}):
+        c = curator(Budget(rho=1e6), schema=LEVELS, **where)
+        inner = c.open(Sample(rate=0.5, epsilon=10))
+        assert in_a_fork(lambda inner=inner: inner.ask(request_)).startswith("RefusedError")
+        assert in_a_fork(lambda inner=inner: inner.ask_all([])).startswith("RefusedError")
+        assert isinstance(inner.ask(request_), Answer)
+        with c.reserve(10):
+            spent = c.ledger.spent
+            assert in_a_fork(lambda c=c: c.ask(request_)).startswith("RefusedError")
+            assert isinstance(c.ask(request_), Answer)
+            assert c.ledger.spent == spent
+        assert len(c.ledger.events) == 2
+
+
+def everything(secret):
+    """All that an object offers in public, as calls; the process is checked before the arguments are looked at."""
+    names = [name for name in dir(type(secret)) if not name.startswith("_")]
+    assert names
+    calls = {name: (lambda n=name: getattr(secret, n)()) for name in names}
+    return calls | {"repr": lambda: repr(secret)} if isinstance(secret, Curator) else calls
+
+
+@forks
+def test_every_way_in_checks_the_process_first(monkeypatch):
+    c = curator(Budget(rho=1e6), schema=LEVELS)
+    secrets = (c, c.open(Sample(rate=0.5, epsilon=10)), c.open(AboveThreshold(epsilon=1)))
+    for secret in secrets:
+        for name, call in everything(secret).items():
+            assert in_a_fork(call).startswith("RefusedError: this was opened by"), (type(secret).__name__, name)
+    with monkeypatch.context() as patch:  # a number that was given anew does not make it the same process
+        here = os.getpid()
+        patch.setattr(os, "getpid", lambda: here)
+        assert in_a_fork(lambda: c.remaining).startswith("RefusedError")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        for secret in secrets:
+            for call in everything(secret).values():
+                with pytest.raises(RefusedError, match="another process"):
+                    call()
+    assert c.ledger.private
+
+
+@forks
+def test_a_lock_that_a_fork_copied_does_not_hold_the_child():
+    c = curator(Budget(rho=1e6), schema=LEVELS)
+    gate = c.open(AboveThreshold(epsilon=1))
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with c._lock:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    assert in_a_fork(lambda: gate.ask(YES)).startswith("RefusedError")
+    assert in_a_fork(lambda: c.ask(EVERY[0])).startswith("RefusedError")
+    done.set()
+    thread.join()
 
 
 # --- what the analyst sees never depends on a row outside a charged release ---------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -120,6 +121,42 @@ def test_sampling_amplifies_as_the_formula_says(epsilon, numerator):
     ratio = (1 + q * (math.exp(epsilon) - 1)) / (1 - q * (1 - math.exp(-epsilon)))
     assert float(swapped) == pytest.approx(math.log(ratio), rel=1e-6, abs=1e-12)
     assert added <= swapped <= 2 * Fraction(epsilon)
+
+
+def sampled(epsilon, rate, relation):
+    """The formulas of the table in privacy texts, with four hundred digits."""
+    with localcontext(Context(prec=400, Emin=MIN_EMIN, Emax=MAX_EMAX)):
+        e, q = Decimal(epsilon), Decimal(rate.numerator) / rate.denominator
+        gain, kept = 1 + q * (e.exp() - 1), 1 - q + q * (-e).exp()
+        return Fraction((gain if relation == "add-remove" else gain / kept).ln())
+
+
+EPSILONS = [*(10.0**k for k in range(-12, 5)), 0.7, 12.3, 37.4, 40.0, 499.9, 500.1, 744.5, 1e-90, 9e3]
+RATES = [1, 2, 3, 2**16, 2**31, 2**31 + 1, *(2**32 - 2**k for k in (30, 20, 10, 3, 1, 0)), 2**32]
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_a_sample_is_never_charged_less_than_it_costs(epsilon, relation):
+    for rate in (Fraction(k, 2**32) for k in RATES):
+        true = sampled(epsilon, rate, relation)
+        charged = amplified(epsilon, rate, replace=relation == "replace")
+        most = Fraction(epsilon) * (2 if relation == "replace" else 1)
+        slack = Fraction(1, 10**300)  # what four hundred digits leave of 1 + q (e^eps - 1) where the rate is 1
+        assert true <= charged + slack
+        assert charged <= min(most, true * (1 + Fraction(1, 2**51)) + slack)
+        if rate == 1:
+            assert charged == most
+
+
+def test_a_sample_of_any_epsilon_a_request_may_have_is_priced():
+    for epsilon in (1e-99, 10**99, Fraction(10**99), 1e17, 1e25, Fraction(1, 3)):
+        for rate in (Fraction(1, 2**32), Fraction(2**32 - 1, 2**32), Fraction(1)):
+            added, swapped = (amplified(epsilon, rate, replace=r) for r in (False, True))
+            assert 0 < added <= swapped <= 2 * Fraction(epsilon)
+            assert added <= Fraction(epsilon)
+    assert amplified(40.0, Fraction(1), replace=True) == 80
+    assert amplified(37.4, Fraction(1), replace=True) == 2 * Fraction(37.4)
 
 
 def test_larger_takes_the_larger_of_each():

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 
-from dpcurate.budget import Cost
+from dpcurate.budget import Cost, Number
 from dpcurate.errors import RequestError
 from dpcurate.private.noise import Integers, Randomness, check_scale
 from dpcurate.requests import Exact, Gaussian, Laplace, Noise
@@ -279,14 +280,41 @@ class FirstAbove:
         return int(randomness.laplace(integer_scale(4 * STEPS / self.epsilon, Fraction(1)), 1)[0])
 
 
-def amplified(epsilon: float, rate: Fraction, *, replace: bool) -> Fraction:
+_DIGITS = Context(prec=200, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+"""Any epsilon of a request, from 1e-100 to 1e100, keeps ninety digits after cancellation."""
+
+
+def amplified(epsilon: Number, rate: Fraction, *, replace: bool) -> Fraction:
     """What an add-remove epsilon-DP block on a fresh Poisson sample costs, rounded up.
 
-    Add-remove: ln(1 + q (e^eps - 1)) (Balle, Barthe, Gaboardi 2018, Theorem 8). Replace: the sample
-    may gain one row and lose another, which adds the same bound for the other direction.
+    Guarantee: never below the cost, never above epsilon (twice epsilon under replace), which it is at rate 1.
+    Sensitivity: one row is in the sample with probability q, whatever the others do.
+    Proof: add-remove ln(1 + q (e^eps - 1)) = eps + ln(q + (1 - q) t) with t = e^-eps; under replace the sample may
+    gain one row and lose another, which adds -ln(1 - q + q t). The first rises with t, the second falls; exp and ln
+    are off by half a digit at most, so each takes t's next neighbour on its safe side, and sums round up.
+    Cites: Balle, Barthe, Gaboardi 2018, Theorem 8.
     """
-    q = float(rate)
-    # For a large epsilon e^epsilon overflows, and the amplified value is not below epsilon + ln q.
-    gain = math.log1p(q * math.expm1(epsilon)) if epsilon < 500 else epsilon
-    loss = -math.log1p(q * math.expm1(-epsilon)) if replace and epsilon < 500 else (epsilon if replace else 0.0)
-    return min(Fraction(epsilon) * (2 if replace else 1), Fraction((gain + loss) * (1 + 1e-12)))
+    whole = Fraction(epsilon)
+    most = 2 * whole if replace else whole
+    if rate == 1:
+        return most
+    with localcontext(_DIGITS):
+        eps = Decimal(whole.numerator) / whole.denominator
+        q = Decimal(rate.numerator) / rate.denominator  # exact: the denominator is at most 2**32
+        t = (-eps).exp()
+        cost = eps + (q + (1 - q) * t.next_plus()).ln().next_plus()
+        if replace:
+            cost += _fall(q, t.next_minus())
+        return min(most, Fraction(_float_up(cost)))
+
+
+def _fall(q: Decimal, t: Decimal) -> Decimal:
+    """At least -ln(1 - q + q t)."""
+    with localcontext() as downwards:
+        downwards.rounding = ROUND_FLOOR
+        return -(1 - q + q * t).ln().next_minus()
+
+
+def _float_up(value: Decimal) -> float:
+    near = float(value)
+    return near if Decimal(near) >= value else _up(near)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import wraps
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,6 +28,7 @@ from dpcurate.private.mechanisms import (
 )
 from dpcurate.private.noise import Ahead, Randomness
 from dpcurate.private.plans import plan, sensitivity
+from dpcurate.private.process import process
 from dpcurate.private.reader import Parts, Reader
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics import Plan
@@ -59,8 +61,37 @@ class _Job:
     answer: Callable[[Sequence[Parts], Randomness], Any]
 
 
+def _checked(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, but only in the process that made the object; asked before any lock, which a fork may have copied."""
+
+    @wraps(call)
+    def mine(self: Unique, *args: Any, **options: Any) -> Any:
+        if process() != self._process:
+            raise RefusedError(
+                "this was opened by another process, and a forked copy would be a second budget and a second set of "
+                "secrets. Nothing was read and nothing was spent. Open a curator in each process, with the books on "
+                "disk (ledger=) so that they share one budget"
+            )
+        return call(self, *args, **options)
+
+    return mine
+
+
 class Unique:
-    """Refuses copies and pickles: a second one would be a second budget."""
+    """Refuses copies, pickles and forks: a second one would be a second budget.
+
+    Whatever a class of this kind offers in public, methods and properties, checks the process first.
+    """
+
+    def __init__(self) -> None:
+        self._process = process()
+
+    def __init_subclass__(cls) -> None:
+        for name, member in list(vars(cls).items()):
+            if name.startswith("_"):
+                continue
+            guarded = property(_checked(member.fget)) if isinstance(member, property) else _checked(member)  # type: ignore[arg-type]
+            setattr(cls, name, guarded)
 
     def _refuse(self, *_: object) -> NoReturn:
         raise RefusedError("what guards a budget cannot be copied or pickled: a second one would be a second budget")
@@ -86,6 +117,7 @@ class Room(Unique):
         allow_unproved: bool,
         outer: Room | None = None,
     ) -> None:
+        super().__init__()
         self._outer = outer
         self._lock = threading.RLock()
         self._source = source
@@ -298,6 +330,7 @@ class Threshold(Unique):
     """An open above-threshold gate; its noisy threshold stays in the room."""
 
     def __init__(self, room: Room, mechanism: FirstAbove) -> None:
+        super().__init__()
         self._room = room
         self._mechanism = mechanism
         self._closed = False
