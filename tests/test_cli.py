@@ -21,9 +21,9 @@ from dpcurate import Budget, Curator, Schema, networks
 from dpcurate.budget import Cost, Event, epsilon_of
 from dpcurate.cli import main
 from dpcurate.cli.parser import build
-from dpcurate.cli.progress import Bar, watched
+from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import columns, existing, one_line, plain
-from dpcurate.doors import Watched, share
+from dpcurate.doors import Watched, limited
 from dpcurate.errors import FormatError, LedgerError, SourceError
 from dpcurate.graphs.formats import load
 from dpcurate.learn.recipes import recipes
@@ -83,7 +83,7 @@ def test_discover_says_what_it_will_spend_before_it_reads(here, capsys, monkeypa
     def opened(*_, **__):
         raise Reached
 
-    monkeypatch.setattr("dpcurate.cli.discover.Curator", opened)
+    monkeypatch.setattr("dpcurate.allowance.Curator", opened)
     with pytest.raises(Reached):
         discover("--epsilon", "0.7", "--delta", "1e-6", "--method", "svt-pc", "--neighbours", "replace")
     err = capsys.readouterr().err
@@ -242,7 +242,7 @@ def test_all_that_is_left_then_nothing(here, capsys):
 def test_a_ledger_of_another_table(here, capsys):
     assert main(["ledger", "init", "books", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"]) == 0
     for words, hint in (
-        (["--delta", "1e-5"], "leave --delta out"),
+        (["--delta", "1e-5"], "leave delta out"),
         (["--neighbours", "replace"], "neighbours"),
         (["--name", "other"], "'other'"),
         (["--neighbours", "swap"], "add-remove"),
@@ -653,7 +653,8 @@ def test_the_bar_shows_stage_tests_and_budget(monkeypatch):
     monkeypatch.setattr("dpcurate.cli.progress.EVERY", 0.0)
     screen = Terminal()
     bar = Bar(screen)
-    recipes()["curate-pc"].fit(watched(curator(), bar))
+    asked = curator()
+    recipes()["curate-pc"].fit(Watched(asked, progress(asked, bar)))
     bar.clear()
     drawn = screen.getvalue().split("\r")
     assert re.match(r"  order 0 \[#{20}\] 100% of the budget left, 10 tests", drawn[1])
@@ -667,7 +668,8 @@ def test_the_bar_shows_stage_tests_and_budget(monkeypatch):
 def test_the_bar_is_silent_in_a_pipe():
     stream = io.StringIO()
     bar = Bar(stream)
-    recipes()["auto"].fit(watched(curator(), bar))
+    asked = curator()
+    recipes()["auto"].fit(Watched(asked, progress(asked, bar)))
     bar.clear()
     assert stream.getvalue() == ""
 
@@ -685,13 +687,13 @@ def test_watching_changes_nothing(method):
 def test_a_share_is_the_most_that_is_spent():
     door = curator()
     start = door.ledger.spent
-    with share(door, 0.01) as part:
+    with limited(door, 0.01) as part:
         assert part.remaining <= 0.01
         recipes()["svt-pc"].fit(part)
     assert 0 < door.ledger.spent - start <= 0.01
-    with pytest.raises(LedgerError), share(door, 0.01), door.reserve(0.001):
+    with pytest.raises(LedgerError), limited(door, 0.01), door.reserve(0.001):
         pass
-    with share(door, None) as whole:
+    with limited(door, None) as whole:
         assert whole is door
 
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Schema, networks
-from dpcurate import plan as planning
 from dpcurate.errors import BudgetError, DpcurateError, FormatError, RequestError, SchemaError
 from dpcurate.learn.methods import PrivPC
 from dpcurate.learn.recipes import recipes
 from dpcurate.networks import plausible
 from dpcurate.networks.plausible import random_world, simulate
-from dpcurate.plan import Plan, Run, plan
+from dpcurate.planning import plan as planning
+from dpcurate.planning.plan import Plan, Run, plan
 
 SMALL = Schema(
     (
@@ -133,7 +133,7 @@ def test_each_budget_is_kept(monkeypatch):
     spent = []
     from contextlib import contextmanager
 
-    real = planning.share
+    real = planning.limited
 
     @contextmanager
     def noted(door, amount):
@@ -142,7 +142,7 @@ def test_each_budget_is_kept(monkeypatch):
             yield inner
         spent.append((door.ledger.spent - before, amount))
 
-    monkeypatch.setattr(planning, "share", noted)
+    monkeypatch.setattr(planning, "limited", noted)
     for delta in (0.0, 1e-6):
         methods = ("auto", "em-pc", "svt-pc", "priv-pc", "curate-pc")  # those that take a pure budget too
         found = plan(SMALL, 300, epsilons=(0.5,), worlds=1, delta=delta, methods=methods)

@@ -5,23 +5,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpcurate import networks
-    from dpcurate.budget import Budget
+    from dpcurate.accounting import Budget
     from dpcurate.discovery import Discovery, discover, fit
     from dpcurate.errors import DpcurateError
     from dpcurate.graphs.knowledge import Knowledge
+    from dpcurate.planning.plan import plan
     from dpcurate.private.curator import Curator
     from dpcurate.schema import Categorical, Neighbours, Numeric, Ordinal, Person, Schema
 
 __all__ = [
     "Budget", "Categorical", "Curator", "Discovery", "DpcurateError", "Knowledge", "Neighbours", "Numeric", "Ordinal",
-    "Person", "Schema", "discover", "fit", "networks",
+    "Person", "Schema", "discover", "fit", "networks", "plan",
 ]  # fmt: skip
 __version__ = "0.1.0"
 _HOME = {
-    "Budget": "budget", "Discovery": "discovery", "discover": "discovery", "fit": "discovery",
+    "Budget": "accounting", "Discovery": "discovery", "discover": "discovery", "fit": "discovery",
     "DpcurateError": "errors", "Knowledge": "graphs.knowledge", "Curator": "private.curator",
     "Categorical": "schema", "Neighbours": "schema", "Numeric": "schema", "Ordinal": "schema", "Person": "schema",
-    "Schema": "schema",
+    "Schema": "schema", "plan": "planning.plan",
 }  # fmt: skip
 
 

@@ -10,14 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dpcurate.budget import Budget, Privacy
+from dpcurate.accounting import Privacy
+from dpcurate.allowance import Allowance
+from dpcurate.doors import Notice, Watched, limited
 from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.formats import dumps, save
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.recipes import Method, recipe
-from dpcurate.private.curator import Curator
 from dpcurate.requests import Door
 from dpcurate.schema import Neighbours, Schema
 
@@ -138,9 +139,9 @@ def discover(
     schema: Schema | str | Path | Mapping[str, Any],
     *,
     epsilon: float | None = None,
-    delta: float = 1e-10,
+    delta: float | None = None,
     method: str | Method = "auto",
-    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    neighbours: Neighbours | str | None = None,
     knowledge: Knowledge | str | Path | None = None,
     ledger: str | Path | None = None,
     insecure_seed: int | None = None,
@@ -148,21 +149,34 @@ def discover(
     """Find which columns drive which, within a privacy budget.
 
     `data` is a frame or a path (see Curator), `method` a name (`dpcurate methods` lists them) or a recipe.
-    Without `epsilon` an existing `ledger` says what is left. Published and non-private recipes run only
-    on a curator that allows them: see `Curator` and a recipe's `fit`.
+    Without a ledger the run may spend `epsilon` at `delta` (1e-10 when not given). A `ledger` that is not
+    there is created with that budget; of one that exists the run spends at most `epsilon`, or all that is
+    left when no epsilon is given. Published and non-private recipes run only on a curator that allows
+    them: see `Curator` and a recipe's `fit`.
     """
     recipe(method)  # a wrong name is refused before the table is opened
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
     facts = Schema.of(schema)
     if known is not None:
         known.check(facts.names)
-    budget = None if epsilon is None else Budget(epsilon=epsilon, delta=delta)
-    curator = Curator(data, facts, budget=budget, neighbours=neighbours, ledger=ledger, insecure_seed=insecure_seed)
-    return fit(curator, method, known)
+    allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger)
+    curator = allowance.open(data, facts, insecure_seed=insecure_seed)
+    return fit(curator, method, known, share=allowance.share)
 
 
-def fit(curator: Door, method: str | Method = "auto", knowledge: Knowledge | None = None) -> Discovery:
-    """The same on a curator that is already open, with what is left of its budget."""
+def fit(
+    curator: Door,
+    method: str | Method = "auto",
+    knowledge: Knowledge | None = None,
+    *,
+    share: float | None = None,
+    notice: Notice | None = None,
+) -> Discovery:
+    """The same on a curator that is already open.
+
+    It may spend `share` of what is left, in the budget's currency, or all of it when that is not given.
+    `notice` is told the stage and the number of tests before they are made.
+    """
     from dpcurate import __version__
 
     chosen = recipe(method)
@@ -170,6 +184,8 @@ def fit(curator: Door, method: str | Method = "auto", knowledge: Knowledge | Non
         raise BudgetExceeded(
             "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
         )
-    learned = chosen.fit(curator, knowledge)
+    with limited(curator, share) as queryable:
+        learned = chosen.fit(queryable if notice is None else Watched(queryable, notice), knowledge)
     name = method if isinstance(method, str) else type(chosen).__name__
+    # The privacy statement comes after the block, which has given back what it did not use.
     return Discovery(learned, curator.privacy(), name, curator.schema, knowledge, {"dpcurate": __version__})

@@ -87,7 +87,7 @@ class _Share(Passing):
 
 
 @contextmanager
-def share(door: Door, amount: float | None) -> Iterator[Door]:
+def limited(door: Door, amount: float | None) -> Iterator[Door]:
     """A door that can spend `amount` and no more, which the ledger enforces; None is all that is left."""
     if amount is None:
         yield door

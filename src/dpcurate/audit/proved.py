@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit.run import Audited
 from dpcurate.audit.subjects import Gate, Sampled, Script
-from dpcurate.budget import Budget
 from dpcurate.learn.constants import Constants
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.methods import EMPC, SVTPC, CuratePC, PrivPC
@@ -30,7 +30,6 @@ from dpcurate.requests import (
 )
 from dpcurate.schema import Neighbours
 
-DELTA = 1e-10
 ABC = ("a", "b", "c")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit import pairs
 from dpcurate.audit.bounds import Found, hits_bound, lower_bound
 from dpcurate.audit.controls import Control, published
@@ -20,7 +21,6 @@ from dpcurate.audit.subjects import (
     of_script,
     of_session,
 )
-from dpcurate.budget import Budget
 from dpcurate.errors import RequestError
 from dpcurate.learn.recipes import Method, recipe
 from dpcurate.learn.score_methods import CurateScore, Noleaks, NotearsOnMoments
@@ -166,7 +166,7 @@ def _control(control: Control, runs: int, confidence: float, seed: int) -> Audit
 
 def subject_of(subject: Audited, pair: Pair | None, budget: Budget | None, relation: Neighbours) -> Subject:
     """How to run something on its pair of tables, and what it may cost."""
-    spend = budget or Budget(epsilon=1.0, delta=1e-10)
+    spend = budget or Budget(epsilon=1.0, delta=DELTA)
     if isinstance(subject, Release):
         return of_release(subject, pair or worst_pair(subject.statistic, relation))
     if isinstance(subject, Choose):

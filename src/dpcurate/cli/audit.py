@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from dpcurate.budget import Budget
+from dpcurate.accounting import DELTA, Budget
 from dpcurate.errors import RequestError
 
 
@@ -22,7 +22,7 @@ def run(args: Namespace) -> None:
         for one in audit_published(args.method, seed=args.seed):
             print(one)
         return
-    budget = Budget(epsilon=args.epsilon, delta=1e-10)
+    budget = Budget(epsilon=args.epsilon, delta=DELTA)
     found = audit(args.method, budget=budget, runs=args.runs, seed=args.seed)
     print(found)
     if found.accused:

@@ -3,65 +3,22 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
-from dpcurate.budget import Budget, epsilon_of
-from dpcurate.cli.progress import Bar, watched
+from dpcurate.allowance import Allowance
+from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import existing, one_line, say, show, some_table, table_name
 from dpcurate.discovery import Discovery, fit
-from dpcurate.doors import share
-from dpcurate.errors import BudgetError, BudgetExceeded, DpcurateError, LedgerError
+from dpcurate.errors import DpcurateError
 from dpcurate.graphs.formats import save
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.recipes import recipe
 from dpcurate.private.curator import Curator
-from dpcurate.private.ledger import Ledger
-from dpcurate.schema import Neighbours, Schema
+from dpcurate.schema import Schema
 
-DELTA = 1e-10
-DUST = 1e-6
-"""Less than this part of a budget buys nothing but noise, which would look like a result."""
 GRAPHS = ("graph.json", "graph.dot", "graph.graphml", "edges.csv")
 REPORTS = ("report.json", "report.html")
 _DRAFT = "# DRAFT: dpcurate LOOKED AT THE DATA"
-
-
-@dataclass(frozen=True, slots=True)
-class Purse:
-    """Which budget a run draws on: a new one, or a share of a ledger's (None is all that is left)."""
-
-    budget: Budget
-    neighbours: Neighbours
-    ledger: Path | None = None
-    left: float | None = None
-    share: float | None = None
-
-    @property
-    def old(self) -> bool:
-        """Whether the books were there before."""
-        return self.left is not None
-
-    def __str__(self) -> str:
-        if not self.old:
-            return str(self.budget)
-        amount = cast(float, self.left if self.share is None else self.share)
-        if self.budget.pure:
-            return f"epsilon = {amount:.4g}, delta = 0"
-        delta = float(self.budget.delta or 0)
-        return f"epsilon = {epsilon_of(rho=amount, delta=delta):.4g}, delta = {delta:.3g} (rho = {amount:.4g})"
-
-    @property
-    def books(self) -> str:
-        """Who remembers."""
-        if self.ledger is None:
-            return "none, so nothing remembers this spending (--ledger FILE would)"
-        name = repr(str(self.ledger))
-        if self.left is None:
-            return f"{name}, which is new; the epsilon of this run becomes the ceiling of the table"
-        total = float(self.budget.ceiling)
-        return f"{name}, where {self.left:.4g} of {self.budget.currency} = {total:.4g} is left"
 
 
 def run(args: Namespace) -> None:
@@ -73,18 +30,10 @@ def run(args: Namespace) -> None:
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
     if knowledge is not None:
         knowledge.check(schema.names)
-    purse = _purse(args)
-    _announce(args, schema, purse)
-    curator = Curator(
-        table,
-        schema,
-        budget=None if purse.old else purse.budget,
-        neighbours=purse.neighbours,
-        ledger=purse.ledger,
-        name=args.name,
-        insecure_seed=args.insecure_seed,
-    )
-    found = _learn(curator, args.method, knowledge, purse.share)
+    allowance = Allowance.of(epsilon=args.epsilon, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger)
+    _announce(args, schema, allowance)
+    curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
+    found = _learn(curator, args.method, knowledge, allowance.share)
     if curator.passes > 1:  # a table that is held is read once
         say(f"passes over the table: {curator.passes}")
     hand_over(found, folder)
@@ -116,40 +65,14 @@ def _folder(path: str | None, *, force: bool) -> Path | None:
     return folder
 
 
-def _purse(args: Namespace) -> Purse:
-    if args.ledger is not None and Path(args.ledger).exists():
-        return _old_purse(args)
-    if args.epsilon is None:
-        raise BudgetError("say how much may be spent, such as --epsilon 1; 'dpcurate plan' helps to choose")
-    budget = Budget(epsilon=args.epsilon, delta=DELTA if args.delta is None else args.delta)
-    relation = Neighbours.of(args.neighbours or Neighbours.ADD_REMOVE)
-    return Purse(budget, relation, None if args.ledger is None else Path(args.ledger))
-
-
-def _old_purse(args: Namespace) -> Purse:
-    books = Ledger.open(args.ledger)
-    facts = books.facts
-    assert facts is not None
-    budget = books.budget
-    if args.delta not in (None, budget.delta):
-        raise LedgerError(
-            f"{args.ledger!r} counts with delta = {budget.delta:.3g}, not {args.delta:.3g}; leave --delta out"
-        )
-    if books.remaining <= DUST * float(budget.ceiling):
-        raise BudgetExceeded(f"nothing is left of the budget in {args.ledger!r} ({budget}); nothing was read")
-    part = None if args.epsilon is None else Budget(epsilon=args.epsilon, delta=budget.delta).ceiling
-    relation = Neighbours.of(args.neighbours or facts.neighbours)
-    return Purse(budget, relation, Path(args.ledger), books.remaining, part)
-
-
-def _announce(args: Namespace, schema: Schema, purse: Purse) -> None:
+def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:
     person = schema.person
     unit = "one row" if person is None else f"one person, at most {person.rows} rows each"
     columns, table = len(schema.names), table_name(args.table)
-    say(f"before any row is read: this run may spend {purse}")
+    say(f"before any row is read: this run may spend {allowance}")
     say(f"  on      the edges among {columns} columns of {table} ({columns * (columns - 1) // 2} pairs)")
-    say(f"  method  {one_line(args.method)}; neighbours: {purse.neighbours.value}; unit: {unit}")
-    say(f"  ledger  {one_line(purse.books)}")
+    say(f"  method  {one_line(args.method)}; neighbours: {allowance.neighbours.value}; unit: {unit}")
+    say(f"  ledger  {one_line(allowance.kept)}")
     if args.insecure_seed is not None:
         say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
 
@@ -157,10 +80,7 @@ def _announce(args: Namespace, schema: Schema, purse: Purse) -> None:
 def _learn(curator: Curator, method: str, knowledge: Knowledge | None, amount: float | None) -> Discovery:
     bar, before = Bar(), curator.ledger.spent
     try:
-        with share(curator, amount) as door:
-            # fit() needs no more than a door; its signature says Curator.
-            found = fit(cast(Curator, watched(door, bar)), method, knowledge)
-        return replace(found, privacy=curator.privacy())  # the block has given back what it did not use
+        return fit(curator, method, knowledge, share=amount, notice=progress(curator, bar))
     except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong
         bar.clear()
         if curator.ledger.spent > before:

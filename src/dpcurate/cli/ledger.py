@@ -7,8 +7,9 @@ import re
 from argparse import Namespace
 from collections.abc import Iterator
 
+from dpcurate.accounting import DELTA
 from dpcurate.budget import Budget, Event, epsilon_of
-from dpcurate.cli.discover import DELTA, load_schema
+from dpcurate.cli.discover import load_schema
 from dpcurate.cli.texts import columns, existing, one_line, show
 from dpcurate.errors import RequestError
 from dpcurate.private.ledger import Ledger

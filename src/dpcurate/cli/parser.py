@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from dpcurate import __version__
+from dpcurate.accounting import DELTA
 
 if TYPE_CHECKING:
     _Parsers: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
@@ -67,7 +68,9 @@ def _whole(text: str) -> int:
 
 def _privacy(made: argparse.ArgumentParser, *, epsilon: str, required: bool) -> None:
     made.add_argument("--epsilon", type=_number, required=required, metavar="E", help=epsilon)
-    made.add_argument("--delta", type=_number, metavar="D", help="probability of failure; 0 is pure (default: 1e-10)")
+    made.add_argument(
+        "--delta", type=_number, metavar="D", help=f"probability of failure; 0 is pure (default: {DELTA:g})"
+    )
     made.add_argument(
         "--neighbours",
         metavar="N",
@@ -119,7 +122,7 @@ def _plan(commands: _Parsers) -> None:
     made.add_argument("--rows", type=_whole, required=True, metavar="N", help="about how many rows the table has")
     made.add_argument("--accuracy", type=_number, metavar="F", help="wanted skeleton F1 (0 to 1): says which epsilon")
     made.add_argument("--epsilons", type=_number, nargs="+", metavar="E", help="default: 0.03 0.1 0.3 1 3 10")
-    made.add_argument("--delta", type=_number, default=1e-10, metavar="D", help="default: 1e-10")
+    made.add_argument("--delta", type=_number, default=DELTA, metavar="D", help=f"default: {DELTA:g}")
     made.add_argument("--neighbours", default="add-remove", metavar="N", help="add-remove (default) or replace")
     made.add_argument("--methods", nargs="+", metavar="M", help="default: every private method")
     made.add_argument("--worlds", type=_whole, default=8, metavar="N", help="how many random worlds (default: 8)")

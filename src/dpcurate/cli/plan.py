@@ -8,7 +8,7 @@ from argparse import Namespace
 from dpcurate.cli.discover import load_schema
 from dpcurate.cli.progress import Bar
 from dpcurate.cli.texts import fresh, say, show
-from dpcurate.plan import EPSILONS, check_accuracy, check_report, plan
+from dpcurate.planning.plan import EPSILONS, check_accuracy, check_report, plan
 
 
 def run(args: Namespace) -> None:

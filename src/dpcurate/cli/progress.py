@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TextIO
 
-from dpcurate.doors import Watched
+from dpcurate.doors import Notice
 from dpcurate.requests import Door
 
 WIDTH = 20
@@ -41,14 +41,16 @@ class Bar:
             self._stream.flush()
 
 
-def watched(door: Door, bar: Bar) -> Door:
-    """The door, with the stage, the tests done and the budget left on the bar."""
-    start, done = door.remaining, 0
+def progress(queryable: Door, bar: Bar) -> Notice:
+    """Shows the stage, the tests done and the budget left on the bar."""
+    start, done = math.nan, 0
 
     def notice(stage: str, tests: int) -> None:
-        nonlocal done
+        nonlocal start, done
+        if math.isnan(start):  # now, not before: the run may have set its share aside
+            start = queryable.remaining
         done += tests
-        left = door.remaining / start if 0 < start < math.inf else 1.0
+        left = queryable.remaining / start if 0 < start < math.inf else 1.0
         bar.draw(stage, left, f"{left:.0%} of the budget left, {done:,} tests")
 
-    return Watched(door, notice)
+    return notice

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate.budget import Budget
-from dpcurate.doors import share
+from dpcurate.accounting import DELTA, Budget
+from dpcurate.doors import limited
 from dpcurate.errors import FormatError, RequestError
 from dpcurate.graphs.graph import Graph
 from dpcurate.graphs.metrics import skeleton_rates
@@ -175,7 +175,7 @@ class Plan:
         """Write a page (.html), the figures (.json) or the chart (.txt)."""
         target, advice = check_report(path), None if accuracy is None else self.advice(accuracy)
         if target.suffix == ".html":
-            from dpcurate.cli.planpage import page
+            from dpcurate.planning.page import page
 
             text = page(self, advice)
         elif target.suffix == ".json":
@@ -228,7 +228,7 @@ def plan(
     methods: Sequence[str] | None = None,
     worlds: int = 8,
     seed: int = 0,
-    delta: float = 1e-10,
+    delta: float = DELTA,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     workers: int = 1,
     progress: Progress | None = None,
@@ -329,7 +329,7 @@ def _world(job: _Job) -> list[Run | Refusal]:
 
 
 def _run(job: _Job, curator: Curator, method: str, epsilon: float, network: Network) -> Run:
-    with share(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as door:
+    with limited(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as door:
         graph = recipe(method).fit(door).graph
     return compare(job.world, method, epsilon, graph, network.dag)
 

@@ -1,0 +1,101 @@
+"""What one run may spend: a budget of its own, or a share of the budget that a ledger keeps for the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpcurate.accounting import DELTA, Budget, epsilon_of
+from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError
+from dpcurate.private.curator import Curator
+from dpcurate.private.ledger import Ledger
+from dpcurate.schema import Neighbours, Schema
+
+DUST = 1e-6
+"""Less than this part of a budget buys nothing but noise, which would look like a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The budget a run draws on.
+
+    Without a ledger, or with one that is not there yet, `budget` is the run's own and becomes the ceiling of
+    the new ledger. With a ledger that exists, `left` is what it has left and `share` what this run may take
+    of it (None: all that is left), in the budget's currency.
+    """
+
+    budget: Budget
+    neighbours: Neighbours
+    ledger: Path | None = None
+    left: float | None = None
+    share: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        epsilon: float | None,
+        delta: float | None = None,
+        neighbours: Neighbours | str | None = None,
+        ledger: str | Path | None = None,
+    ) -> Allowance:
+        """What `epsilon` means here: the share of a ledger that exists, or a budget of its own."""
+        if ledger is not None and Path(ledger).exists():
+            return cls._of_ledger(Path(ledger), epsilon, delta, neighbours)
+        if epsilon is None:
+            raise BudgetError("say how much may be spent: epsilon=1 (--epsilon 1); `dpcurate plan` helps to choose")
+        budget = Budget(epsilon=epsilon, delta=DELTA if delta is None else delta)
+        relation = Neighbours.of(neighbours or Neighbours.ADD_REMOVE)
+        return cls(budget, relation, None if ledger is None else Path(ledger))
+
+    @classmethod
+    def _of_ledger(
+        cls, path: Path, epsilon: float | None, delta: float | None, neighbours: Neighbours | str | None
+    ) -> Allowance:
+        ledger = Ledger.open(path)
+        facts, budget = ledger.facts, ledger.budget
+        assert facts is not None
+        if delta not in (None, budget.delta):
+            raise LedgerError(f"{str(path)!r} counts with delta = {budget.delta:.3g}, not {delta:.3g}; leave delta out")
+        left = ledger.remaining
+        if left <= DUST * float(budget.ceiling):
+            raise BudgetExceeded(f"nothing is left of the budget in {str(path)!r} ({budget}); nothing was read")
+        share = None if epsilon is None else Budget(epsilon=epsilon, delta=budget.delta).ceiling
+        return cls(budget, Neighbours.of(neighbours or facts.neighbours), path, left, share)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the ledger was there before."""
+        return self.left is not None
+
+    def open(self, table: Any, schema: Schema, *, name: str | None = None, insecure_seed: int | None = None) -> Curator:
+        """A curator on the table that keeps this budget."""
+        return Curator(
+            table,
+            schema,
+            budget=None if self.shared else self.budget,
+            neighbours=self.neighbours,
+            ledger=self.ledger,
+            name=name,
+            insecure_seed=insecure_seed,
+        )
+
+    def __str__(self) -> str:
+        amount = self.left if self.share is None else self.share
+        if amount is None:
+            return str(self.budget)
+        if self.budget.pure:
+            return f"epsilon = {amount:.4g}, delta = 0"
+        delta = float(self.budget.delta or 0)
+        return f"epsilon = {epsilon_of(rho=amount, delta=delta):.4g}, delta = {delta:.3g} (rho = {amount:.4g})"
+
+    @property
+    def kept(self) -> str:
+        """Who remembers the spending, in words."""
+        if self.ledger is None:
+            return "none, so nothing remembers this spending (a ledger file would)"
+        name = repr(str(self.ledger))
+        if self.left is None:
+            return f"{name}, which is new; the epsilon of this run becomes the ceiling of the table"
+        return f"{name}, where {self.left:.4g} of {self.budget.currency} = {float(self.budget.ceiling):.4g} is left"

@@ -1,0 +1,1 @@
+"""What accuracy to expect before anything is spent, from public facts alone."""
