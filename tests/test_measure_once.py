@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -15,11 +14,15 @@ from scipy import stats
 from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.errors import GraphError, RequestError
 from dpcurate.graphs.metrics import skeleton_rates
-from dpcurate.learn import residuals
-from dpcurate.learn.constants import Constants
-from dpcurate.learn.contrasts import Released, basis, rotate, subsets, wiener
-from dpcurate.learn.measure_once import MeasureOnce, best_threshold, first_sets, quiet
-from dpcurate.learn.orders import Order, Rules, Scorer
+from dpcurate.learn.measure_once import Constants, MeasureOnce
+from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets
+from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
+from dpcurate.learn.measure_once.decide import f1_threshold
+from dpcurate.learn.measure_once.family_search import FamilySearch
+from dpcurate.learn.measure_once.moments import CentralMoments, Released, signal_share
+from dpcurate.learn.measure_once.order_search import Order
+from dpcurate.learn.measure_once.release import first_weights, noise_over_sampling
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import random_dag, random_network
 from dpcurate.private.ledger import Ledger
@@ -50,9 +53,12 @@ def released(network, rows, rho, seed, sets=None):
     sets = sets or [(), *((i,) for i in columns), *combinations(columns, 2)]
     ask = Release(Contrasts(tuple(tuple(names[i] for i in u) for u in sets)), Gaussian(rho=rho))
     answer = sampled_room(network, rows, seed).ask(ask)
-    ev = Released([c.size for c in network.schema.columns], Constants())
-    ev.add(dict(zip(sets, zip(answer.parts, answer.scales, strict=True), strict=True)))
-    return ev
+    answers = dict(zip(sets, zip(answer.parts, answer.scales, strict=True), strict=True))
+    return Released.nothing([c.size for c in network.schema.columns]).merged(answers)
+
+
+def evidence(*args, **kwargs):
+    return ContrastEvidence(CentralMoments.of(released(*args, **kwargs)), Constants())
 
 
 # --- the evidence ---------------------------------------------------------------------------------------
@@ -60,25 +66,27 @@ def released(network, rows, rho, seed, sets=None):
 
 def test_bases_are_orthonormal_and_turn_contrasts_into_fewer_numbers():
     for r in range(2, 9):
-        h = basis(r)
+        h = helmert(r)
         assert h.T @ h == pytest.approx(np.eye(r - 1))
         assert h.sum(axis=0) == pytest.approx(np.zeros(r - 1))
     table = np.arange(12.0).reshape(3, 4)
-    assert rotate(table, [basis(3), basis(4)]).shape == (2, 3)
+    assert rotate(table, [helmert(3), helmert(4)]).shape == (2, 3)
 
 
 def test_repeated_answers_are_merged_by_their_precision():
-    ev = released(chain(), 5000, 0.01, 1)
-    before = dict(ev.var)
-    ev.add({(): (np.array(5000.0), 1e-9)})
-    assert ev.n == pytest.approx(5000)
-    assert ev.var[()] < before[()]
+    levels, twice = (2, 2), np.array([[3.0, -3.0], [-3.0, 3.0]])
+    one = Released.nothing(levels).merged({(): (np.array(100.0), 1.0), (0, 1): (twice, 2.0)})
+    two = one.merged({(): (np.array(200.0), 3.0)})
+    assert two.rows == pytest.approx((100 * 9 + 200) / 10)
+    assert two.variances[()] == pytest.approx(0.9)
+    assert two.variances[0, 1] == 4
+    assert one.rows == 100  # a value, not an account
 
 
 def test_noise_is_shrunk_and_signal_is_not():
     rng = np.random.default_rng(0)
-    assert wiener(rng.normal(size=200), np.ones(200)).mean() < 0.3
-    assert wiener(30 * rng.normal(size=200), np.ones(200)).mean() > 0.9
+    assert signal_share(rng.normal(size=200), np.ones(200)).mean() < 0.3
+    assert signal_share(30 * rng.normal(size=200), np.ones(200)).mean() > 0.9
 
 
 @pytest.mark.parametrize("rho", [1e-4, 1e-2, 100.0])
@@ -87,9 +95,8 @@ def test_the_null_of_an_order_one_test_knows_its_noise(rho, levels):
     """R' K^-1 R is chi-squared if a and b are independent given c, whatever the noise."""
     network, tails = chain(levels), []
     for seed in range(120):
-        ev = released(network, 20_000, rho, seed)
-        us, gap = residuals.shared(ev, 1, 2, (0,))
-        r, k, _ = residuals.given(ev, [1], 2, (0,), us, gap)
+        found = evidence(network, 20_000, rho, seed)
+        r, k, _ = found.residuals([1], 2, (0,), found.terms(1, 2, (0,)))
         tails.append(stats.chi2.sf(float(r[0] @ np.linalg.solve(k[0], r[0])), r.shape[1]))
     rejected = int((np.array(tails) < 0.05).sum())
     assert stats.binomtest(rejected, 120, 0.05, alternative="greater").pvalue > 1e-4
@@ -104,10 +111,8 @@ def test_the_null_of_an_order_zero_test_knows_margins_and_count(rho):
     b = Variable("b", ("u", "v"), (), np.array([[0.97, 0.03]]))
     network, tails = Network("apart", (a, b)), []
     for seed in rng.integers(0, 10**6, 120):
-        ev = released(network, 20_000, rho, int(seed))
-        r, k, _ = residuals.order_zero(ev, 0, 1)
-        r = r.ravel()
-        tails.append(stats.chi2.sf(float(r @ np.linalg.solve(k, r)), len(r)))
+        r, k, _ = evidence(network, 20_000, rho, int(seed)).residuals([0], 1, (), ())
+        tails.append(stats.chi2.sf(float(r[0] @ np.linalg.solve(k[0], r[0])), r.shape[1]))
     rejected = int((np.array(tails) < 0.05).sum())
     assert stats.binomtest(rejected, 120, 0.05, alternative="greater").pvalue > 1e-4
     assert 0.2 < np.median(tails) < 0.9
@@ -115,24 +120,24 @@ def test_the_null_of_an_order_zero_test_knows_margins_and_count(rho):
 
 def test_without_power_the_evidence_says_nothing_and_with_power_it_decides():
     network = chain()
-    weak = released(network, 20_000, 1e-9, 3)
-    assert abs(residuals.evidence(weak, [1], 2, (0,))[0]) < 0.5
-    strong = released(network, 100_000, 1.0, 3)
-    assert residuals.evidence(strong, [1], 2, ())[0] > 20
-    assert residuals.evidence(strong, [1], 2, (0,))[0] < -1
+    weak = evidence(network, 20_000, 1e-9, 3)
+    assert abs(weak.row(2, (0,))[1]) < 0.5
+    strong = evidence(network, 100_000, 1.0, 3)
+    assert strong.row(2, ())[1] > 20
+    assert strong.row(2, (0,))[1] < -1
 
 
 def test_weights_put_noise_where_it_hurts_least():
-    weights = first_sets([2, 3, 4], [(0, 1), (0, 2), (1, 2)], Constants())
+    weights = first_weights([2, 3, 4], [(0, 1), (0, 2), (1, 2)], 0.4)
     assert list(weights) == [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
     assert all(w > 0 for w in weights.values())
     assert subsets((0, 1)) == ((0,), (1,), (0, 1))
 
 
 def test_the_expected_f1_threshold():
-    assert best_threshold(np.array([1.0, 1.0, 0.0, 0.0])) == pytest.approx(0.5)
-    assert best_threshold(np.array([0.3, 0.3, 0.2])) < 0.3
-    assert best_threshold(np.array([])) == 0.5
+    assert f1_threshold(np.array([1.0, 1.0, 0.0, 0.0])) == pytest.approx(0.5)
+    assert f1_threshold(np.array([0.3, 0.3, 0.2])) < 0.3
+    assert f1_threshold(np.array([])) == 0.5
 
 
 # --- the search ---------------------------------------------------------------------------------------------
@@ -140,15 +145,15 @@ def test_the_expected_f1_threshold():
 
 def test_scores_of_swapped_neighbours_agree_with_scoring_anew():
     network = networks.load("survey")
-    ev = released(network, 20_000, 0.1, 2)
-    sc = Scorer(ev, Constants(), Rules.of(network.nodes, None))
-    order = Order(sc, range(6))
+    constraints = Constraints.of(network.nodes, None)
+    families = FamilySearch.of(evidence(network, 20_000, 0.1, 2), constraints, Constants())
+    order = Order(families, range(6))
     for i in range(5):
         gain, nu, nv = order.swap_gain(i)
         before = order.total()
         order.swap(i, nu, nv)
         assert order.total() == pytest.approx(before + gain)
-        assert order.total() == pytest.approx(Order(sc, order.seq).total())
+        assert order.total() == pytest.approx(Order(families, order.columns).total())
 
 
 # --- the promise --------------------------------------------------------------------------------------------
@@ -298,9 +303,6 @@ def test_noise_that_rules_buys_pairs_again_and_quiet_buys_triples():
 
     assert {len(u) for u in second(1e-5)} == {0, 1, 2}
     assert 3 in {len(u) for u in second(10.0)}
-    ev = released(network, 50_000, 1e-5, 1)
-    assert quiet(ev, 1.0) > 1 > quiet(released(network, 50_000, 10.0, 1), 1.0)
-    assert math.isfinite(quiet(ev, 1.0))
-    alone = replace(Constants(), lenient=0.0, effort=0, walk=0)
-    curator = Curator(network.sample(5000, seed=1), network.schema, budget=Budget(rho=0.1), insecure_seed=1)
-    assert MeasureOnce(constants=alone).fit(curator).confidence
+    loud, quiet = (noise_over_sampling(released(network, 50_000, rho, 1)) for rho in (1e-5, 10.0))
+    assert loud > 1 > quiet
+    assert math.isfinite(loud)

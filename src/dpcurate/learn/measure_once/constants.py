@@ -11,7 +11,7 @@ class Constants:
 
     skew: float = 0.4
     """Assumed squared length of a centred margin, as a share of the largest possible."""
-    taus: tuple[float, ...] = (0.05, 0.12, 0.3)
+    effect_sizes: tuple[float, ...] = (0.05, 0.12, 0.3)
     """Effect sizes of the prior, on the scale of canonical correlations."""
     misfit: float = 0.01
     """Size of what an additive regression on two or more columns may miss."""
@@ -30,8 +30,6 @@ class Constants:
     """Share of the budget kept for a second look."""
     later_from: float = 1.0
     """Triples are bought if the noise variance of pairs is below this multiple of the sampling variance."""
-    lenient: float = 1.0
-    """1: keep the edges that raise the expected F1; 0: keep those more likely than not."""
     effort: int = 40
     """Starts of the order search: effort / columns, between 2 and 8."""
     sweeps: int = 50

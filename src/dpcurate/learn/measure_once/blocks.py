@@ -1,0 +1,76 @@
+"""Coordinates of columns, and the linear algebra of blocks in them.
+
+A column of r levels is written in an orthonormal basis of the vectors that sum to zero: r - 1
+coordinates, in which a noised contrast has one noise variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import combinations
+from math import sqrt
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Columns = tuple[int, ...]
+"""A set of columns by their positions, in rising order."""
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Remembered(dict[Key, Value]):
+    """What a function says of a key, computed once."""
+
+    def __init__(self, compute: Callable[[Key], Value]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, key: Key) -> Value:
+        value = self[key] = self._compute(key)
+        return value
+
+
+def helmert(levels: int) -> Array:
+    """Orthonormal basis (levels, levels - 1) of the vectors that sum to zero."""
+    basis = np.zeros((levels, levels - 1))
+    for j in range(1, levels):
+        basis[:j, j - 1], basis[j, j - 1] = 1, -j
+        basis[:, j - 1] /= sqrt(j * (j + 1))
+    return basis
+
+
+def rotate(table: Array, bases: Sequence[Array]) -> Array:
+    """A table in the bases of its columns."""
+    for basis in bases:  # each pass eats the first axis and appends its image
+        table = np.tensordot(table, basis, (0, 0))
+    return table
+
+
+@cache
+def subsets(columns: Columns) -> tuple[Columns, ...]:
+    """All subsets but the empty one, smallest first."""
+    return tuple(u for size in range(1, len(columns) + 1) for u in combinations(columns, size))
+
+
+def sorted_set(*columns: int) -> Columns:
+    """A set of columns in rising order."""
+    return tuple(sorted(columns))
+
+
+def kron(left: Array, right: Array) -> Array:
+    """Kronecker product of two vectors, two matrices, or two stacks of matrices."""
+    if left.ndim == 1:
+        return (left[:, None] * right).ravel()
+    product = left[..., :, None, :, None] * right[..., None, :, None, :]
+    return product.reshape(*product.shape[:-4], product.shape[-4] * product.shape[-3], -1)
+
+
+def outer(left: Array, right: Array) -> Array:
+    """Outer products of two stacks of vectors."""
+    return left[..., :, None] * right[..., None, :]

@@ -1,0 +1,99 @@
+"""Evidence from released contrasts: what is left of a dependence after regression, against a null that knows its noise.
+
+The block of a and b left after regression on S is compared with its covariance under independence,
+sampling part plus privacy noise, and with that plus an effect of plausible size. Without power the
+Bayes factor is near 1: an edge is not given up for lack of evidence.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
+from dpcurate.learn.measure_once.blocks import Array, Columns, Flags, Remembered, kron, subsets
+from dpcurate.learn.measure_once.constants import Constants
+from dpcurate.learn.measure_once.moments import CentralMoments
+from dpcurate.learn.measure_once.privacy_noise import privacy_noise
+from dpcurate.learn.measure_once.regression import Regression, Regressions, Terms
+
+
+class ContrastEvidence:
+    """Log Bayes factors of dependence from contrasts of pairs and triples."""
+
+    def __init__(self, moments: CentralMoments, constants: Constants) -> None:
+        self.moments, self.constants = moments, constants
+        self.regressions = Regressions(moments)
+        size = len(moments.levels)
+        self.measured: Flags = np.array([[moments.measured(a, b) for b in range(size)] for a in range(size)])
+        self._terms: Remembered[tuple[int, Columns], frozenset[Columns]] = Remembered(self._measured_terms)
+        self.marginal = self._marginal()
+
+    def row(self, column: int, given: Columns) -> Array:
+        """See DependenceEvidence; a column linked neither to `column` nor to `given` keeps its marginal evidence."""
+        row: Array = self.marginal[column].copy()
+        row[list(given)] = 0
+        linked = self.marginal[:, [column, *given]].max(axis=1) > self.constants.linked
+        others = [int(x) for x in np.flatnonzero(linked & self.measured[column]) if x not in given]
+        if given and others:
+            row[others] = self.conditional(others, column, given)
+        return row
+
+    def conditional(self, others: Sequence[int], column: int, given: Columns) -> Array:
+        """The evidence of each of `others` with `column` given a set; those alike are computed together."""
+        groups: dict[tuple[int, Columns, Terms], list[int]] = defaultdict(list)
+        whole: Flags = np.asarray(self.measured[:, list(given)].all(axis=1))
+        for place, a in enumerate(others):
+            # a forbidden pair was never measured
+            known = given if whole[a] else tuple(s for s in given if self.measured[a, s])
+            groups[self.moments.levels[a], known, self.terms(a, column, known)].append(place)
+        evidence = np.zeros(len(others))
+        for (_, known, terms), places in groups.items():
+            residuals = self.residuals([others[i] for i in places], column, known, terms)
+            evidence[places] = log_bayes_factors(residuals, self.constants.effect_sizes)
+        return evidence
+
+    def terms(self, a: int, b: int, given: Columns) -> Terms:
+        """What both columns can be regressed on: subsets of `given` that were measured with either."""
+        both = self._terms[a, given] & self._terms[b, given]
+        return tuple(u for u in subsets(given) if u in both)
+
+    def residuals(self, others: Sequence[int], column: int, given: Columns, terms: Terms) -> Residuals:
+        """What the terms leave of the dependence of each of `others`, all of as many levels, with `column`."""
+        left = self.regressions.fit(others, given, terms)
+        right = self.regressions.single[column, given, terms]
+        observed = np.stack([self.moments.pair(a, column) for a in others])
+        values = observed - left.covariances.swapaxes(1, 2) @ right.coefficients[0]
+        effect = kron(left.within, right.within)
+        noise = privacy_noise(self.regressions, others, column, terms, left, right)
+        null = noise + _sampling(left, right, self.regressions.tables[given]) / self.moments.rows
+        return Residuals(values.reshape(len(others), -1), null + effect * self._misfit(given, terms), effect)
+
+    def _misfit(self, given: Columns, terms: Terms) -> float:
+        """Variance of what a regression without some terms may miss; more, the lower the order of the first missing."""
+        missing = [len(u) for u in subsets(given) if u not in terms]
+        return (self.constants.misfit / (missing[0] - 1)) ** 2 if missing else 0.0
+
+    def _marginal(self) -> Array:
+        """Evidence with nothing given, a symmetric matrix."""
+        marginal = np.zeros(self.measured.shape)
+        for b in range(1, len(marginal)):
+            others = np.flatnonzero(self.measured[b, :b])
+            marginal[b, others] = marginal[others, b] = self.conditional([int(a) for a in others], b, ())
+        return marginal
+
+    def _measured_terms(self, key: tuple[int, Columns]) -> frozenset[Columns]:
+        column, given = key
+        return frozenset(u for u in subsets(given) if self.moments.measured(column, *u))
+
+
+def _sampling(left: Regression, right: Regression, table: Array) -> Array:
+    """Rows times the sampling covariance: the sum over cells c of p_c Sigma_{a|c} (x) Sigma_{b|c}."""
+    pairs, cells, size, _ = left.within_cells.shape
+    weighted = (left.within_cells * table[:, None, None]).reshape(pairs, cells, -1).swapaxes(1, 2)
+    product = weighted @ right.within_cells[0].reshape(cells, -1)
+    other = right.within.shape[1]
+    product = product.reshape(pairs, size, size, other, other).transpose(0, 1, 3, 2, 4)
+    return np.asarray(product.reshape(pairs, size * other, -1))

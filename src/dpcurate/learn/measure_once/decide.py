@@ -1,0 +1,124 @@
+"""From evidence to a graph: P(edge) of every pair, which edges to keep, and what separates the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log
+from random import Random
+
+import numpy as np
+
+from dpcurate.graphs.graph import Skeleton
+from dpcurate.learn.measure_once.blocks import Array, Columns
+from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.family_search import FamilySearch
+from dpcurate.learn.measure_once.order_search import Order, best_order, first_orders, number_of_starts
+from dpcurate.learn.outcome import Evidence, Pair
+
+STEPS_BETWEEN = 10
+"""Steps of the walk from one average to the next: neighbouring orders say much the same."""
+THRESHOLDS = 0.05, 0.5
+"""Edges less likely than the first are never kept, those more likely than the second always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A graph by the parents of every column, the order it was found in, and P(edge) of every pair."""
+
+    parents: tuple[Columns, ...]
+    order: tuple[int, ...]
+    probabilities: Array
+
+
+def decide(families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = ()) -> Decision:
+    """The best order found, P(edge) averaged over orders nearby, and the edges that raise the expected F1."""
+    constants = families.constants
+    cold = number_of_starts(constants, families.columns) - len(warm)
+    order = best_order(families, random, [*warm, *first_orders(families, random, cold)])
+    best = list(order.columns)
+    probabilities = walk(order, random, constants.walk)
+    kept = _at_best_threshold(families, best, probabilities)
+    return Decision(tuple(kept.parents()), tuple(kept.columns), probabilities * (1 - constants.doubt))
+
+
+def scout(families: FamilySearch, random: Random) -> Decision:
+    """A quick look, to choose what to ask next: one start, one order, edges more likely than not."""
+    order = best_order(families, random, first_orders(families, random, 1))
+    probabilities = edge_probabilities(order) * (1 - families.constants.doubt)
+    return Decision(tuple(order.parents()), tuple(order.columns), probabilities)
+
+
+def _at_best_threshold(families: FamilySearch, start: list[int], probabilities: Array) -> Order:
+    """The search once more with the log odds of an edge shifted to where it pays in expected F1."""
+    threshold = f1_threshold(probabilities[np.triu_indices(families.columns, 1)])
+    return best_order(families.shifted(log((1 - threshold) / threshold)), Random(0), [start])
+
+
+def f1_threshold(probabilities: Array) -> float:
+    """The P(edge) from which on keeping an edge raises the expected F1: half of the best one (Lipton et al., 2014)."""
+    if not len(probabilities):
+        return THRESHOLDS[1]
+    falling = np.sort(probabilities)[::-1]
+    f1 = 2 * np.cumsum(falling) / (np.arange(1, len(falling) + 1) + falling.sum())
+    return float(np.clip(f1.max() / 2, *THRESHOLDS))
+
+
+def edge_probabilities(order: Order) -> Array:
+    """P(edge) of every pair at one order: by how much the score changes when it is toggled."""
+    families, p = order.families, np.zeros((len(order.columns), len(order.columns)))
+    for place, column in enumerate(order.columns):
+        before = order.columns[:place]
+        parents, score = families.best(column, before)
+        indicator, row = families.indicator(before), families.row(column, parents)
+        for x in before:
+            if families.evidence.measured[x, column]:
+                without = tuple(t for t in parents if t != x)
+                gain = row[x] + families.edge_log_odds
+                if x in parents:
+                    gain = score - families.score(column, without, indicator)
+                p[x, column] = 1 / (1 + exp(-max(min(gain, 500.0), -500.0)))
+    return p + p.T
+
+
+def walk(order: Order, random: Random, steps: int) -> Array:
+    """Average P(edge) over orders visited by a Metropolis walk of adjacent swaps (Friedman and Koller, 2003)."""
+    total, visits = edge_probabilities(order), 1
+    for step in range(1, steps + 1 if len(order.columns) > 1 else 1):
+        place = random.randrange(len(order.columns) - 1)
+        gain, of_first, of_second = order.swap_gain(place)
+        if random.random() < exp(min(gain, 0.0)):
+            order.swap(place, of_first, of_second)
+        if step % STEPS_BETWEEN == 0:
+            total, visits = total + edge_probabilities(order), visits + 1
+    return total / visits
+
+
+def skeleton_of(names: Sequence[str], constraints: Constraints, decision: Decision) -> Skeleton:
+    """Edges found or required; every other pair is separated by the parents of its later column."""
+    edges = {frozenset((names[x], names[y])) for y, parents in enumerate(decision.parents) for x in parents}
+    edges |= {frozenset((names[int(x)], names[int(y)])) for x, y in np.argwhere(constraints.required)}
+    apart: dict[Pair, tuple[str, ...]] = {}
+    for a, b in constraints.pairs:
+        pair = frozenset((names[a], names[b]))
+        if pair not in edges:
+            apart[pair] = _given(names, decision, a, b)
+    return Skeleton.of(names, edges, apart)
+
+
+def evidence_of(
+    names: Sequence[str], constraints: Constraints, decision: Decision, skeleton: Skeleton
+) -> tuple[Evidence, ...]:
+    """What became of every allowed pair, and P(edge)."""
+    rows = []
+    for a, b in constraints.pairs:
+        pair = names[a], names[b]
+        verdict = "kept" if frozenset(pair) in skeleton.edges else "left out"
+        p = 1.0 if constraints.required[a, b] else float(decision.probabilities[a, b])
+        rows.append(Evidence(pair, _given(names, decision, a, b), verdict, p))
+    return tuple(rows)
+
+
+def _given(names: Sequence[str], decision: Decision, a: int, b: int) -> tuple[str, ...]:
+    later = max(a, b, key=decision.order.index)
+    return tuple(names[x] for x in decision.parents[later] if x not in (a, b))

@@ -1,0 +1,25 @@
+"""What the search must know of the data, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dpcurate.learn.measure_once.blocks import Array, Columns, Flags
+
+
+class DependenceEvidence(Protocol):
+    """How strongly what was released speaks for dependences.
+
+    Evidence is a log Bayes factor: the log of how much more likely the answers are if a and b depend on
+    each other given S than if they do not. Added to prior log odds it gives log odds. 0 says nothing.
+    """
+
+    @property
+    def measured(self) -> Flags:
+        """A symmetric matrix over columns: which pairs there is evidence about (the diagonal is false)."""
+
+    def row(self, column: int, given: Columns) -> Array:
+        """The evidence of every other column with `column` given a set; 0 for its members and unmeasured pairs.
+
+        Called again and again with the same arguments: remember.
+        """

@@ -1,0 +1,160 @@
+"""Columns regressed on the indicators of a conditioning set, from denoised moments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from dpcurate.learn.measure_once.blocks import Array, Columns, Remembered, outer, sorted_set, subsets
+from dpcurate.learn.measure_once.moments import CentralMoments
+
+Terms = tuple[Columns, ...]
+"""Which products of a conditioning set's indicators a regression uses: subsets of it."""
+LEAST_CELL = 1e-3
+"""A cell of a denoised table is at least this share of what independence would give."""
+LEAST_DIRECTION = 1e-4
+"""Directions of less than this share of the largest variance hardly occur and are not blown up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The features of a conditioning set: centred products of indicators, a block of columns for each term."""
+
+    values: Array
+    """(cells of the table, features)"""
+    inverse: Array
+    """Inverse of the features' covariance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """Several columns of the same number of levels on one design; the first axis is the column."""
+
+    covariances: Array
+    """(columns, features, coordinates) with the features."""
+    coefficients: Array
+    """W: (columns, features, coordinates)."""
+    within_cells: Array
+    """(columns, cells, coordinates, coordinates): the covariance given each cell of the conditioning set."""
+    within: Array
+    """Their average over cells."""
+    offsets: Array
+    """mu = m - W' m_S: (columns, coordinates)."""
+    squares: Array
+    """W'W for each term: (terms, columns, coordinates, coordinates)."""
+
+
+class Regressions:
+    """Regressions on conditioning sets; designs and tables are made once."""
+
+    def __init__(self, moments: CentralMoments) -> None:
+        self.moments = moments
+        self.tables: Remembered[Columns, Array] = Remembered(self._table)
+        self.designs: Remembered[tuple[Columns, Terms], Design] = Remembered(self._design)
+        self.denoised: Remembered[tuple[int, Columns], Array] = Remembered(self._denoised)
+        self.covariances: Remembered[tuple[int, Terms], Array] = Remembered(self._covariance)
+        self.slices: Remembered[Terms, tuple[slice, ...]] = Remembered(self._slices)
+        self.noises: Remembered[tuple[int, Terms], Array] = Remembered(self._noise)
+        self.single: Remembered[tuple[int, Columns, Terms], Regression] = Remembered(
+            lambda key: self.fit([key[0]], key[1], key[2])
+        )
+
+    def fit(self, columns: Sequence[int], given: Columns, terms: Terms) -> Regression:
+        """All of `columns` must have the same number of levels."""
+        design = self.designs[given, terms]
+        covariances = np.stack([self.covariances[a, terms] for a in columns])
+        coefficients = design.inverse @ covariances
+        within_cells = self._within_cells(columns, design.values @ coefficients)
+        average = self.tables[given] @ within_cells.reshape(*within_cells.shape[:2], -1)
+        within = average.reshape(len(columns), *within_cells.shape[2:])
+        squares = np.array([coefficients[:, s].swapaxes(1, 2) @ coefficients[:, s] for s in self.slices[terms]])
+        return Regression(
+            covariances,
+            coefficients,
+            within_cells,
+            within,
+            self._offsets(columns, terms, coefficients),
+            squares.reshape(len(terms), *within.shape),
+        )
+
+    def _within_cells(self, columns: Sequence[int], predicted: Array) -> Array:
+        """The covariance of each column in each cell, from its predicted distribution there."""
+        basis = self.moments.margins[columns[0]].basis
+        p = np.stack([self.moments.margins[a].probabilities for a in columns])[:, None]
+        cells = np.maximum(p + predicted @ basis.T, LEAST_CELL * p)
+        cells /= cells.sum(2, keepdims=True)
+        means, size = cells @ basis, basis.shape[1]
+        squares = (cells @ outer(basis, basis).reshape(-1, size * size)).reshape(*means.shape, size)
+        return np.asarray(squares - outer(means, means))
+
+    def _offsets(self, columns: Sequence[int], terms: Terms, coefficients: Array) -> Array:
+        offsets = np.stack([self.moments.margins[a].mean for a in columns])
+        for term, where in zip(terms, self.slices[terms], strict=True):
+            if len(term) == 1:
+                offsets = offsets - self.moments.margins[term[0]].mean @ coefficients[:, where]
+        return offsets
+
+    def _covariance(self, key: tuple[int, Terms]) -> Array:
+        """Denoised covariance (features of the terms, coordinates of the column)."""
+        column, terms = key
+        none = np.empty((0, self.moments.levels[column] - 1))
+        return np.concatenate([none, *(self.denoised[column, term] for term in terms)])
+
+    def _denoised(self, key: tuple[int, Columns]) -> Array:
+        column, term = key
+        members = sorted_set(column, *term)
+        block = np.moveaxis(self.moments.blocks[members].denoised, members.index(column), -1)
+        return block.reshape(-1, block.shape[-1])
+
+    def _noise(self, key: tuple[int, Terms]) -> Array:
+        """Noise variance of the covariance of a column with each term."""
+        column, terms = key
+        return np.array([self.moments.noise(column, *term) for term in terms])
+
+    def _design(self, key: tuple[Columns, Terms]) -> Design:
+        given, terms = key
+        margins = self.moments.margins
+        p, levels = self.tables[given], [self.moments.levels[a] for a in given]
+        cells = np.indices(levels).reshape(len(given), len(p))
+        features = [np.empty((len(p), 0))]
+        for term in terms:
+            product = np.ones((len(p), 1))
+            for a in term:
+                coordinates = (margins[a].basis - margins[a].mean)[cells[given.index(a)]]
+                product = outer(product, coordinates).reshape(len(product), -1)
+            features.append(product)
+        values = np.hstack(features)
+        values = values - p @ values
+        return Design(values, _inverse(values.T @ (p[:, None] * values)))
+
+    def _slices(self, terms: Terms) -> tuple[slice, ...]:
+        """Where each term's features stand in a design."""
+        ends = np.cumsum([0] + [math.prod(self.moments.levels[a] - 1 for a in term) for term in terms])
+        return tuple(slice(i, j) for i, j in pairwise(ends))
+
+    def _table(self, given: Columns) -> Array:
+        """Denoised joint distribution of the conditioning set, flat: the sum of what each released moment adds."""
+        parts = [self._spread(given, u) for u in ((), *subsets(given)) if not u or u in self.moments.blocks]
+        table = np.maximum(sum(parts), LEAST_CELL * parts[0]).ravel()
+        return np.asarray(table / table.sum())
+
+    def _spread(self, given: Columns, members: Columns) -> Array:
+        """The central moment of some members over the cells, times the probabilities of the others."""
+        margins = self.moments.margins
+        part = self.moments.blocks[members].denoised if members else np.array(1.0)
+        for a in members:
+            part = np.tensordot(part, margins[a].basis, (0, 1))
+        others = [a for a in given if a not in members]
+        for a in others:
+            part = np.multiply.outer(part, margins[a].probabilities)
+        return np.moveaxis(part, range(len(given)), [given.index(a) for a in (*members, *others)])
+
+
+def _inverse(covariance: Array) -> Array:
+    sizes, axes = np.linalg.eigh(covariance)
+    sizes = np.maximum(sizes, LEAST_DIRECTION * sizes.max(initial=0.0))
+    return np.asarray((axes / sizes) @ axes.T)

@@ -1,0 +1,99 @@
+"""What is bought: the weights of the first release, the sets of the second, and the buying."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from dpcurate.learn.measure_once.blocks import Columns, Flags, sorted_set
+from dpcurate.learn.measure_once.constants import Constants
+from dpcurate.learn.measure_once.decide import Decision
+from dpcurate.learn.measure_once.evidence import DependenceEvidence
+from dpcurate.learn.measure_once.moments import Answers, Released
+from dpcurate.requests import Contrasts, Door, Gaussian, Laplace, Release
+
+Weights = dict[Columns, float]
+"""Sets of columns to release; a set of weight w gets noise of scale sigma / w."""
+LEAST_WEIGHT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """One release: its answers and its cost."""
+
+    answers: Answers
+    cost: float
+
+
+def buy(door: Door, weights: Weights, cost: float) -> Purchase:
+    """One release of all the sets, for at most what is left."""
+    names, cost = door.schema.names, min(cost, door.remaining)
+    sets = tuple(tuple(names[a] for a in columns) for columns in weights)
+    noise = Laplace(epsilon=cost) if door.privacy().budget.pure else Gaussian(rho=cost)
+    answer = door.ask(Release(Contrasts(sets, tuple(weights.values())), noise))
+    return Purchase(dict(zip(weights, zip(answer.parts, answer.scales, strict=True), strict=True)), cost)
+
+
+def first_weights(levels: Sequence[int], pairs: Sequence[Columns], skew: float) -> Weights:
+    """The count, the margins and every allowed pair.
+
+    The covariance of a pair carries the noise 1/w2^2 + 2 mu/w1^2 + mu^2/w0^2 (mu: squared length of a
+    centred margin, on average `skew` of the largest possible) at the price P g^2 w2^2 + d g w1^2 + w0^2
+    (P pairs, d columns, g the mean of (r - 1)/r over columns of r levels). With w2 = 1 these weights
+    minimise noise times price (Cauchy-Schwarz).
+    """
+    columns = len(levels)
+    g = sum((r - 1) / r for r in levels) / columns
+    mu = skew * g
+    margin = (2 * mu * len(pairs) * g / columns) ** 0.25
+    count = (mu * mu * len(pairs) * g * g) ** 0.25
+    singles = {(a,): max(margin, LEAST_WEIGHT) for a in range(columns)}
+    return {(): max(count, LEAST_WEIGHT)} | singles | dict.fromkeys(pairs, 1.0)
+
+
+def noise_over_sampling(released: Released) -> float:
+    """Privacy noise of a typical pair as a multiple of its sampling variance, 1 / cells a row."""
+    pairs = [u for u in released.sums if len(u) == 2]
+    ratios = [released.variances[u] * prod(released.levels[a] for a in u) / released.rows for u in pairs]
+    return float(np.median(ratios)) if ratios else 0.0
+
+
+def second_weights(decision: Decision, evidence: DependenceEvidence, first: Weights, constants: Constants) -> Weights:
+    """Triples that decide between graphs still possible, and what is still open, for a second look."""
+    return dict.fromkeys(triples(decision, evidence, constants.maybe), 1.0) | still_open(
+        decision, first, constants.open_from
+    )
+
+
+def triples(decision: Decision, evidence: DependenceEvidence, maybe: float) -> list[Columns]:
+    """Two links in a row, or two parents of one column with a third column that depends on both."""
+    linked = _links(decision, evidence, maybe)
+    chosen: set[Columns] = {t for t in combinations(range(len(linked)), 3) if _count(linked, t) >= 2}
+    for parents in decision.parents:
+        for a, b in combinations(parents, 2):
+            both = (evidence.row(a, ()) > 0) & (evidence.row(b, ()) > 0)
+            chosen |= {sorted_set(int(x), a, b) for x in np.flatnonzero(both) if x not in (a, b)}
+    return sorted(t for t in chosen if _count(evidence.measured, t) == 3)
+
+
+def _links(decision: Decision, evidence: DependenceEvidence, maybe: float) -> Flags:
+    """Pairs that are, or may yet be, edges."""
+    linked = decision.probabilities > maybe
+    for column, parents in enumerate(decision.parents):
+        linked[list(parents), column] = linked[column, list(parents)] = True
+    return np.asarray(linked & evidence.measured)
+
+
+def _count(linked: Flags, triple: Columns) -> int:
+    return sum(bool(linked[pair]) for pair in combinations(triple, 2))
+
+
+def still_open(decision: Decision, first: Weights, open_from: float) -> Weights:
+    """Pairs neither surely there nor surely not, with their margins and the count, weighted as before."""
+    pairs = [u for u in first if len(u) == 2 and open_from < decision.probabilities[u] < 1 - open_from]
+    singles = sorted({(a,) for u in pairs for a in u})
+    return {u: first[u] for u in [*([()] if pairs else []), *singles, *pairs]}
