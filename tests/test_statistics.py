@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fractions
 import math
+import sys
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -173,6 +175,76 @@ def test_replace_closed_form_equals_enumeration(monkeypatch):
     assert plan(triple, schema)._uniform_pairs(sorted(names)) is None
     no_margins = Contrasts(tuple(combinations(names, 2)))
     assert plan(no_margins, schema)._uniform_pairs(sorted(names)) == plan(no_margins, schema).one_row(SWAP).l2_squared
+
+
+def enumerated(statistic, schema):
+    """The replace sensitivity of contrasts by trying every choice of columns that differ, the slow way."""
+    columns = sorted({c for s in statistic.sets for c in s})
+    best = Fraction(0)
+    for which in product((0, 1), repeat=len(columns)):
+        differ, total = dict(zip(columns, which, strict=True)), Fraction(0)
+        for names, weight in zip(statistic.sets, statistic.weights, strict=True):
+            g = {c: Fraction(schema.sizes((c,))[0] - 1, schema.sizes((c,))[0]) for c in names}
+            length = math.prod(g.values()) - math.prod(g[c] - differ[c] for c in names)
+            total += 2 * Fraction(weight) ** 2 * length
+        best = max(best, total)
+    return best
+
+
+some_sets = st.sets(st.frozensets(st.sampled_from("abcde"), max_size=5), min_size=1, max_size=12)
+
+
+@settings(max_examples=80, deadline=None)
+@given(some_sets, st.tuples(*[st.sampled_from([2, 3, 4, 7])] * 5), st.randoms(use_true_random=False))
+def test_the_worst_replaced_row_is_the_one_found_by_enumeration(sets, levels, chance):
+    schema = schema_of(*levels)
+    sets = tuple(tuple(sorted(s)) for s in sets)
+    weighted = Contrasts(sets, tuple(chance.choice([0.25, 1, 3, Fraction(1, 3)]) for _ in sets))
+    assert plan(weighted, schema).one_row(SWAP).l2_squared == enumerated(weighted, schema)
+    for one in sets:  # the bound of a single set, which wide ones rely on, is exact too
+        lengths = [Fraction(r - 1, r) for r in schema.sizes(one)]
+        alone = Contrasts((one,))
+        assert 2 * statistics._most_different(lengths) == enumerated(alone, schema)
+
+
+def fraction_steps(call):
+    """How many sums and products of fractions a call makes."""
+    count = 0
+
+    def note(frame, event, _):
+        nonlocal count
+        count += event == "call" and frame.f_code.co_filename == fractions.__file__
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_no_set_of_contrasts_takes_steps_without_number():
+    """A wide set under replace once tried all 2^k choices, with the session locked: 13 million steps for 16 columns."""
+    wide = schema_of(*[2] * 18, 3, 3)
+    every = schema_of(*[2, 3, 4, 2] * 2)
+    subsets = tuple(s for k in range(9) for s in combinations(every.names, k))
+    cases = [
+        (Contrasts((wide.names[:16],)), wide, 2000),
+        (Contrasts((wide.names[:20],)), wide, 2000),
+        (Contrasts((wide.names[:16], wide.names[1:20], ("a",))), wide, 3000),
+        (Contrasts(subsets), every, 100_000),
+        (Contrasts(tuple(combinations(wide.names, 2))), wide, 20_000),
+    ]
+    for statistic, schema, most in cases:
+        made = plan(statistic, schema)
+        assert 0 < fraction_steps(lambda made=made: made.one_row(SWAP)) < most
+
+
+def test_a_wide_set_states_what_its_worst_pair_of_rows_does():
+    schema = schema_of(*[2] * 9, 3, 4)
+    for statistic in (Contrasts((schema.names,)), Contrasts((schema.names[:10],))):
+        best = max(distance(statistic, schema, [[0] * 11], [[int(k == i) for k in range(11)]])[1] for i in range(11))
+        assert best == plan(statistic, schema).one_row(SWAP).l2_squared
 
 
 def test_many_columns_are_bounded_without_enumeration():

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -44,7 +44,7 @@ ONE_CELL = {
 }
 """A row stands in one cell of a table: adding it moves one cell by 1, replacing it two."""
 MOST_ENUMERATED = 8
-"""With more columns the worst pair of rows is bounded, not searched for."""
+"""With more columns the worst pair of rows is bounded set by set, not searched for."""
 
 
 class Plan(Protocol):
@@ -184,8 +184,8 @@ class ContrastsPlan:
     Guarantee: the weighted blocks w_u F_u move by at most the stated sensitivity.
     Sensitivity: with g_a = (r_a - 1) / r_a, add-remove L2^2 = sum_u w_u^2 prod_{a in u} g_a, exact.
     Replace: the maximum over which columns differ (s_a = 1) of
-    2 sum_u w_u^2 [prod g_a - prod (g_a - s_a)]; exact for up to 8 columns and for the full set of
-    pairs with equal weights, else bounded set by set.
+    2 sum_u w_u^2 [prod g_a - prod (g_a - s_a)]; exact for up to 8 columns, for one set and for the full
+    set of pairs with equal weights, else bounded set by set.
     Proof: a row adds the tensor product of phi(x_a) = e_{x_a} - 1/r_a over u, of squared length
     prod g_a. Two rows' vectors have inner product prod (g_a - s_a), since phi(x) . phi(x') is g if
     x = x' and g - 1 otherwise, so their difference has the squared length in brackets, twice.
@@ -240,17 +240,21 @@ class ContrastsPlan:
         if uniform is not None:
             return uniform
         if len(columns) <= MOST_ENUMERATED:
-            choices = (dict(zip(columns, s, strict=True)) for s in product((0, 1), repeat=len(columns)))
-            return max(self._difference(which, weights, lengths) for which in choices)
+            return self._worst_pair(columns, weights)
         each = zip(weights, lengths, strict=True)
         return sum((2 * w * w * _most_different(gs) for w, gs in each), Fraction(0))
 
-    def _difference(self, differ: dict[str, int], weights: list[Fraction], lengths: list[list[Fraction]]) -> Fraction:
-        total = Fraction(0)
-        for names, w, gs in zip(self.statistic.sets, weights, lengths, strict=True):
-            same = math.prod(gs)
-            total += 2 * w * w * (same - math.prod(g - differ[c] for g, c in zip(gs, names, strict=True)))
-        return total
+    def _worst_pair(self, columns: list[str], weights: list[Fraction]) -> Fraction:
+        """The maximum over all s at once: one column at a time turns sets u into choices s, d 2^d steps in all."""
+        inner = [Fraction(0)] * (1 << len(columns))  # first w_u^2 at u, at last sum_u w_u^2 prod (g - s) at s
+        for names, w in zip(self.statistic.sets, weights, strict=True):
+            inner[sum(1 << columns.index(c) for c in names)] = w * w
+        for bit, r in enumerate(self.schema.sizes(columns)):
+            g = Fraction(r - 1, r)
+            for same in (at for at in range(len(inner)) if not at >> bit & 1):
+                without, within = inner[same], inner[same | 1 << bit]
+                inner[same], inner[same | 1 << bit] = without + g * within, without + (g - 1) * within
+        return 2 * (inner[0] - min(inner))
 
     def _uniform_pairs(self, columns: list[str]) -> Fraction | None:
         """All pairs with one weight and all margins with another: 2 max_k of a closed form."""
@@ -266,17 +270,19 @@ class ContrastsPlan:
         pair = Fraction(by_order[2].pop()) ** 2
         single = Fraction(by_order[1].pop()) ** 2 if margins else Fraction(0)
         g = sorted(Fraction(r - 1, r) for r in self.schema.sizes(columns))
-        whole = sum(g, Fraction(0))
+        smallest = [Fraction(0), *accumulate(g)]  # at k the sum of the k smallest
         return 2 * max(
-            single * k + pair * (k * whole - sum(g[:k], Fraction(0)) - Fraction(k * (k - 1), 2)) for k in range(d + 1)
+            single * k + pair * (k * smallest[d] - smallest[k] - Fraction(k * (k - 1), 2)) for k in range(d + 1)
         )
 
 
 def _most_different(lengths: list[Fraction]) -> Fraction:
-    """The largest prod g - prod (g - s) over which columns differ."""
-    same = math.prod(lengths)
-    choices = product((0, 1), repeat=len(lengths))
-    return max(Fraction(same - math.prod(g - s for g, s in zip(lengths, which, strict=True))) for which in choices)
+    """The largest prod g - prod (g - s) over which columns differ: all but the smallest g multiplied.
+
+    Every g is at least 1/2, so 1 - g <= g: the second product is least, and negative, where one column differs,
+    that of the smallest g. There the difference is (g + 1 - g) times the others. The empty set does not move.
+    """
+    return math.prod(sorted(lengths)[1:], start=Fraction(bool(lengths)))
 
 
 def centred(counts: Integers) -> Integers:
