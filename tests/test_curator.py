@@ -11,6 +11,7 @@ import pickle
 import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -668,6 +669,97 @@ def test_a_lock_that_a_fork_copied_does_not_hold_the_child():
     assert in_a_fork(lambda: c.ask(EVERY[0])).startswith("RefusedError")
     done.set()
     thread.join()
+
+
+# --- what comes in is taken by its exact type ---------------------------------------------------------
+
+
+def spied(base, log):
+    """A subclass of a request that notes when anything of it is looked at in the room."""
+
+    def spy(name):
+        def called(self, *args):
+            log.append(f"{base.__name__}.{name}")
+            return getattr(base, name)(self, *args)
+
+        return called
+
+    body = {name: spy(name) for name in ("__hash__", "__eq__", "__getattribute__")}
+    return type(f"My{base.__name__}", (base,), body)
+
+
+def spies(log):
+    """Every kind of request with a part, or itself, of a subclass: how to ask, and what is asked."""
+
+    def mine(base, *args, **options):
+        return spied(base, log)(*args, **options)
+
+    tau, noise = Tau("a", "b"), Laplace(epsilon=0.1)
+    yield "ask", mine(Release, tau, noise)
+    yield "ask", mine(Choose, candidates=(Score(tau, 1, "above"),), epsilon=0.1)
+    for kind in (Tau, KendallP):
+        yield "ask", Release(mine(kind, "a", "b"), noise)
+        yield "ask", Choose(candidates=(Score(mine(kind, "a", "b"), 1, "above"),), epsilon=0.1)
+        yield "gate", Score(mine(kind, "a", "b"), 1, "above")
+    yield "ask", Release(mine(Counts, ("a",)), noise)
+    yield "ask", Release(mine(Contrasts, (("a",),)), noise)
+    yield "gate", mine(Score, tau, 1, "above")
+    yield "open", mine(AboveThreshold, epsilon=0.1)
+    yield "open", mine(Sample, rate=0.5, epsilon=0.1)
+
+
+def test_subclasses_of_requests_are_refused_before_anything_of_them_is_called():
+    log = []
+    r = room(Untouchable(), Budget(epsilon=10, delta=0))
+    gate = r.open(AboveThreshold(epsilon=1))
+    spent = r.ledger.spent
+    ways = {"ask": r.ask, "gate": gate.ask, "open": r.open}
+    tried = 0
+    for way, odd in spies(log):
+        log.clear()  # a request may be looked at where it is made, which is the analyst's side
+        with pytest.raises(RequestError, match=r"itself"):
+            ways[way](odd)
+        assert log == []
+        tried += 1
+    assert tried == 13
+    assert r.ledger.spent == spent
+    with pytest.raises(RequestError, match="itself"):
+        r.sensitivity(spied(Tau, log)("a", "b"))
+
+
+def test_many_requests_come_as_a_list_or_tuple():
+    """Another iterable could fork, or run for ever, while the room goes through it."""
+    r = room(Untouchable())
+    gate = r.open(AboveThreshold(epsilon=0.1))
+    for odd in (iter([]), (x for x in ()), {}, "ab", 5, None, np.zeros(2), type("L", (list,), {})()):
+        for ask in (r.ask_all, r.passes_for, gate.first):
+            with pytest.raises(RequestError, match="list or tuple"):
+                ask(odd)
+
+
+@pytest.mark.parametrize("half", [Fraction(1, 2), np.float64(0.5), np.float32(0.5)], ids=lambda x: type(x).__name__)
+def test_numbers_of_every_kind_are_served(half):
+    c = curator(Budget(rho=1e9), schema=LEVELS)
+    tau = Tau("a", "b")
+    inner = c.open(Sample(rate=half, epsilon=half))
+    inner.ask(Release(tau, Laplace(epsilon=half / 2)))
+    c.open(AboveThreshold(epsilon=half)).ask(Score(tau, half, "above"))
+    c.ask(Choose(candidates=(Score(tau, half, "below"),), epsilon=half))
+    for noise in (Laplace(scale=half), Gaussian(sigma=half), Gaussian(rho=half), Gaussian(epsilon=half, delta=half)):
+        c.ask(Release(Contrasts((("a",), ("a", "b")), (half, 1)), noise))
+        c.ask(Release(Moments(("a", "b"), clip=half), noise))
+        c.ask(Release(Gradient(("a", "b"), ((0, half), (0, 0)), clip=half), noise))
+        c.ask(Release(GradientNorms(("a", "b"), ((0, half), (0, 0)), (half, 1)), noise))
+    with c.reserve(half):
+        assert c.remaining == 0.5
+
+
+@pytest.mark.parametrize(
+    "bad", ["1", None, 0, -1, math.nan, math.inf, True, [1], type("F", (float,), {})(1.0)], ids=repr
+)
+def test_a_block_is_an_amount(bad):
+    with pytest.raises(BudgetError, match="finite amount above 0"):
+        curator(schema=LEVELS).reserve(bad)
 
 
 # --- what the analyst sees never depends on a row outside a charged release ---------------------------

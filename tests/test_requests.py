@@ -262,6 +262,175 @@ def test_counts_take_any_different_names(names):
             Counts(tuple(names))
 
 
+# --- values are taken by their exact type ------------------------------------------------------------
+
+CALLED = []
+
+
+def watched(base):
+    """A subclass that notes whatever is called of it, but for being printed."""
+
+    def spy(name):
+        def called(self, *args):
+            CALLED.append(f"{base.__name__}.{name}")
+            return getattr(base, name)(self, *args)
+
+        return called
+
+    names = [n for n in ("__eq__", "__hash__", "__lt__", "__le__", "__gt__", "__ge__", "__float__", "__mul__",
+                         "__abs__", "__len__", "__iter__", "__getitem__", "__bool__") if hasattr(base, n)]  # fmt: skip
+    return type(f"Watched{base.__name__}", (base,), {n: spy(n) for n in names})
+
+
+EVIL_FLOAT, EVIL_INT, EVIL_FRACTION = watched(float)(0.5), watched(int)(1), watched(Fraction)(1, 2)
+EVIL_TEXT = watched(str)("above")
+
+
+@pytest.mark.parametrize("bad", [EVIL_FLOAT, EVIL_INT, EVIL_FRACTION], ids=lambda x: type(x).__name__)
+def test_a_subclass_of_a_number_is_refused_and_never_called(bad):
+    CALLED.clear()
+    for make in (
+        lambda: Score(Tau("a", "b"), bad, "above"),
+        lambda: Contrasts((("a",),), (bad,)),
+        lambda: Moments(("a",), clip=bad),
+        lambda: Gradient(("a", "b"), ((0, bad), (0, 0)), 1.0),
+        lambda: Gradient(("a", "b"), ((0, 0), (0, 0)), bad),
+        lambda: GradientNorms(("a", "b"), ((0, 0), (0, 0)), (bad,)),
+        lambda: Laplace(epsilon=bad),
+        lambda: Laplace(scale=bad),
+        lambda: Gaussian(sigma=bad),
+        lambda: Gaussian(rho=bad),
+        lambda: Gaussian(epsilon=bad, delta=1e-6),
+        lambda: Gaussian(epsilon=1.0, delta=bad),
+        lambda: Choose(candidates=(SCORE,), epsilon=bad),
+        lambda: AboveThreshold(epsilon=bad),
+        lambda: Sample(rate=bad, epsilon=1.0),
+        lambda: Sample(rate=0.5, epsilon=bad),
+    ):
+        with pytest.raises(RequestError, match=r"must|lies|are rows"):
+            make()
+    assert CALLED == []
+
+
+def test_a_subclass_of_text_is_refused_and_never_called():
+    CALLED.clear()
+    for make in (
+        lambda: Counts((EVIL_TEXT,)),
+        lambda: Tables(((EVIL_TEXT,),)),
+        lambda: Contrasts(((EVIL_TEXT,),)),
+        lambda: Moments((EVIL_TEXT,)),
+        lambda: Tau(EVIL_TEXT, "b"),
+        lambda: Tau("a", EVIL_TEXT),
+        lambda: KendallP("a", "b", (EVIL_TEXT,)),
+        lambda: Score(Tau("a", "b"), 1, EVIL_TEXT),
+    ):
+        with pytest.raises(RequestError, match=r"named by text|side must be"):
+            make()
+    assert CALLED == []
+
+
+def test_a_subclass_of_a_tuple_becomes_a_tuple():
+    odd = watched(tuple)
+    value = Contrasts(odd((odd(("a",)), odd(("b",)))), odd((1, 2)))
+    for part in (value.sets, *value.sets, value.weights, Choose(candidates=odd((SCORE,)), epsilon=1).candidates):
+        assert type(part) is tuple
+
+
+def test_subclasses_of_requests_are_no_parts_of_a_request():
+    class MyScore(Score):
+        pass
+
+    class MyNoise(Laplace):
+        pass
+
+    with pytest.raises(RequestError, match="candidates are scores"):
+        Choose(candidates=(MyScore(Tau("a", "b"), 1, "above"),), epsilon=1)
+    with pytest.raises(RequestError, match="needs noise"):
+        Release(Counts(("a",)), MyNoise(epsilon=1))
+
+
+SCALARS = [np.float64(0.5), np.float32(0.5), np.float16(0.5), Fraction(1, 2)]
+
+
+@pytest.mark.parametrize("half", SCALARS, ids=lambda x: type(x).__name__)
+def test_scalars_become_plain_numbers(half):
+    made = [
+        Contrasts((("a",),), (half,)).weights[0],
+        Moments(("a",), clip=half).clip,
+        Gradient(("a", "b"), ((0, half), (0, 0)), half).weights[0][1],
+        GradientNorms(("a", "b"), np.zeros((2, 2)), np.array([0.5])).edges[0],
+        Score(Tau("a", "b"), half, "above").threshold,
+        Laplace(epsilon=half).epsilon,
+        Gaussian(epsilon=half, delta=half).delta,
+        Choose(candidates=(SCORE,), epsilon=half).epsilon,
+        AboveThreshold(epsilon=half).epsilon,
+        Sample(rate=half, epsilon=1).rate,
+    ]
+    assert all(type(value) in (float, Fraction) and value == 0.5 for value in made)
+    whole = [AboveThreshold(epsilon=kind(1)).epsilon for kind in (np.int8, np.int32, np.int64, np.uint8, np.uint64)]
+    assert all(type(value) is int and value == 1 for value in whole)
+    name = Tau(np.str_("a"), np.array(["b"])[0], np.array(["c"]))
+    assert all(type(n) is str for n in (name.x, name.y, *name.given))
+    assert type(Score(name, 1, np.str_("above")).side) is str
+
+
+def test_a_fraction_is_copied_and_kept_short():
+    mine = Fraction(1, 2)
+    gate = AboveThreshold(epsilon=mine)
+    mine._numerator = EVIL_INT
+    assert gate.epsilon == Fraction(1, 2)
+    for bad in (mine, Fraction(10**2000 + 1, 10**2000)):
+        with pytest.raises(RequestError, match="short Fraction"):
+            AboveThreshold(epsilon=bad)
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError
+
+
+ODD = [
+    10**5000, -(10**400), Fraction(1, 10**400), 5e-324, 1e308, np.float64("nan"), np.int64(3), np.bool_(True),
+    np.longdouble(1), np.array(5.0), np.zeros((2, 2)), np.zeros(3), np.str_("a"), EVIL_FLOAT, EVIL_TEXT,
+    Unprintable(), object(), float, Tau, len, *VALUES,
+]  # fmt: skip
+
+
+def odd(index):
+    """Some of these cannot be printed, which hypothesis would do."""
+    return ODD[index]
+
+
+garbage = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.fractions(), st.decimals(), st.complex_numbers(),
+        st.text(max_size=3), st.binary(max_size=3), st.sampled_from(["a", "b", "c", "above", "below"]),
+        st.integers(0, len(ODD) - 1).map(odd),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.tuples(inner, inner), st.dictionaries(st.text(max_size=1), inner, max_size=2)
+    ),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k is not Answer], ids=lambda k: k.__name__)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_garbage_is_refused_in_a_sentence_or_makes_a_plain_request(kind, data):
+    right = next(v for v in VALUES if type(v) is kind)
+    fields = {f.name: getattr(right, f.name) for f in dataclasses.fields(kind)}
+    for name in data.draw(st.sets(st.sampled_from(sorted(fields)))) if fields else ():
+        fields[name] = data.draw(garbage, label=name)
+    try:
+        made = kind(**fields)
+    except RequestError:
+        return
+    for part in walk(made):
+        assert type(part) in {*KINDS, *PLAIN, tuple}
+    assert hash(made) == hash(dataclasses.replace(made))
+
+
 def test_answers_of_one_part_and_of_several():
     one = Answer((np.array(3.5),), (0.5,))
     assert float(one) == 3.5

@@ -1,63 +1,44 @@
 """The door's whole vocabulary: what may be asked of a curator, and what comes back.
 
-A request names a statistic and a release. It is a frozen value without callables, so nothing of
-the analyst's ever runs inside the room.
+A request names a statistic and a release. It is a frozen value of text, numbers, tuples and other
+requests, each of exactly the type that stands here (plain.py), so nothing of the analyst's is called
+inside the room. That holds for requests that were made by these classes in the room's own process.
+Send them from one process to another as data (names, numbers) and make them anew there, never as
+pickles: a pickle runs its sender's code and passes by every check made here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurate import plain
 from dpcurate.budget import Privacy
 from dpcurate.errors import RequestError
+from dpcurate.plain import TINY, Number, shown
 from dpcurate.schema import Neighbours, Schema
 
 Array = NDArray[np.float64]
-TINY, HUGE = 1e-100, 1e100
-"""Numbers outside these would lose their meaning in floating point."""
 MOST_CELLS = 10_000_000
 """The largest table that is built; learners leave out tests that would need a larger one."""
 
 
-def _names(*names: str) -> None:
-    if not all(isinstance(n, str) for n in names):
-        raise RequestError(f"columns are named by text, got {names!r}")
-    if len(set(names)) < len(names):
-        repeated = sorted({n for n in names if names.count(n) > 1})
-        raise RequestError(f"the column(s) {', '.join(map(repr, repeated))} stand more than once in one statistic")
+def _keep(request: object, **values: object) -> None:
+    """Put checked values in place of those given, once, while the request is made."""
+    for name, value in values.items():
+        object.__setattr__(request, name, value)
 
 
-def _columns(given: object) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise RequestError(f"columns come as a tuple of names, got {given!r}")
-    return tuple(given)
-
-
-def _sets(given: object) -> Iterable[object]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise RequestError(f"sets of columns come as a tuple of tuples of names, got {given!r}")
-    return given
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
-
-
-def _positive(name: str, value: Any) -> None:
-    if not _number(value) or not TINY < value < HUGE:
-        raise RequestError(f"{name} must be a finite number greater than 0, got {value!r}")
-
-
-def _clip(value: Any) -> None:
-    if not _number(value) or not 1e-9 <= value <= 1e9:  # squares of a row's entries must not underflow
-        raise RequestError(f"clip must be a number between 1e-9 and 1e9, got {value!r}")
+def _clip(value: object) -> Number:
+    found = plain.number(value)
+    if found is None or not 1e-9 <= found <= 1e9:  # squares of a row's entries must not underflow
+        raise RequestError(f"clip must be a number between 1e-9 and 1e9, got {shown(value)}")
+    return found
 
 
 # --- statistics: what is computed from the rows -------------------------------------------------
@@ -70,8 +51,7 @@ class Counts:
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", _columns(self.columns))
-        _names(*self.columns)
+        _keep(self, columns=plain.columns(self.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +64,9 @@ class Tables:
     sets: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sets", tuple(map(_columns, _sets(self.sets))))
+        _keep(self, sets=plain.sets(self.sets))
         if not self.sets:
             raise RequestError("tables need at least one set of columns")
-        for one in self.sets:
-            _names(*one)
         if len(set(map(frozenset, self.sets))) < len(self.sets):
             raise RequestError("a set of columns stands more than once; ask for it once")
 
@@ -105,18 +83,15 @@ class Contrasts:
     weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sets", tuple(_columns(s) for s in self.sets))
-        object.__setattr__(self, "weights", tuple(self.weights) or (1.0,) * len(self.sets))
+        weights = plain.listed(self.weights, "the weights of contrasts come as a tuple of numbers")
+        _keep(self, sets=plain.sets(self.sets))
+        _keep(self, weights=tuple(plain.positive("a weight", w) for w in weights) or (1.0,) * len(self.sets))
         if not self.sets:
             raise RequestError("contrasts need at least one set of columns")
         if len(self.weights) != len(self.sets):
             raise RequestError(f"{len(self.sets)} sets need as many weights, got {len(self.weights)}")
-        for one in self.sets:
-            _names(*one)
         if len({frozenset(s) for s in self.sets}) < len(self.sets):
             raise RequestError("a set of columns stands more than once; ask for it once with a larger weight")
-        for weight in self.weights:
-            _positive("a weight", weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +105,34 @@ class Moments:
     clip: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", _columns(self.columns))
-        _names(*self.columns)
+        _keep(self, columns=plain.columns(self.columns), clip=None if self.clip is None else _clip(self.clip))
         if not self.columns:
             raise RequestError("moments need at least one column")
-        if self.clip is not None:
-            _clip(self.clip)
+
+
+NO_ROWS = "the weights of a gradient are rows of numbers"
+
+
+def _weight(value: object) -> float:
+    found = plain.number(value)
+    if found is None:
+        raise RequestError(f"{NO_ROWS}, got {shown(value)} among them")
+    if not -1e6 <= found <= 1e6:
+        raise RequestError(
+            f"the weights of a gradient must be finite and at most a million in size, got {shown(value)}"
+        )
+    return float(found)
 
 
 def _matrix(columns: tuple[str, ...], weights: Any) -> tuple[tuple[float, ...], ...]:
     """The weights of a gradient as a square tuple of rows of moderate numbers."""
-    try:
-        found = tuple(tuple(float(w) for w in row) for row in weights)
-    except (TypeError, ValueError):
-        raise RequestError("the weights of a gradient are rows of numbers") from None
+    rows = [plain.listed(row, NO_ROWS) for row in plain.listed(weights, NO_ROWS)]
+    found = tuple(tuple(_weight(w) for w in row) for row in rows)
     d = len(columns)
     if d < 2:
         raise RequestError("a gradient needs at least two columns")
     if len(found) != d or any(len(row) != d for row in found):
         raise RequestError(f"a gradient over {d} columns needs a {d} x {d} matrix of weights")
-    if not np.isfinite(np.array(found)).all() or np.abs(np.array(found)).max() > 1e6:
-        raise RequestError("the weights of a gradient must be finite and at most a million in size")
     # So small a weight changes nothing, but its square would vanish, which some engines take for an error.
     return tuple(tuple(0.0 if abs(w) < TINY else w for w in row) for row in found)
 
@@ -167,10 +149,8 @@ class Gradient:
     clip: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", _columns(self.columns))
-        _names(*self.columns)
-        _clip(self.clip)
-        object.__setattr__(self, "weights", _matrix(self.columns, self.weights))
+        _keep(self, columns=plain.columns(self.columns), clip=_clip(self.clip))
+        _keep(self, weights=_matrix(self.columns, self.weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +162,16 @@ class GradientNorms:
     edges: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", _columns(self.columns))
-        _names(*self.columns)
-        object.__setattr__(self, "weights", _matrix(self.columns, self.weights))
-        edges = tuple(self.edges)
-        object.__setattr__(self, "edges", edges)
-        numbers = bool(edges) and all(_number(e) and 0 < e < HUGE for e in edges)
-        if not numbers or list(edges) != sorted(set(edges)):
-            raise RequestError(f"edges must be rising numbers above 0, got {self.edges!r}")
+        _keep(self, columns=plain.columns(self.columns), edges=_edges(self.edges))
+        _keep(self, weights=_matrix(self.columns, self.weights))
+
+
+def _edges(given: object) -> tuple[float, ...]:
+    found = [plain.between(0, e, plain.HUGE) for e in plain.listed(given, "edges must be rising numbers above 0")]
+    edges = tuple(0.0 if e is None else float(e) for e in found)
+    if not edges or min(edges) <= 0 or list(edges) != sorted(set(edges)):
+        raise RequestError(f"edges must be rising numbers above 0, got {shown(given)}")
+    return edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +183,8 @@ class Tau:
     given: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "given", _columns(self.given))
-        _names(self.x, self.y, *self.given)
+        x, y, *given = plain.names(self.x, self.y, *plain.listed(self.given, "columns come as a tuple of names"))
+        _keep(self, x=x, y=y, given=tuple(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +203,8 @@ class PublishedKendallP(Tau):
 
     def __post_init__(self) -> None:
         Tau.__post_init__(self)
-        if self.bound not in ("priv-pc", "curate-printed", "curate-code"):
-            raise RequestError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {self.bound!r}")
+        if plain.text(self.bound) not in ("priv-pc", "curate-printed", "curate-code"):
+            raise RequestError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {shown(self.bound)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +215,8 @@ class PublishedFlips(Tau):
 
     def __post_init__(self) -> None:
         Tau.__post_init__(self)
-        if not _number(self.level) or not 0 < self.level < 1:
-            raise RequestError(f"a level lies between 0 and 1, got {self.level!r}")
+        if plain.between(0, self.level, 1) is None:
+            raise RequestError(f"a level lies between 0 and 1, got {shown(self.level)}")
 
 
 Statistic = (
@@ -262,7 +244,7 @@ class Laplace:
     scale: float | None = None
 
     def __post_init__(self) -> None:
-        _one_of(epsilon=self.epsilon, scale=self.scale)
+        _keep(self, **_one_of(epsilon=self.epsilon, scale=self.scale))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,11 +260,14 @@ class Gaussian:
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        _one_of(sigma=self.sigma, rho=self.rho, epsilon=self.epsilon)
+        _keep(self, **_one_of(sigma=self.sigma, rho=self.rho, epsilon=self.epsilon))
         if (self.epsilon is None) != (self.delta is None):
             raise RequestError("Gaussian noise by epsilon needs delta, and delta goes with epsilon only")
-        if self.delta is not None and not (_number(self.delta) and 0 < self.delta < 1):
-            raise RequestError(f"delta must lie between 0 and 1, got {self.delta!r}")
+        if self.delta is not None:
+            delta = plain.between(0, self.delta, 1)
+            if delta is None:
+                raise RequestError(f"delta must lie between 0 and 1, got {shown(self.delta)}")
+            _keep(self, delta=delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,12 +275,11 @@ class Exact:
     """No noise: NOT PRIVATE, of infinite cost, for public data and for comparison."""
 
 
-def _one_of(**choices: float | None) -> None:
+def _one_of(**choices: float | None) -> dict[str, Number]:
     given = {name: value for name, value in choices.items() if value is not None}
     if len(given) != 1:
         raise RequestError(f"give exactly one of {', '.join(choices)}")
-    for name, value in given.items():
-        _positive(name, value)
+    return {name: plain.positive(name, value) for name, value in given.items()}
 
 
 Noise = Laplace | Gaussian | Exact
@@ -307,6 +291,12 @@ class Release:
 
     statistic: Statistic
     noise: Noise
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.statistic, Statistic):
+            raise RequestError(f"a release needs a statistic, such as Counts or Tau, got {shown(self.statistic)}")
+        if type(self.noise) not in (Laplace, Gaussian, Exact):
+            raise RequestError(f"a release needs noise: Laplace, Gaussian or Exact, got {shown(self.noise)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,10 +314,14 @@ class Score:
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Tau):
             raise RequestError("a score needs a statistic that is one number: Tau, KendallP or PublishedKendallP")
-        if not _number(self.threshold) or not abs(self.threshold) <= 1e12:
-            raise RequestError(f"a threshold must be a finite number, got {self.threshold!r}")
-        if self.side not in ("above", "below"):
-            raise RequestError(f"side must be 'above' or 'below', got {self.side!r}")
+        threshold, side = plain.number(self.threshold), plain.text(self.side)
+        if threshold is None or not -1e12 <= threshold <= 1e12:
+            raise RequestError(
+                f"a threshold must be a finite number, at most 1e12 in size, got {shown(self.threshold)}"
+            )
+        if side not in ("above", "below"):
+            raise RequestError(f"side must be 'above' or 'below', got {shown(self.side)}")
+        _keep(self, threshold=threshold, side=side)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,14 +337,14 @@ class Choose:
     or_none: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "candidates", tuple(self.candidates))
-        _positive("epsilon", self.epsilon)
+        candidates = plain.listed(self.candidates, "candidates come as a tuple of scores")
+        _keep(self, candidates=candidates, epsilon=plain.positive("epsilon", self.epsilon))
         if not self.candidates:
             raise RequestError("choosing needs at least one candidate")
-        if not isinstance(self.or_none, bool):
-            raise RequestError(f"or_none must be True or False, got {self.or_none!r}")
-        if any(not isinstance(c, Score) for c in self.candidates):
-            raise RequestError("candidates are scores")
+        if type(self.or_none) is not bool:
+            raise RequestError(f"or_none must be True or False, got {shown(self.or_none)}")
+        if any(type(c) is not Score for c in self.candidates):
+            raise RequestError("candidates are scores (Score itself, not a subclass of it)")
 
 
 Request = Release | Choose
@@ -366,7 +360,7 @@ class AboveThreshold:
     epsilon: float
 
     def __post_init__(self) -> None:
-        _positive("epsilon", self.epsilon)
+        _keep(self, epsilon=plain.positive("epsilon", self.epsilon))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,9 +375,10 @@ class Sample:
     epsilon: float
 
     def __post_init__(self) -> None:
-        _positive("epsilon", self.epsilon)
-        if not _number(self.rate) or not 0 < self.rate <= 1:
-            raise RequestError(f"a sampling rate lies above 0 and at most at 1, got {self.rate!r}")
+        rate = plain.number(self.rate)
+        if rate is None or not 0 < rate <= 1:
+            raise RequestError(f"a sampling rate lies above 0 and at most at 1, got {shown(self.rate)}")
+        _keep(self, rate=rate, epsilon=plain.positive("epsilon", self.epsilon))
 
 
 # --- answers ---------------------------------------------------------------------------------------

@@ -50,15 +50,22 @@ _MAKERS = {
 
 def plan(statistic: Statistic, schema: Schema) -> Plan:
     """The plan for a statistic; every complaint comes from public facts."""
-    for kind, maker in _MAKERS.items():
-        if type(statistic) is kind:
-            made: Plan = maker(statistic, schema)
-            for kernel in made.kernels:
-                _check_size(kernel)
-            if isinstance(statistic, Tables):
-                _check_together(made.kernels)
-            return made
-    raise RequestError(f"{type(statistic).__name__} is not a statistic of the door")
+    check_kind(statistic)
+    made: Plan = _MAKERS[type(statistic)](statistic, schema)
+    for kernel in made.kernels:
+        _check_size(kernel)
+    if isinstance(statistic, Tables):
+        _check_together(made.kernels)
+    return made
+
+
+def check_kind(statistic: object) -> None:
+    """Refuse what is not exactly one of the statistics, before anything of it is called, its hash included."""
+    if not any(type(statistic) is kind for kind in _MAKERS):
+        raise RequestError(
+            f"{type(statistic).__name__} is not a statistic of the door: ask for one of dpcurate.requests, "
+            "such as Counts or Tau, itself and not a subclass of it"
+        )
 
 
 def sensitivity(made: Plan, schema: Schema, neighbours: Neighbours) -> Sensitivity:

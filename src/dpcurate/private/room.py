@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dpcurate import plain
 from dpcurate.budget import Budget, Cost, Event, Privacy
-from dpcurate.errors import GateClosed, NotPrivate, RefusedError, RequestError
+from dpcurate.errors import BudgetError, GateClosed, NotPrivate, RefusedError, RequestError
 from dpcurate.private.kernels import CountRows
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import (
@@ -27,7 +28,7 @@ from dpcurate.private.mechanisms import (
     build,
 )
 from dpcurate.private.noise import Ahead, Randomness
-from dpcurate.private.plans import plan, sensitivity
+from dpcurate.private.plans import check_kind, plan, sensitivity
 from dpcurate.private.process import process
 from dpcurate.private.reader import Parts, Reader
 from dpcurate.private.sources import Source
@@ -151,7 +152,10 @@ class Room(Unique):
 
     def reserve(self, amount: float) -> AbstractContextManager[Any]:
         """Set aside budget for many small requests with one durable entry in the books."""
-        return self._ledger.reserve(amount)
+        found = plain.number(amount)
+        if found is None or not 0 < found < math.inf:
+            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {plain.shown(amount)}")
+        return self._ledger.reserve(found)
 
     def sensitivity(self, statistic: Statistic) -> float:
         """How far one unit can move a statistic (L1), from public facts."""
@@ -174,6 +178,7 @@ class Room(Unique):
 
     def ask_all(self, requests: Sequence[Request]) -> list[Any]:
         """Answers to many requests: all are validated, then all charged, then all read."""
+        _check_list(requests)
         with self._lock:
             jobs = [self._job(request) for request in requests]
             self._charge([job.event for job in jobs])
@@ -191,6 +196,7 @@ class Room(Unique):
 
     def passes_for(self, requests: Sequence[Request]) -> int:
         """How many passes over the table these would take now; nothing is charged or read."""
+        _check_list(requests)
         with self._lock:
             return self._reader.passes([made for request in requests for made in self._job(request).plans])
 
@@ -198,11 +204,11 @@ class Room(Unique):
         """Open an interactive gate, charged in full here and now."""
         with self._lock:
             self._source.check(CountRows((), ()))
-            if isinstance(gate, AboveThreshold):
+            if type(gate) is AboveThreshold:
                 return Threshold(self, FirstAbove(Fraction(gate.epsilon)))
-            if isinstance(gate, Sample):
+            if type(gate) is Sample:
                 return self._sample(gate)
-        raise RequestError(f"{type(gate).__name__} is not a gate of the door")
+        raise RequestError(f"{type(gate).__name__} is not a gate of the door: open AboveThreshold or Sample itself")
 
     def _charge(self, events: list[Event]) -> None:
         """Pay; an unproved step on a sample undoes the whole table's guarantee, so its books say so."""
@@ -214,13 +220,14 @@ class Room(Unique):
     # --- inside ---------------------------------------------------------------------------------
 
     def _job(self, request: Request) -> _Job:
-        if isinstance(request, Release):
+        if type(request) is Release:
             return self._release(request)
-        if isinstance(request, Choose):
+        if type(request) is Choose:
             return self._choose(request)
-        raise RequestError(f"{type(request).__name__} is not a request of the door")
+        raise RequestError(f"{type(request).__name__} is not a request of the door: ask Release or Choose itself")
 
     def _plan(self, statistic: Statistic) -> tuple[Plan, Sensitivity]:
+        check_kind(statistic)
         known = None if isinstance(statistic, Tables) else self._plans.get(statistic)  # long, and seldom asked again
         if known is None:
             made = plan(statistic, self._schema)
@@ -240,8 +247,6 @@ class Room(Unique):
         return known
 
     def _release(self, request: Release) -> _Job:
-        if not isinstance(request.noise, Noise):
-            raise RequestError(f"{type(request.noise).__name__} is not a release of the door")
         made, bound = self._plan(request.statistic)
         if isinstance(request.noise, Exact) and not self._allow_unproved:
             raise NotPrivate(
@@ -309,7 +314,7 @@ class Room(Unique):
         self._source.check_sample()
         rate = max(1, math.floor(Fraction(gate.rate) * 2**32))
         cost = amplified(gate.epsilon, Fraction(rate, 2**32), replace=self._neighbours is Neighbours.REPLACE)
-        self._ledger.charge([Event("poisson-sample", f"a sample at rate {gate.rate:g}", Cost.pure(cost))])
+        self._ledger.charge([Event("poisson-sample", f"a sample at rate {float(gate.rate):g}", Cost.pure(cost))])
         rows = None if self._schema.rows is None else max(1, round(self._schema.rows * rate / 2**32))
         return Room(
             self._source.sample(rate, self._randomness),
@@ -348,14 +353,15 @@ class Threshold(Unique):
 
     def first(self, scores: Sequence[Score]) -> int | None:
         """The first of many, asked in turn, to which the gate says yes; it then closes. Read together."""
+        _check_list(scores)
         with self._room._lock:
             return self._first(scores)
 
     def _first(self, scores: Sequence[Score]) -> int | None:
         if self._closed:
             raise GateClosed("this gate has said yes and is closed: open another one")
-        if any(not isinstance(score, Score) for score in scores):
-            raise RequestError("a gate is asked scores and nothing else")
+        if any(type(score) is not Score for score in scores):
+            raise RequestError("a gate is asked scores and nothing else: give it Score itself, not a subclass of it")
         room = self._room
         plans = [room._plan(score.statistic) for score in scores]
         unproved = [score for score, (made, _) in zip(scores, plans, strict=True) if not made.proved]
@@ -367,6 +373,12 @@ class Threshold(Unique):
                 self._closed = True
                 return index
         return None
+
+
+def _check_list(given: object) -> None:
+    """A list of another kind could run the analyst's code, or fork, while it is gone through."""
+    if type(given) is not list and type(given) is not tuple:
+        raise RequestError(f"requests and scores come as a list or tuple, got {type(given).__name__}")
 
 
 def describe(statistic: Statistic) -> str:

@@ -1,0 +1,109 @@
+"""Values from the analyst's side, taken by their exact type.
+
+A subclass of a number, of text or of a tuple may hold the analyst's code, which a comparison or a hash
+would then run inside the room. So a request keeps Python's own types and nothing else; NumPy's scalars
+are turned into them here, when the request is made.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpcurate.errors import RequestError
+
+Number = int | float | Fraction
+TINY, HUGE = 1e-100, 1e100
+"""Numbers outside these would lose their meaning in floating point."""
+LONGEST = 4096
+"""Bits of a fraction's numerator and denominator: longer ones would only make the room slow."""
+_SCALARS = (
+    *(np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64),
+    *(np.uint8, np.uint16, np.uint32, np.uint64),
+)
+
+
+def shown(value: object) -> str:
+    """A value in a message: short, and whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # such as a whole number of more digits than Python prints
+        text = f"a {type(value).__name__} that cannot be printed"
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def number(value: object) -> Number | None:
+    """An int, a float or a fraction as it is, a NumPy scalar as one of them; None for all else, subclasses included."""
+    kind = type(value)
+    if kind is int or kind is float:
+        return value  # type: ignore[return-value]
+    if kind is Fraction:
+        return _fraction(value)  # type: ignore[arg-type]
+    if any(kind is scalar for scalar in _SCALARS):
+        return value.item()  # type: ignore[attr-defined, no-any-return]
+    return None
+
+
+def _fraction(value: Fraction) -> Fraction | None:
+    """A copy of its own: the analyst could write into the other."""
+    top, bottom = value.numerator, value.denominator
+    if type(top) is not int or type(bottom) is not int or bottom <= 0:
+        return None
+    return Fraction(top, bottom) if max(top.bit_length(), bottom.bit_length()) <= LONGEST else None
+
+
+def between(low: float, value: object, high: float) -> Number | None:
+    """The number, if it is one and lies strictly between two others."""
+    found = number(value)
+    return found if found is not None and low < found < high else None
+
+
+def positive(name: str, value: object) -> Number:
+    """A finite number above 0, or a refusal."""
+    found = between(TINY, value, HUGE)
+    if found is None:
+        raise RequestError(
+            f"{name} must be a finite number greater than 0 (an int, float, short Fraction or NumPy scalar, "
+            f"between {TINY:g} and {HUGE:g}), got {shown(value)}"
+        )
+    return found
+
+
+def listed(value: Any, what: str) -> tuple[Any, ...]:
+    """The items of a list, tuple, array or the like, or a refusal; text and bytes are no lists of names."""
+    if not isinstance(value, (str, bytes)):
+        try:
+            return tuple(value)
+        except TypeError:
+            pass
+    raise RequestError(f"{what}, got {shown(value)}")
+
+
+def text(value: object) -> str | None:
+    """Text as it is, NumPy's as Python's; None for all else, subclasses included."""
+    if type(value) is np.str_:
+        return value.item()
+    return value if type(value) is str else None
+
+
+def names(*given: object) -> tuple[str, ...]:
+    """Different names of columns, or a refusal."""
+    found = tuple(name for name in map(text, given) if name is not None)
+    if len(found) < len(given):
+        raise RequestError(f"columns are named by text (str itself, not a subclass of it), got {shown(given)}")
+    if len(set(found)) < len(found):
+        repeated = sorted({n for n in found if found.count(n) > 1})
+        raise RequestError(f"the column(s) {', '.join(map(shown, repeated))} stand more than once in one statistic")
+    return found
+
+
+def columns(value: object) -> tuple[str, ...]:
+    """Different names of columns as a tuple, or a refusal."""
+    return names(*listed(value, "columns come as a tuple of names"))
+
+
+def sets(value: object) -> tuple[tuple[str, ...], ...]:
+    """Sets of columns as a tuple of tuples, or a refusal."""
+    return tuple(columns(one) for one in listed(value, "sets of columns come as a tuple of tuples of names"))
