@@ -6,43 +6,40 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+from dpcurate.audit import page
 from dpcurate.audit.long import all_studies, control_audits, workers
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print tables for docs/audit.md; the status is 1 if something proved was accused or a control was not."""
+    """Make the tables of docs/audit.md; the status is 1 if something proved was accused or a control was not."""
     parser = argparse.ArgumentParser(prog="python -m dpcurate.audit", description=main.__doc__)
-    parser.add_argument("--long", action="store_true", help="about 20 minutes on two cores instead of about 3")
-    parser.add_argument("--seconds", type=float, default=None, help="for each method and epsilon")
+    parser.add_argument("--long", action="store_true", help="about 40 minutes on two cores instead of about 3")
+    parser.add_argument("--seconds", type=float, default=None, help="for each case and epsilon")
     parser.add_argument("--workers", type=int, default=workers())
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    parser.add_argument("--only", default="", help="cases whose name has this in it, and no controls")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page too")
     given = parser.parse_args(arguments)
     seconds = given.seconds or (18.0 if given.long else 1.0)
     begun = time.monotonic()
-    wrong = 0 if given.only else _controls(given.seed)
-    print("| proved | epsilon | accused | runs each | one audit of all runs | 0.7 of the noise caught (runs) |")
-    print("|---|---|---|---|---|---|", flush=True)
-    for one in all_studies(
+    controls = [] if given.only else control_audits(given.seed)
+    studies = all_studies(
         seconds=seconds, seed=given.seed, workers=given.workers, progress=_progress(begun), only=given.only
-    ):
-        print(one)
-        wrong += one.blamed
-    print(f"\n{time.monotonic() - begun:.0f} seconds with {given.workers} process(es); {wrong} not as it should be")
+    )
+    wrong = sum(not one.accused for one in controls) + sum(one.blamed for one in studies)
+    spent = time.monotonic() - begun
+    sections = {
+        "controls": page.controls_table(controls),
+        "proved": page.proved_table(studies),
+        "run": f"`python -m dpcurate.audit --seconds {seconds:g} --workers {given.workers} --seed {given.seed}`: "
+        f"{spent:.0f} seconds; {wrong} not as it should be.",
+    }
+    print("\n\n".join(sections.values()))
+    if given.write is not None:
+        page.write(given.write, sections)
     return 1 if wrong else 0
-
-
-def _controls(seed: int) -> int:
-    print("| negative control | claimed | found | event | frequencies | runs |\n|---|---|---|---|---|---|")
-    found = control_audits(seed)
-    for one in found:
-        (b,) = one.bounds
-        f, missed = b.found, "" if one.accused else " NOT CAUGHT"
-        rates = f"{f.favoured:.3g}, {f.other:.3g}"
-        print(f"| {one.subject} | {b.limit.value:g} | {f.lower:.3g}{missed} | {f.event} | {rates} | {one.runs} |")
-    print(flush=True)
-    return sum(not one.accused for one in found)
 
 
 def _progress(begun: float) -> Callable[[int, int], None]:

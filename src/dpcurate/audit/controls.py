@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 
 from dpcurate.audit import pairs
 from dpcurate.audit.pairs import Pair
-from dpcurate.audit.witness import Tally, Truth, Witness
+from dpcurate.audit.targets import pieces
+from dpcurate.audit.transcript import Observer, Tally, Truth
 from dpcurate.budget import Budget
 from dpcurate.errors import RequestError
 from dpcurate.learn.methods import CuratePC
 from dpcurate.learn.objectives import PUBLISHED_SCALE, PublishedGradients, Spread, published_sensitivity
 from dpcurate.learn.published import CurateReading, pick
 from dpcurate.learn.schedules import analytic_sigma
-from dpcurate.private.trials import randomness, uniforms
-from dpcurate.requests import Exact, Laplace, Moments, PublishedFlips, PublishedKendallP, Release
+from dpcurate.private.replay import randomness, uniforms
+from dpcurate.requests import Laplace, Moments, PublishedFlips, PublishedKendallP, Release
 
 Array = NDArray[np.float64]
 Hits = tuple[int, int]
@@ -78,25 +79,30 @@ def hash_of(seed: int, which: int, batch: int) -> int:
 
 
 def p_value(name: str, method: str, statistic: PublishedKendallP, pair: Pair, epsilon: float = 1.0) -> Control:
-    """A published p-value with Laplace noise for its stated sensitivity, through the real room."""
-    stage = pair.stage()
+    """A published p-value with Laplace noise for its stated sensitivity, through a real session."""
+    tables = pair.opened()
     release = Release(statistic, Laplace(epsilon=epsilon))
+    first, second = (float(a) for a in Truth(tables).both(statistic))
 
     def hits(runs: int, seed: int) -> Hits:
-        first, second = stage.released(release, runs, randomness(seed))
-        # The log-likelihood ratio of one Laplace release is largest beyond the second table's value.
-        top = stage.span(release) * (1 - 1e-9)
-        return int((first >= top).sum()), int((second >= top).sum())
+        counts = [0, 0]
+        for which in (0, 1):
+            noise = randomness(hash_of(seed, which, 0))
+            for some in pieces(runs):
+                answers = tables.unlimited(which, noise).ask_all([release] * some)
+                beyond = [(float(a) - second) * np.sign(second - first) >= 0 for a in answers]
+                counts[which] += sum(map(bool, beyond))
+        return counts[0], counts[1]
 
     about = f"{statistic.bound}'s sensitivity"
-    return Control(name, method, pair.name, f"p beyond its value on the second table ({about})", epsilon, 200_000, hits)
+    return Control(name, method, pair.name, f"p beyond its value on the second table ({about})", epsilon, 20_000, hits)
 
 
 def free_answers(total: float = 10.0) -> Control:
     """CURATE's code: answers below T(1 - beta1) are released and cost nothing. The p-value moves within its bound."""
     pair = pairs.dependent()
-    stage = pair.stage()
-    truth = Truth(stage.open_rooms(randomness(0)))
+    tables = pair.opened()
+    truth = Truth(tables)
     method = CuratePC(variant="published", epsilon=total, reading=CurateReading.code())
     budget = Budget.unlimited()
 
@@ -106,7 +112,7 @@ def free_answers(total: float = 10.0) -> Control:
             noise = randomness(hash_of(seed, which, 0))
             for _ in range(runs):
                 tally = Tally(truth)
-                learned = method.fit(Witness(stage.room(which, budget, noise), tally))
+                learned = method.fit(Observer(tables.session(which, budget, noise), tally))
                 counts[which] += learned.claimed == 0 and tally.total > 0
         return counts[0], counts[1]
 
@@ -118,15 +124,14 @@ def flips(epsilon: float = 1.0) -> Control:
     """EM-PC's utility (35, then 23) in the exponential mechanism, beside a candidate of utility 29."""
     records = [(0, 0)] * 2 + [(0, 1)] * 50 + [(1, 1)] * 25
     pair = pairs.add(pairs.levels(2, 2), records, (0, 0), "[[2, 50], [0, 25]]; one row (0, 0) more")
-    stage = pair.stage()
-    rooms = stage.open_rooms(randomness(0))
-    utilities = [float(room.ask(Release(PublishedFlips("a", "b"), Exact()))) for room in rooms]
+    tables = pair.opened()
+    utilities = [float(a) for a in Truth(tables).both(PublishedFlips("a", "b"))]
 
     def hits(runs: int, seed: int) -> Hits:
         counts = [0, 0]
         for which, u in enumerate(utilities):
-            room = stage.room(which, Budget.unlimited(), randomness(hash_of(seed, which, 0)))
-            counts[which] = sum(pick(room, [u, 29.0], epsilon) == 1 for _ in range(runs))
+            session = tables.unlimited(which, randomness(hash_of(seed, which, 0)))
+            counts[which] = sum(pick(session, [u, 29.0], epsilon) == 1 for _ in range(runs))
         return counts[0], counts[1]
 
     return Control("EM-PC's utility", "em-pc", pair.name, "the other candidate is chosen", epsilon, 4_000, hits)
@@ -204,9 +209,8 @@ def chen() -> Control:
 def aggregate_clip(epsilon: float = 1.0, delta: float = 1e-4, rows: int = 1_000) -> Control:
     """NOLEAKS: the first gradient, averaged, clipped, with noise for a sensitivity of 4 sqrt(d (d - 1)) / n."""
     pair = pairs.many(pairs.ADD, rows)
-    rooms = pair.stage().open_rooms(randomness(0))
     names, columns = pair.schema.names, pair.schema.columns
-    spreads = [Spread.of(room.ask(Release(Moments(names), Exact())), columns) for room in rooms]
+    spreads = [Spread.of(a, columns) for a in Truth(pair.opened()).both(Moments(names))]
     sigma = analytic_sigma(epsilon=epsilon, delta=delta, sensitivity=published_sensitivity(len(names), rows))
     middle = -(spreads[0].covariance + spreads[1].covariance)[0, 1] * PUBLISHED_SCALE**2  # sum of both entries
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcurate.errors import RequestError
-from dpcurate.private.trials import Stage, randomness
+from dpcurate.private.replay import OpenPair, randomness
 from dpcurate.requests import Counts, Exact, Release
 from dpcurate.schema import Categorical, Column, Neighbours, Numeric, Schema
 
@@ -30,17 +30,17 @@ class Pair:
     neighbours: Neighbours = ADD
     name: str = "given by the user"
 
-    def stage(self) -> Stage:
+    def opened(self) -> OpenPair:
         """Open both, after a check that they may be neighbours at all."""
-        stage = Stage.of((self.first, self.second), self.schema, self.neighbours)
+        pair = OpenPair.of((self.first, self.second), self.schema, self.neighbours)
         asked = Release(Counts(self.schema.names), Exact())
-        rooms = stage.open_rooms(randomness(0))
-        apart = float(np.abs(rooms[0].ask(asked).value - rooms[1].ask(asked).value).sum())
+        one, two = (pair.unlimited(which, randomness(0)).ask(asked).value for which in (0, 1))
+        apart = float(np.abs(one - two).sum())
         if apart > (1 if self.neighbours is ADD else 2) * self.schema.rows_per_unit:
             raise RequestError(
                 f"the two tables differ in {apart:g} rows and are no neighbours under {self.neighbours.value}"
             )
-        return stage
+        return pair
 
 
 def levels(*sizes: int, rows: int | None = None) -> Schema:
@@ -84,6 +84,23 @@ def gradients(relation: Neighbours) -> Pair:
     if relation is ADD:
         return add(schema, [(0.0, 0.0)], (1.0, 1.0), "one row (0, 0); one row (1, 1) more")
     return swap(schema, [(0.0, 0.0)], (1.0, 1.0), (1.0, -1.0), "rows (0, 0), (1, 1); the second becomes (1, -1)")
+
+
+def norms(relation: Neighbours) -> Pair:
+    """Two numeric columns: a row of the largest gradient, and one of none, which stand in the outermost bins."""
+    schema = Schema((Numeric("a", -1, 1, bins=2), Numeric("b", -1, 1, bins=2)))
+    if relation is ADD:
+        return add(schema, [(0.0, 0.0)], (1.0, 1.0), "one row (0, 0); one row (1, 1) more")
+    return swap(schema, [(0.0, 0.0)], (1.0, 1.0), (0.0, 0.0), "rows (0, 0), (1, 1); the second becomes (0, 0)")
+
+
+def equal_rows(relation: Neighbours, rows: int = 20) -> Pair:
+    """Many equal rows, one of which may not be there: what a sample with one coin for all of them would show."""
+    schema = levels(2, 2, 2)
+    same = [(0, 0, 0)] * rows
+    if relation is ADD:
+        return add(schema, same, (0, 0, 0), f"{rows} equal rows; one more")
+    return swap(schema, same, (0, 0, 0), (1, 1, 1), f"{rows + 1} equal rows; one of them becomes (1, 1, 1)")
 
 
 def ranks(relation: Neighbours) -> Pair:

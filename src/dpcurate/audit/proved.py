@@ -1,46 +1,54 @@
-"""Everything that is proved, at one epsilon: the statistics, mechanisms and methods an audit must not accuse."""
+"""Everything that is proved, at one epsilon: what an audit must not accuse.
+
+Statistics come from the registry of statistics and methods from the registry of methods, so a new one
+is audited or refused, never forgotten.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import combinations
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
 
-from dpcurate.accounting import DELTA, Budget
-from dpcurate.audit.run import Audited
-from dpcurate.audit.subjects import Gate, Sampled, Script
-from dpcurate.learn.measure_once import Constants, MeasureOnce
-from dpcurate.learn.methods import EMPC, SVTPC, CuratePC, PrivPC
-from dpcurate.learn.recipes import Method
-from dpcurate.learn.score_methods import CurateScore, Noleaks, NotearsOnMoments
-from dpcurate.requests import (
-    Choose,
-    Contrasts,
-    Counts,
-    Gaussian,
-    Gradient,
-    KendallP,
-    Laplace,
-    Moments,
-    Noise,
-    Release,
-    Score,
-    Statistic,
-    Tau,
-)
+from dpcurate.audit.examples import ABC, examples
+from dpcurate.audit.pairs import Pair, equal_rows
+from dpcurate.audit.run import GRADIENT_METHODS, Audited
+from dpcurate.audit.targets import Gate, Sampled, Script
+from dpcurate.budget import Budget
+from dpcurate.learn.constants import Constants
+from dpcurate.learn.recipes import Method, recipes
+from dpcurate.requests import Choose, Counts, Gaussian, Laplace, Noise, Release, Score, Tau
 from dpcurate.schema import Neighbours
 
-ABC = ("a", "b", "c")
+DELTA = 1e-10
+MIDDLE = {Neighbours.ADD_REMOVE: 2.5, Neighbours.REPLACE: 2.0}
+"""Half-way between the two values of tau on its pair of tables."""
+NOES = 8
+SHORT: Mapping[str, object] = {
+    "max_order": 0,  # the tests that one row moves most
+    "iterations": 2,
+    "constants": dataclasses.replace(Constants(), effort=0, walk=0, lenient=0.0),  # a search that sees no rows
+}
+VARIANTS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
+    "svt-pc": {"on p-values": {"statistic": "kendall-p"}},
+    "priv-pc": {"at rate 0.5": {"rate": 0.5}},
+    "curate-pc": {"at rate 0.5": {"rate": 0.5}},
+    "curate-score": {"adaptive": {"budgets": "released"}, "clipped at a quantile": {"clipping": "quantile"}},
+}
+REPLAYED = ("measure-once", "curate-pc", "notears-moments", "noleaks", "curate-score")
+"""Methods that ask for releases alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One audit of something proved. `fast` ones take all their runs at once."""
+    """One audit of something proved; without a pair of its own it gets the built-in one."""
 
     name: str
-    subject: Audited
+    audited: Audited
     neighbours: Neighbours
     budget: Budget
-    fast: bool
+    pair: Pair | None = None
 
 
 def cases(epsilon: float) -> list[Case]:
@@ -49,96 +57,61 @@ def cases(epsilon: float) -> list[Case]:
     return [
         *(case for relation in Neighbours for case in _releases(relation, zcdp, epsilon)),
         *(case for relation in Neighbours for case in _mechanisms(relation, pure, epsilon)),
-        *(_method(name, m, b, replayed=r) for name, m, r in _constraint() for b in (zcdp, pure)),
-        *(_method(name, m, zcdp, replayed=r) for name, m in score_methods().items() for r in (False, True)),
-    ]  # fmt: skip
-
-
-def _method(name: str, method: Method, budget: Budget, *, replayed: bool) -> Case:
-    title = f"{name}{', replayed' if replayed else ''}, {'pure' if budget.pure else 'zcdp'}"
-    return Case(title, Script(method) if replayed else method, Neighbours.ADD_REMOVE, budget, replayed)
-
-
-def _constraint() -> list[tuple[str, Method, bool]]:
-    """Methods that ask for releases alone are replayed too."""
-    methods = constraint_methods()
-    runs = [(name, m, False) for name, m in methods.items()]
-    return runs + [(name, methods[name], True) for name in ("measure-once", "curate-pc")]
-
-
-def statistics() -> dict[str, Statistic]:
-    """Every proved statistic over the columns of its built-in pair."""
-    sets = tuple(s for k in range(3) for s in combinations(ABC, k))
-    return {
-        "counts": Counts(ABC),
-        "contrasts": Contrasts(sets),
-        "weighted contrasts": Contrasts(sets, (0.5, 1.5, 1.5, 1.5, 1.0, 1.0, 1.0)),
-        "moments": Moments(ABC),
-        "clipped moments": Moments(ABC, clip=1.0),
-        "gradient": Gradient(("a", "b"), ((0.0, 0.0), (0.0, 0.0)), clip=1.0),
-        "tau": Tau("a", "b", ("c",)),
-        "kendall-p": KendallP("a", "b", ("c",)),
-    }
+        *(case for name, method in methods().items() for case in _of_method(name, method, zcdp, pure)),
+    ]
 
 
 def _releases(relation: Neighbours, zcdp: Budget, epsilon: float) -> list[Case]:
     noises: dict[str, Noise] = {"laplace": Laplace(epsilon=epsilon), "gaussian": Gaussian(rho=zcdp.rho)}
     return [
-        Case(f"{name}, {kind}, {relation.value}", Release(statistic, noise), relation, zcdp, True)
-        for name, statistic in statistics().items()
+        Case(f"{name}, {kind}, {relation.value}", Release(statistic, noise), relation, zcdp)
+        for name, statistic in examples().items()
         for kind, noise in noises.items()
     ]
 
 
 def _mechanisms(relation: Neighbours, pure: Budget, epsilon: float) -> list[Case]:
-    tau = statistics()["tau"]
-    assert isinstance(tau, Tau)
-    up, down = Score(tau, 2.0, "above"), Score(tau, 2.0, "below")
-    bodies: dict[str, tuple[Audited, Budget]] = {
-        "exponential mechanism": (Choose(candidates=(up, down), epsilon=epsilon), pure),
-        "above-threshold": (Gate(epsilon=epsilon, scores=(up, up, up, down)), pure),
-        "sample": (_sample(epsilon, 0.5, relation), pure),
+    """Two candidates that move in opposite directions; noes that move down before a yes that moves up; samples."""
+    tau = Tau("a", "b", ("c",))
+    falls, rises = Score(tau, MIDDLE[relation], "above"), Score(tau, MIDDLE[relation], "below")
+    counts = Release(Counts(ABC), Laplace(epsilon=epsilon))
+    audited: dict[str, tuple[Audited, Pair | None]] = {
+        "exponential mechanism": (Choose(candidates=(falls, rises), epsilon=epsilon), None),
+        "above-threshold": (Gate(epsilon=epsilon, scores=(falls,) * NOES + (rises,)), None),
+        "sample": (Sampled(rate=0.5, epsilon=epsilon, release=counts), None),
+        "sample of equal rows": (Sampled(rate=0.25, epsilon=epsilon, release=counts), equal_rows(relation)),
     }
-    return [Case(f"{n}, {relation.value}", body, relation, b, False) for n, (body, b) in bodies.items()]
+    return [Case(f"{name}, {relation.value}", what, relation, pure, pair) for name, (what, pair) in audited.items()]
 
 
-def _sample(epsilon: float, rate: float, relation: Neighbours) -> Sampled:
-    """As much as a sample may cost so that the whole table pays epsilon."""
-    inner = raw_epsilon(epsilon, rate, relation)
-    return Sampled(rate=rate, epsilon=inner, release=Release(Counts(ABC), Laplace(epsilon=inner)))
+def methods() -> dict[str, Method]:
+    """Every method of the registry once, made short, and the variants that ask in another way."""
+    found: dict[str, Method] = {}
+    for name, method in recipes().items():
+        short = _short(method)
+        if short in found.values():
+            continue  # `auto` is another name
+        found[name] = short
+        for more, change in VARIANTS.get(name, {}).items():
+            found[f"{name} {more}"] = cast(Method, dataclasses.replace(cast(Any, short), **change))
+    return found
 
 
-def raw_epsilon(epsilon: float, rate: float, relation: Neighbours) -> float:
-    """The largest epsilon on a sample that is charged at most `epsilon`, by bisection of what is charged."""
-    from dpcurate.private.trials import amplified_cost
-
-    low, high = 0.0, epsilon + 10.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        fits = amplified_cost(middle, rate, relation) <= epsilon
-        low, high = (middle, high) if fits else (low, middle)
-    return low
+def _short(method: Method) -> Method:
+    known = {field.name for field in dataclasses.fields(cast(Any, method))}
+    change = {name: value for name, value in SHORT.items() if name in known}
+    return cast(Method, dataclasses.replace(cast(Any, method), **change))
 
 
-def constraint_methods() -> dict[str, Method]:
-    """Methods that spend either kind of budget. The tests of order 0 are those that one row moves most."""
-    quick = replace(Constants(), effort=0, walk=0)  # the search after the releases sees no rows
-    return {
-        "measure-once": MeasureOnce(constants=quick),
-        "em-pc": EMPC(max_order=0),
-        "svt-pc": SVTPC(max_order=0),
-        "priv-pc": PrivPC(max_order=0),
-        "priv-pc at rate 0.5": PrivPC(max_order=0, rate=0.5),
-        "curate-pc": CuratePC(max_order=0),
-        "curate-pc at rate 0.5": CuratePC(max_order=0, rate=0.5),
-        "svt-pc on p-values": SVTPC(max_order=0, statistic="kendall-p"),
-    }
+def _of_method(name: str, method: Method, zcdp: Budget, pure: Budget) -> list[Case]:
+    budgets = (zcdp,) if isinstance(method, GRADIENT_METHODS) else (zcdp, pure)
+    whole = [Case(f"{name}, {_kind(b)}", method, Neighbours.ADD_REMOVE, b) for b in budgets]
+    if name not in REPLAYED:
+        return whole
+    return whole + [
+        Case(f"{name}, replayed, {_kind(b)}", Script(method), Neighbours.ADD_REMOVE, b) for b in budgets
+    ]
 
 
-def score_methods() -> dict[str, Method]:
-    """Methods that need Gaussian noise."""
-    return {
-        "notears-on-moments": NotearsOnMoments(),
-        "noleaks": Noleaks(iterations=2),
-        "curate-score": CurateScore(iterations=2, budgets="released"),
-    }
+def _kind(budget: Budget) -> str:
+    return "pure" if budget.pure else "zcdp"

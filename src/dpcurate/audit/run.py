@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit import pairs
 from dpcurate.audit.bounds import Found, hits_bound, lower_bound
 from dpcurate.audit.controls import Control, published
+from dpcurate.audit.examples import worst_pair
 from dpcurate.audit.pairs import Pair
-from dpcurate.audit.subjects import (
+from dpcurate.audit.targets import (
     Gate,
     Limit,
     Sampled,
     Scores,
     Script,
-    Subject,
+    Target,
     of_choice,
+    of_gate,
+    of_method,
     of_release,
+    of_sampled,
     of_script,
-    of_session,
 )
 from dpcurate.errors import RequestError
 from dpcurate.learn.recipes import Method, recipe
 from dpcurate.learn.score_methods import CurateScore, Noleaks, NotearsOnMoments
-from dpcurate.requests import (
-    Choose,
-    Contrasts,
-    Counts,
-    Gradient,
-    KendallP,
-    Moments,
-    PublishedKendallP,
-    Release,
-    Statistic,
-    Tau,
-)
+from dpcurate.requests import Choose, Release
 from dpcurate.schema import Neighbours
 
 WEAK = 0.7
@@ -92,7 +84,7 @@ class Audit:
         return self.bounds[0].found.lower
 
     def __str__(self) -> str:
-        verdict = "ACCUSED: more was learnt than the books say" if self.accused else "not accused"
+        verdict = "ACCUSED: more was learnt than was charged or claimed" if self.accused else "not accused"
         noise = "secure noise" if self.secure else "seeded noise"
         lines = [
             f"{self.subject}: {verdict}",
@@ -133,11 +125,11 @@ def audit(
         raise RequestError(f"an audit needs at least 10 runs on each table, got {runs}")
     if isinstance(subject, Control):
         return _control(subject, runs, confidence, seed or 0)
-    made = subject_of(subject, pair, budget, Neighbours.of(neighbours))
-    bounds = _bounds(made, runs, confidence, seed, 1.0)
-    weak = [_bounds(made, runs, confidence, None if seed is None else seed + 1 + i, WEAK) for i in range(power)]
+    target = target_of(subject, pair, budget, Neighbours.of(neighbours))
+    bounds = _bounds(target, runs, confidence, seed, 1.0)
+    weak = [_bounds(target, runs, confidence, None if seed is None else seed + 1 + i, WEAK) for i in range(power)]
     caught = sum(any(b.exceeded for b in one) for one in weak) / power if power else None
-    return Audit(made.name, made.pair, made.neighbours, runs, confidence, bounds, caught, seed is None)
+    return Audit(target.name, target.pair, target.neighbours, runs, confidence, bounds, caught, seed is None)
 
 
 def audit_published(method: str, *, confidence: float = 0.9999, seed: int = 0, scale: float = 1.0) -> tuple[Audit, ...]:
@@ -145,16 +137,20 @@ def audit_published(method: str, *, confidence: float = 0.9999, seed: int = 0, s
     return tuple(_control(c, max(10, int(c.runs * scale)), confidence, seed) for c in published(method))
 
 
-def _bounds(made: Subject, runs: int, confidence: float, seed: int | None, factor: float) -> tuple[Bound, ...]:
-    return judged(made, made.run(runs, seed, factor), confidence)
+def _bounds(target: Target, runs: int, confidence: float, seed: int | None, factor: float) -> tuple[Bound, ...]:
+    return judged(target, target.run(runs, seed, factor), confidence)
 
 
-def judged(made: Subject, scores: Scores, confidence: float) -> tuple[Bound, ...]:
-    """A bound for every currency; they share the error."""
-    first, second = scores
-    error = (1 - confidence) / len(made.limits)
-    found = [lower_bound(first, second, one.currency, error=error, delta=made.delta) for one in made.limits]
-    return tuple(Bound(limit, f) for limit, f in zip(made.limits, found, strict=True))
+def judged(target: Target, scores: Scores, confidence: float) -> tuple[Bound, ...]:
+    """A bound for every currency, the best of all views; all of them share the error."""
+    error = (1 - confidence) / (len(target.limits) * len(scores))
+    return tuple(Bound(limit, _best(limit, scores, error, target.delta)) for limit in target.limits)
+
+
+def _best(limit: Limit, scores: Scores, error: float, delta: float) -> Found:
+    each = [lower_bound(first, second, limit.currency, error=error, delta=delta) for first, second in scores]
+    shared = [replace(found, event=f"shared noise, {found.event}") for found in each[1:]]
+    return max([each[0], *shared], key=lambda found: found.lower)
 
 
 def _control(control: Control, runs: int, confidence: float, seed: int) -> Audit:
@@ -164,7 +160,7 @@ def _control(control: Control, runs: int, confidence: float, seed: int) -> Audit
     return Audit(control.name, control.pair, "add-remove", runs, confidence, (bound,))
 
 
-def subject_of(subject: Audited, pair: Pair | None, budget: Budget | None, relation: Neighbours) -> Subject:
+def target_of(subject: Audited, pair: Pair | None, budget: Budget | None, relation: Neighbours) -> Target:
     """How to run something on its pair of tables, and what it may cost."""
     spend = budget or Budget(epsilon=1.0, delta=DELTA)
     if isinstance(subject, Release):
@@ -172,11 +168,9 @@ def subject_of(subject: Audited, pair: Pair | None, budget: Budget | None, relat
     if isinstance(subject, Choose):
         return of_choice(subject, pair or worst_pair(subject.candidates[0].statistic, relation))
     if isinstance(subject, Gate):
-        chosen = pair or worst_pair(subject.scores[0].statistic, relation)
-        return of_session("above-threshold gate", subject, chosen, Budget(epsilon=subject.epsilon, delta=0))
+        return of_gate(subject, pair or worst_pair(subject.scores[0].statistic, relation))
     if isinstance(subject, Sampled):
-        chosen = pair or worst_pair(subject.release.statistic, relation)
-        return of_session("release on a secret sample", subject, chosen, spend)
+        return of_sampled(subject, pair or worst_pair(subject.release.statistic, relation))
     if isinstance(subject, Script):
         chosen = pair or method_pair(subject.method, relation)
         return of_script(type(subject.method).__name__, subject, chosen, spend)
@@ -184,31 +178,14 @@ def subject_of(subject: Audited, pair: Pair | None, budget: Budget | None, relat
     return _of_method(subject, pair, spend, relation)
 
 
-def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relation: Neighbours) -> Subject:
+def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relation: Neighbours) -> Target:
     made = recipe(subject)
     if getattr(made, "variant", "proved") == "published":
         raise RequestError("a published variant states no cost: audit its parts with audit_published()")
     name = subject if isinstance(subject, str) else type(made).__name__
-    return of_session(name, made, pair or method_pair(made, relation), budget)
+    return of_method(name, made, pair or method_pair(made, relation), budget)
 
 
 def method_pair(method: Method, relation: Neighbours) -> Pair:
     """The built-in pair for a method."""
     return pairs.many(relation) if isinstance(method, GRADIENT_METHODS) else pairs.three_tests(relation)
-
-
-def worst_pair(statistic: Statistic, relation: Neighbours) -> Pair:
-    """The built-in pair for a statistic over the columns that the pair has: a, b and c."""
-    if type(statistic) is PublishedKendallP:
-        return pairs.dropped_stratum() if statistic.given else pairs.unconditioned()
-    makers = {
-        Counts: pairs.sums,
-        Contrasts: pairs.sums,
-        Moments: pairs.sums,
-        Gradient: pairs.gradients,
-        Tau: pairs.ranks,
-        KendallP: pairs.p_values,
-    }
-    if type(statistic) not in makers:
-        raise RequestError(f"there is no built-in pair of tables for {type(statistic).__name__}: give pair=")
-    return makers[type(statistic)](relation)

@@ -1,13 +1,12 @@
-"""The structural audit: whether a room charges before it reads, and reads nothing when it refuses."""
+"""The structural audit: whether a session charges before it reads, and reads nothing when it refuses."""
 
 from __future__ import annotations
 
-from dpcurate.audit import pairs
-from dpcurate.audit.proved import statistics
-from dpcurate.audit.run import worst_pair
+from dpcurate.audit.examples import examples, worst_pair
+from dpcurate.audit.pairs import Pair
 from dpcurate.budget import Budget
+from dpcurate.private.replay import order_of
 from dpcurate.private.room import Room
-from dpcurate.private.trials import order_of
 from dpcurate.requests import AboveThreshold, Choose, Gaussian, Laplace, Release, Request, Sample, Score, Tau
 from dpcurate.schema import Neighbours
 
@@ -18,28 +17,27 @@ Asked = Request | AboveThreshold | Sample
 def order_faults(kind: type[Room] = Room) -> tuple[str, ...]:
     """What is wrong with the order of charging, reading and drawing, a sentence each; none if all is well."""
     faults = []
-    for name, pair, asked in _requests():
-        stage = pair.stage()
-        faults += [f"{name}: {fault}" for fault in _paid(order_of(stage, asked, AMPLE, kind))]
-        faults += [f"{name}: {fault}" for fault in _refused(order_of(stage, asked, NOTHING, kind))]
+    for name, pair, asked in order_cases():
+        tables = pair.opened()
+        faults += [f"{name}: {fault}" for fault in _paid(order_of(tables, asked, AMPLE, kind))]
+        faults += [f"{name}: {fault}" for fault in _refused(order_of(tables, asked, NOTHING, kind))]
     return tuple(faults)
 
 
-def _requests() -> list[tuple[str, pairs.Pair, Asked]]:
-    relation = Neighbours.ADD_REMOVE
-    tau = Tau("a", "b", ("c",))
-    score = Score(tau, 1.0, "above")
-    found: list[tuple[str, pairs.Pair, Asked]] = [
+def order_cases() -> list[tuple[str, Pair, Asked]]:
+    """Every proved statistic of the registry with either noise, a choice, and either gate."""
+    relation, tau = Neighbours.ADD_REMOVE, Tau("a", "b", ("c",))
+    releases: list[tuple[str, Pair, Asked]] = [
         (name, worst_pair(statistic, relation), Release(statistic, noise))
-        for name, statistic in statistics().items()
+        for name, statistic in examples().items()
         for noise in (Laplace(epsilon=1.0), Gaussian(rho=1.0))
     ]
     others: tuple[Asked, ...] = (
-        Choose(candidates=(score,), epsilon=1.0, or_none=True),
+        Choose(candidates=(Score(tau, 1.0, "above"),), epsilon=1.0, or_none=True),
         AboveThreshold(epsilon=1.0),
         Sample(rate=0.5, epsilon=1.0),
     )
-    return found + [(type(asked).__name__, worst_pair(tau, relation), asked) for asked in others]
+    return releases + [(type(asked).__name__, worst_pair(tau, relation), asked) for asked in others]
 
 
 def _paid(log: tuple[str, ...]) -> list[str]:

@@ -1,0 +1,73 @@
+"""For every proved statistic of the registry: what to ask, and the pair of tables that one row moves most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from dpcurate.audit import pairs
+from dpcurate.audit.pairs import Pair
+from dpcurate.errors import RequestError
+from dpcurate.private.replay import proved_statistics
+from dpcurate.requests import (
+    Contrasts,
+    Counts,
+    Gradient,
+    GradientNorms,
+    KendallP,
+    Moments,
+    PublishedKendallP,
+    Statistic,
+    Tables,
+    Tau,
+)
+from dpcurate.schema import Neighbours
+
+AB, ABC = ("a", "b"), ("a", "b", "c")
+ZERO = ((0.0, 0.0), (0.0, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What is asked of one kind of statistic, and its pair of tables under either relation."""
+
+    asked: Mapping[str, Statistic]
+    pair: Callable[[Neighbours], Pair]
+
+
+def _known() -> dict[type[Statistic], Example]:
+    sets = tuple(s for k in range(3) for s in combinations(ABC, k))
+    weights = (0.5, 1.5, 1.5, 1.5, 1.0, 1.0, 1.0)
+    return {
+        Counts: Example({"counts": Counts(ABC)}, pairs.sums),
+        Tables: Example({"tables": Tables(sets), "count and margin": Tables(((), ("a",)))}, pairs.sums),
+        Contrasts: Example({"contrasts": Contrasts(sets), "weighted contrasts": Contrasts(sets, weights)}, pairs.sums),
+        Moments: Example({"moments": Moments(ABC), "clipped moments": Moments(ABC, clip=1.0)}, pairs.sums),
+        Gradient: Example({"gradient": Gradient(AB, ZERO, clip=1.0)}, pairs.gradients),
+        GradientNorms: Example({"gradient norms": GradientNorms(AB, ZERO, edges=(0.5, 1.0))}, pairs.norms),
+        Tau: Example({"tau": Tau("a", "b", ("c",))}, pairs.ranks),
+        KendallP: Example({"kendall-p": KendallP("a", "b", ("c",))}, pairs.p_values),
+    }
+
+
+def examples() -> dict[str, Statistic]:
+    """Every proved statistic over the columns of its pair; refuses to leave one out."""
+    known = _known()
+    missing = [kind.__name__ for kind in proved_statistics() if kind not in known]
+    if missing:
+        raise RequestError(
+            f"{', '.join(missing)}: proved, and nothing here says how to audit it. Add an example and its pair of "
+            "tables to audit/examples.py"
+        )
+    return {name: one for kind in proved_statistics() for name, one in known[kind].asked.items()}
+
+
+def worst_pair(statistic: Statistic, relation: Neighbours) -> Pair:
+    """The built-in pair for a statistic over the columns that the pair has: a, b and c."""
+    if type(statistic) is PublishedKendallP:
+        return pairs.dropped_stratum() if statistic.given else pairs.unconditioned()
+    known = _known().get(type(statistic))
+    if known is None:
+        raise RequestError(f"there is no built-in pair of tables for {type(statistic).__name__}: give pair=")
+    return known.pair(relation)

@@ -1,0 +1,176 @@
+"""Sessions on two neighbouring tables, for audits alone. An auditor holds both, so nothing here is for an analyst."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.budget import Budget, Event
+from dpcurate.errors import RefusedError
+from dpcurate.private import plans
+from dpcurate.private.kernels import Integers, Kernel
+from dpcurate.private.ledger import Ledger
+from dpcurate.private.mechanisms import GaussianNoise, build, integer_scale
+from dpcurate.private.noise import Randomness as Randomness
+from dpcurate.private.noise import Secure, Seeded
+from dpcurate.private.room import Room
+from dpcurate.private.sources import Source, open_source
+from dpcurate.requests import AboveThreshold, Release, Request, Sample, Statistic
+from dpcurate.schema import Neighbours, Schema
+
+Array = NDArray[np.float64]
+
+
+class Weaker:
+    """Randomness whose noise is too small by a factor: the broken mechanism that tells an audit's power."""
+
+    def __init__(self, inner: Randomness, factor: float) -> None:
+        self._inner, self._factor = inner, factor
+        self.thin, self.uniform = inner.thin, inner.uniform
+
+    def gaussian(self, scale: float, size: int) -> Integers:
+        """Discrete Gaussian draws of a smaller parameter."""
+        return self._inner.gaussian(scale * self._factor, size)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Discrete Laplace draws of a smaller scale."""
+        return self._inner.laplace(scale * self._factor, size)
+
+    def noisiest(self, scores: Integers, scale: float) -> int:
+        """A noisy maximum of a smaller scale."""
+        return self._inner.noisiest(scores, scale * self._factor)
+
+
+def randomness(seed: int | None, factor: float = 1.0) -> Randomness:
+    """A seeded stream, or the secure source where there is no seed."""
+    inner: Randomness = Secure() if seed is None else Seeded(seed)
+    return inner if factor == 1 else Weaker(inner, factor)
+
+
+def uniforms(seed: int, size: tuple[int, ...]) -> Array:
+    """Numbers in [0, 1) in steps of 2^-53, for the published mechanisms that draw in floating point."""
+    return Seeded(seed)._stream.random(size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenPair:
+    """Two tables under one schema, and sessions on either."""
+
+    schema: Schema
+    neighbours: Neighbours
+    sources: tuple[Source, Source]
+    _known: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tables: tuple[Any, Any], schema: Schema, neighbours: Neighbours) -> OpenPair:
+        """Open both tables."""
+        first, second = (open_source(table, schema) for table in tables)
+        return cls(schema, neighbours, (first, second))
+
+    def session(self, which: int, budget: Budget, noise: Randomness) -> Room:
+        """A session on one of the tables, with a ledger of its own."""
+        ledger = Ledger(budget, neighbours=self.neighbours.value)
+        room = Room(self.sources[which], self.schema, self.neighbours, ledger, noise, allow_unproved=False)
+        # Plans and exact tables are the same in every run; sharing them saves time and changes no answer.
+        room._reader, room._plans = self._known.setdefault(which, (room._reader, room._plans))
+        return room
+
+    def unlimited(self, which: int, noise: Randomness) -> Room:
+        """A session that answers everything."""
+        return self.session(which, Budget.unlimited(), noise)
+
+    def charged(self, asked: Request | AboveThreshold | Sample) -> Event:
+        """What a session really charged for this, once answered or opened."""
+        room = self.unlimited(0, Seeded(0))
+        room.open(asked) if isinstance(asked, (AboveThreshold, Sample)) else room.ask(asked)
+        (event,) = room.ledger.events
+        return event
+
+    def steps(self, release: Release) -> float:
+        """The least noise of a Gaussian release in integer steps; infinite for other noise."""
+        made = plans.plan(release.statistic, self.schema)
+        mechanism = build(release.noise, plans.sensitivity(made, self.schema, self.neighbours))
+        if not isinstance(mechanism, GaussianNoise):
+            return math.inf
+        return min(integer_scale(mechanism.sigma, unit) for unit in made.units)
+
+
+def proved_statistics() -> tuple[type[Statistic], ...]:
+    """Every statistic a session answers whose sensitivity is proved, from the registry."""
+    return tuple(kind for kind, maker in plans._MAKERS.items() if maker.proved)
+
+
+# --- the order of charging and reading --------------------------------------------------------------
+
+
+class _Watched:
+    """A source that tells when it is read."""
+
+    def __init__(self, inner: Source, log: list[str]) -> None:
+        self._inner, self._log = inner, log
+        self.check, self.check_sample = inner.check, inner.check_sample
+        self.passes, self.made = inner.passes, inner.made
+
+    def totals(self, kernels: Sequence[Kernel]) -> list[Integers]:
+        """Read, and say so."""
+        self._log.append("read")
+        return self._inner.totals(kernels)
+
+    def sample(self, rate: int, randomness: Randomness) -> Source:
+        """Drawing a sample reads the rows."""
+        self._log.append("read")
+        return _Watched(self._inner.sample(rate, randomness), self._log)
+
+
+class _Noted(Ledger):
+    """A ledger that tells when it is charged, before it decides."""
+
+    log: list[str]
+
+    def charge(self, events: Sequence[Event]) -> None:
+        """Charge, and say so."""
+        self.log.append("charge")
+        super().charge(events)
+
+
+class _NotedNoise:
+    """Noise that tells when it is drawn."""
+
+    def __init__(self, inner: Randomness, log: list[str]) -> None:
+        self._inner, self._log = inner, log
+
+    def __getattr__(self, name: str) -> Any:
+        self._log.append("draw")
+        return getattr(self._inner, name)
+
+
+def order_of(
+    pair: OpenPair, asked: Request | AboveThreshold | Sample, budget: Budget, kind: type[Room] = Room
+) -> tuple[str, ...]:
+    """What happened, in order, when a fresh session was asked: 'charge', 'read', 'draw', 'refused'."""
+    log: list[str] = []
+    ledger = _Noted(budget, neighbours=pair.neighbours.value)
+    ledger.log = log
+    noise: Any = _NotedNoise(Seeded(0), log)
+    room = kind(_Watched(pair.sources[0], log), pair.schema, pair.neighbours, ledger, noise, allow_unproved=False)
+    try:
+        room.open(asked) if isinstance(asked, (AboveThreshold, Sample)) else room.ask(asked)
+    except RefusedError:
+        log.append("refused")
+    return tuple(log)
+
+
+class ChargesLate(Room):
+    """A negative control: it reads and answers first and charges afterwards."""
+
+    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
+        """The wrong order."""
+        jobs = [self._job(request) for request in requests]
+        answers = self._answers(jobs)
+        self._charge([job.event for job in jobs])
+        return answers
