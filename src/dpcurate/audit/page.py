@@ -12,14 +12,16 @@ from dpcurate.errors import RequestError
 
 def controls_table(audits: Sequence[Audit]) -> str:
     """A row for each negative control."""
-    lines = ["| negative control | claimed | found | event | frequencies | runs on each table |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| negative control | claimed | found | event | frequencies | runs on each table |",
+        "|---|---|---|---|---|---|",
+    ]
     for one in audits:
         (bound,) = one.bounds
-        found, missed = bound.found, "" if one.accused else " NOT CAUGHT"
+        found, claimed = bound.found, f"{bound.limit.value:g}"
+        lower = f"{found.lower:.3g}{'' if one.accused else ' NOT CAUGHT'}"
         rates = f"{found.favoured:.3g}, {found.other:.3g}"
-        lines.append(
-            f"| {one.subject} | {bound.limit.value:g} | {found.lower:.3g}{missed} | {found.event} | {rates} | {one.runs} |"
-        )
+        lines.append(f"| {one.subject} | {claimed} | {lower} | {found.event} | {rates} | {one.runs} |")
     return "\n".join(lines)
 
 

@@ -71,10 +71,11 @@ def swap(
 
 
 def sums(relation: Neighbours) -> Pair:
-    """Three binary columns: attains counts, contrasts of all pairs, moments, under either relation."""
+    """Three binary columns: attains the L2 of counts, contrasts of all pairs and moments, under either relation."""
     schema = levels(2, 2, 2)
     if relation is ADD:
-        return add(schema, [(0, 0, 0)], (1, 1, 1), "one row (0,0,0); one row (1,1,1) more")
+        # A row that moves some entries up and some down, so that noise they share shows.
+        return add(schema, [(0, 0, 0)], (1, 0, 1), "one row (0,0,0); one row (1,0,1) more")
     return swap(schema, [(0, 0, 0)], (1, 1, 1), (0, 0, 1), "rows (0,0,0), (1,1,1); the second becomes (0,0,1)")
 
 

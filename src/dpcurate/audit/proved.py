@@ -74,12 +74,12 @@ def _mechanisms(relation: Neighbours, pure: Budget, epsilon: float) -> list[Case
     """Two candidates that move in opposite directions; noes that move down before a yes that moves up; samples."""
     tau = Tau("a", "b", ("c",))
     falls, rises = Score(tau, MIDDLE[relation], "above"), Score(tau, MIDDLE[relation], "below")
-    counts = Release(Counts(ABC), Laplace(epsilon=epsilon))
+    counts, margin = (Release(Counts(columns), Laplace(epsilon=epsilon)) for columns in (ABC, ABC[:1]))
     audited: dict[str, tuple[Audited, Pair | None]] = {
         "exponential mechanism": (Choose(candidates=(falls, rises), epsilon=epsilon), None),
         "above-threshold": (Gate(epsilon=epsilon, scores=(falls,) * NOES + (rises,)), None),
         "sample": (Sampled(rate=0.5, epsilon=epsilon, release=counts), None),
-        "sample of equal rows": (Sampled(rate=0.25, epsilon=epsilon, release=counts), equal_rows(relation)),
+        "sample of equal rows": (Sampled(rate=0.25, epsilon=epsilon, release=margin), equal_rows(relation)),
     }
     return [Case(f"{name}, {relation.value}", what, relation, pure, pair) for name, (what, pair) in audited.items()]
 
@@ -87,11 +87,11 @@ def _mechanisms(relation: Neighbours, pure: Budget, epsilon: float) -> list[Case
 def methods() -> dict[str, Method]:
     """Every method of the registry once, made short, and the variants that ask in another way."""
     found: dict[str, Method] = {}
-    for name, method in recipes().items():
-        short = _short(method)
-        if short in found.values():
-            continue  # `auto` is another name
-        found[name] = short
+    named = list(recipes().items())
+    for i, (name, method) in enumerate(named):
+        if any(method == later for _, later in named[i + 1 :]):
+            continue  # another name for the same
+        found[name] = short = _short(method)
         for more, change in VARIANTS.get(name, {}).items():
             found[f"{name} {more}"] = cast(Method, dataclasses.replace(cast(Any, short), **change))
     return found
@@ -108,9 +108,7 @@ def _of_method(name: str, method: Method, zcdp: Budget, pure: Budget) -> list[Ca
     whole = [Case(f"{name}, {_kind(b)}", method, Neighbours.ADD_REMOVE, b) for b in budgets]
     if name not in REPLAYED:
         return whole
-    return whole + [
-        Case(f"{name}, replayed, {_kind(b)}", Script(method), Neighbours.ADD_REMOVE, b) for b in budgets
-    ]
+    return whole + [Case(f"{name}, replayed, {_kind(b)}", Script(method), Neighbours.ADD_REMOVE, b) for b in budgets]
 
 
 def _kind(budget: Budget) -> str:

@@ -164,9 +164,7 @@ def of_choice(request: Choose, pair: Pair) -> Target:
     def view(session: Door, runs: int) -> Scores:
         return ratios[session.ask_all([request] * runs)][None, :]
 
-    return _target(
-        "exponential mechanism", pair, _limits(tables.charged(request), math.inf), _runs(tables, view)
-    )
+    return _target("exponential mechanism", pair, _limits(tables.charged(request), math.inf), _runs(tables, view))
 
 
 def of_gate(gate: Gate, pair: Pair) -> Target:

@@ -102,7 +102,8 @@ class OpenPair:
 
 def proved_statistics() -> tuple[type[Statistic], ...]:
     """Every statistic a session answers whose sensitivity is proved, from the registry."""
-    return tuple(kind for kind, maker in plans._MAKERS.items() if maker.proved)
+    makers: dict[Any, Any] = dict(plans._MAKERS)
+    return tuple(kind for kind, maker in makers.items() if maker.proved)
 
 
 # --- the order of charging and reading --------------------------------------------------------------
