@@ -15,7 +15,7 @@ from dpcurate.audit.long import all_studies, control_audits, workers
 def main(arguments: list[str] | None = None) -> int:
     """Make the tables of docs/audit.md; the status is 1 if something proved was accused or a control was not."""
     parser = argparse.ArgumentParser(prog="python -m dpcurate.audit", description=main.__doc__)
-    parser.add_argument("--long", action="store_true", help="about 40 minutes on two cores instead of about 3")
+    parser.add_argument("--long", action="store_true", help="about 40 minutes on two cores instead of about 5")
     parser.add_argument("--seconds", type=float, default=None, help="for each case and epsilon")
     parser.add_argument("--workers", type=int, default=workers())
     parser.add_argument("--seed", type=int, default=1)

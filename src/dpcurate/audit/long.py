@@ -1,4 +1,4 @@
-"""The long audit: everything proved, a hundred audits each at three epsilons, and every negative control."""
+"""The long audit: everything proved, twenty audits each at three epsilons, and every negative control."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dpcurate.audit.run import WEAK, Audit, Bound, audit, judged, target_of
 from dpcurate.audit.targets import Scores, Target
 
 EPSILONS = (0.1, 1.0, 4.0)
-REPEATS = 100
+REPEATS = 20
 CONFIDENCE = 0.9999
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A hundred audits of one case on runs of their own, one audit of all the runs, and its power.
+    """Twenty audits of one case on runs of their own, one audit of all the runs, and its power.
 
     `caught` says whether one audit of `weak_runs` runs caught the mechanism with 0.7 of its noise.
     """

@@ -11,24 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit.examples import ABC, examples
 from dpcurate.audit.pairs import Pair, equal_rows
 from dpcurate.audit.run import GRADIENT_METHODS, Audited
 from dpcurate.audit.targets import Gate, Sampled, Script
-from dpcurate.budget import Budget
-from dpcurate.learn.constants import Constants
+from dpcurate.learn.measure_once import Constants
 from dpcurate.learn.recipes import Method, recipes
 from dpcurate.requests import Choose, Counts, Gaussian, Laplace, Noise, Release, Score, Tau
 from dpcurate.schema import Neighbours
 
-DELTA = 1e-10
 MIDDLE = {Neighbours.ADD_REMOVE: 2.5, Neighbours.REPLACE: 2.0}
 """Half-way between the two values of tau on its pair of tables."""
 NOES = 8
 SHORT: Mapping[str, object] = {
     "max_order": 0,  # the tests that one row moves most
     "iterations": 2,
-    "constants": dataclasses.replace(Constants(), effort=0, walk=0, lenient=0.0),  # a search that sees no rows
+    "constants": dataclasses.replace(Constants(), effort=0, walk=0),  # a search that sees no rows
 }
 VARIANTS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "svt-pc": {"on p-values": {"statistic": "kendall-p"}},
