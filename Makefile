@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs build speed paper audit clean
+.PHONY: demo test lint docs build speed paper audit chaos clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dpcurate demo
@@ -27,6 +27,9 @@ paper: $(VENV)/.installed-dev
 
 audit: $(VENV)/.installed-dev
 	$(BIN)/dpcurate audit --long
+
+chaos: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.chaos --minutes 30 --page docs/reliability.md
 
 speed: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.speed

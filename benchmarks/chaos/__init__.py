@@ -1,0 +1,1 @@
+"""Tries to break the ledger and the curator from outside: `python -m benchmarks.chaos`."""
