@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-
 from benchmarks.chaos.attacks import ATTACKS
 from benchmarks.chaos.diary import QUANTUM, STEP, Diary, Sight, compare
 

@@ -52,5 +52,5 @@ ATTACKS = {
     "spill": Attack(spill, 25, 1, "an engine with less memory than the table takes", ("littering",)),
     "database": Attack(database, 30, 1.5, "a PostgreSQL server that stops or ends sessions", ("lossy",)),
     "spark": Attack(spark, 2, 1.5, "Spark tasks that fail and files that go", ("lossy",)),
-    "commands": Attack(command, 30, 3, "the command dpcurate, killed on the way", ("careless",)),
+    "commands": Attack(command, 30, 3, "the command dpcurate, killed on the way", ("free",)),
 }  # fmt: skip

@@ -11,8 +11,10 @@ from typing import Any
 
 from benchmarks.chaos.arena import Arena, Child, fork
 from benchmarks.chaos.diary import STEP, Diary, cost, note
-from benchmarks.chaos.worker import MOST, create, open_curator, pay, prepare, ways
+from benchmarks.chaos.worker import create, open_curator, pay, prepare, ways
 
+ENOUGH = 60
+"""Steps of a runner, more than any budget here allows."""
 LEDGERS, CURATORS = {"charges": 65, "blocks": 22, "creates": 13}, {"asks": 1}
 
 
@@ -110,7 +112,7 @@ def _until_refused(kind: str, held: Any, diary: Diary, name: str, seed: float) -
     from dpcurate.errors import DpcurateError
 
     chance = random.Random(seed)
-    for n in range(MOST):
+    for n in range(ENOUGH):
         if kind == "asks":
             asked, action = chance.choice(ways(held))
             if note(diary, [STEP] * asked, action) != "answered":

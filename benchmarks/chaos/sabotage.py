@@ -30,6 +30,11 @@ def _lossy() -> None:
     _charging(lambda real, self, events: None if next(count) % 3 == 2 else real(self, events))
 
 
+def _free() -> None:
+    """Nothing is ever paid."""
+    _charging(lambda *_: None)
+
+
 def _late() -> None:
     """A payment is written when the next one is asked for: the answer comes first."""
     waiting: list[Any] = []
@@ -128,6 +133,6 @@ def _littering() -> None:
 
 
 WAYS = {
-    "lossy": _lossy, "late": _late, "twice": _twice, "careless": _careless, "one-process": _one_process,
+    "free": _free, "lossy": _lossy, "late": _late, "twice": _twice, "careless": _careless, "one-process": _one_process,
     "forgiving": _forgiving, "any-name": _any_name, "by-the-clock": _by_the_clock, "littering": _littering,
 }  # fmt: skip

@@ -101,10 +101,10 @@ def _removed(session: Any, folder: Path, number: int, diary: Diary, chance: rand
     _rows(session).write.parquet(str(place))
     fresh = combinations(COLUMNS, 3)
     curator = _curator(session.read.parquet(str(place)), folder, number)
-    _ask(curator, diary, fresh, 2)
+    _ask(curator, diary, fresh, 1)
     for file in chance.sample(sorted(place.glob("*.parquet")), 2):
         file.unlink()
-        _ask(curator, diary, fresh, 2)
+        _ask(curator, diary, fresh, 1)
 
 
 def _failing(session: Any, folder: Path, number: int, diary: Diary, _chance: random.Random) -> None:
@@ -122,7 +122,7 @@ def _failing(session: Any, folder: Path, number: int, diary: Diary, _chance: ran
     frame = _rows(session).withColumn("c0", f.udf(cell, IntegerType())("c0"))
     fresh = ((COLUMNS[0], *pair) for pair in combinations(COLUMNS[1:], 2))
     curator = _curator(frame, folder, number)
-    _ask(curator, diary, fresh, 2)
+    _ask(curator, diary, fresh, 1)
     for _ in range(2):
         bomb.touch()
         _ask(curator, diary, fresh, 1)
