@@ -14,7 +14,9 @@ from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 from dpcurate import Budget, Categorical, Curator, Neighbours, Numeric, Person, Schema
 from dpcurate.budget import Event
@@ -30,6 +32,7 @@ from dpcurate.errors import (
     SourceError,
 )
 from dpcurate.private.ledger import Ledger
+from dpcurate.private.mechanisms import STEPS
 from dpcurate.private.noise import Secure
 from dpcurate.private.room import Room, describe
 from dpcurate.requests import (
@@ -49,6 +52,7 @@ from dpcurate.requests import (
     Release,
     Sample,
     Score,
+    Tables,
     Tau,
 )
 
@@ -130,34 +134,6 @@ def test_every_request_is_charged_what_its_noise_costs(request_):
         assert isinstance(answer, Answer)
         assert len(answer.parts) == len(answer.scales)
         assert all(np.isfinite(p).all() for p in answer.parts)
-
-
-def test_answers_are_the_statistic_plus_noise_of_the_stated_scale():
-    exact = curator(Budget.unlimited(), allow_unproved=True)
-    noisy = curator(Budget(rho=1e9), insecure_seed=1)
-    for statistic in (
-        Counts(("a", "b", "x")),
-        Contrasts(((), ("a",), ("a", "b"), ("a", "b", "x")), (0.5, 2, 1, 1)),
-        Moments(("a", "b", "x")),
-        Moments(("a", "x"), clip=0.5),
-        Gradient(("a", "x"), WEIGHTS, clip=0.5),
-        Tau("a", "b"),
-    ):
-        true = exact.ask(Release(statistic, Exact()))
-        draws = [noisy.ask(Release(statistic, Gaussian(sigma=3.0))) for _ in range(150)]
-        for i, right in enumerate(true.parts):
-            errors = np.array([d.parts[i] - right for d in draws])
-            errors = (
-                errors[:, np.triu_indices(len(right))[0], np.triu_indices(len(right))[1]]
-                if right.shape[:1] == right.shape[1:] and right.ndim == 2 and isinstance(statistic, Moments)
-                else errors
-            )
-            if isinstance(statistic, Gradient):
-                errors = errors[:, ~np.eye(2, dtype=bool)]
-            assert draws[0].scales[i] == pytest.approx(
-                3.0 / (statistic.weights[i] if isinstance(statistic, Contrasts) else 1)
-            )
-            assert errors.std() == pytest.approx(draws[0].scales[i], rel=0.25)
 
 
 def test_contrasts_and_moments_mean_what_they_say():
@@ -424,6 +400,23 @@ def test_bad_budgets_are_refused_before_the_table_is_opened():
             Curator("absent.parquet", SCHEMA, budget=budget)
 
 
+def test_a_machine_that_cannot_draw_noise_opens_no_table(tmp_path, monkeypatch):
+    def fail():
+        raise ImportError("libopendp.so: wrong platform")
+
+    monkeypatch.setattr("dpcurate.private.noise._opendp", fail)
+    with pytest.raises(RefusedError, match=r"wrong platform.*nothing was spent"):
+        Curator("absent.parquet", SCHEMA, budget=Budget(rho=1), ledger=tmp_path / "t.ledger")
+    assert not (tmp_path / "t.ledger").exists()
+    curator(insecure_seed=np.int64(3))  # a simulation does without
+
+
+@pytest.mark.parametrize("seed", ["abc", -1, 1.5, True], ids=repr)
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(RequestError, match="insecure_seed must be a whole number"):
+        curator(insecure_seed=seed)
+
+
 def test_the_owner_can_ask_for_a_check(capsys):
     curator(check=True)
     assert "owner's check (this looked at the data): 300 rows" in capsys.readouterr().err
@@ -669,6 +662,108 @@ def test_a_lock_that_a_fork_copied_does_not_hold_the_child():
     assert in_a_fork(lambda: c.ask(EVERY[0])).startswith("RefusedError")
     done.set()
     thread.join()
+
+
+# --- what leaves is noised, by the noise that was paid for --------------------------------------------
+# Each of these fails on a broken room: exact answers, noise shared by parts, half the noise, one coin for all.
+
+LEVEL = 1e-7  # a right room is accused once in ten million runs
+NOISES = [Gaussian(rho=0.02), Gaussian(epsilon=1.0, delta=1e-6), Laplace(epsilon=0.5)]
+NOISED = [
+    Counts(("a", "b", "x")),
+    Tables(((), ("a",), ("b",), ("a", "b"), ("b", "x"))),
+    Contrasts(((), ("a",), ("b",), ("a", "b"), ("a", "b", "x")), (0.5, 2, 1, 1, 0.25)),
+    Moments(("a", "b", "x")),
+    Moments(("a", "x"), clip=0.5),
+    Gradient(("a", "x"), WEIGHTS, clip=0.5),
+    GradientNorms(("a", "x"), WEIGHTS, (0.1, 1.0)),
+    Tau("a", "b"),
+    KendallP("a", "b"),
+]
+
+
+def free_entries(statistic, shape):
+    """Which entries carry noise of their own: no mirrored triangle, known diagonal or repeated count."""
+    whole = np.ones(shape, dtype=bool)
+    if isinstance(statistic, Moments):
+        whole = np.triu(whole)
+        if statistic.clip is None:
+            whole[1, 1] = False  # the square of the binary a is the count
+    if isinstance(statistic, Gradient):
+        np.fill_diagonal(whole, val=False)
+    return whole
+
+
+def errors_of(statistic, noise, draws=400):
+    """What noise did to each part, an array of draws x entries, in stated standard deviations."""
+    true = curator(Budget.unlimited()).ask(Release(statistic, Exact()))
+    answers = curator(Budget(rho=1e12)).ask_all([Release(statistic, noise)] * draws)
+    for i, exact in enumerate(true.parts):
+        free = free_entries(statistic, exact.shape)
+        yield np.array([(a.parts[i] - exact)[free] / a.scales[i] for a in answers])
+
+
+CASES = [(s, n) for s in NOISED for n in (Gaussian(sigma=5.0), Laplace(scale=5.0))] + [(NOISED[1], n) for n in NOISES]
+
+
+@pytest.mark.parametrize(("statistic", "noise"), CASES, ids=lambda x: type(x).__name__)
+def test_every_entry_of_an_answer_has_fresh_noise_of_the_stated_scale(statistic, noise):
+    parts = list(errors_of(statistic, noise))
+    for part in parts:
+        assert ((part**2).mean(axis=0) > 0.4).all()  # half the noise would give a quarter
+        assert ((part**2).mean(axis=0) < 2.5).all()
+    entries = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+    together = np.corrcoef(np.concatenate([entries[1:], entries[:-1]], axis=1).T)  # one draw and the one before
+    assert np.abs(together - np.diag(np.diag(together))).max() < 0.4  # shared noise would give 1
+
+
+def test_a_choice_between_scores_that_move_in_opposite_directions_has_its_full_noise():
+    """Odds of e^(epsilon (|v| - t) / D): half the scale would square them."""
+    value = abs(float(curator(Budget.unlimited(), schema=LEVELS).ask(Release(Tau("a", "b"), Exact()))))
+    c = curator(Budget(rho=1e9), schema=LEVELS)
+    threshold = value - c.sensitivity(Tau("a", "b"))
+    pair = tuple(Score(Tau("a", "b"), threshold, side) for side in ("above", "below"))
+    runs = 1000
+    picks = c.ask_all([Choose(candidates=pair, epsilon=1)] * runs)
+
+    def plausible(odds):
+        return stats.binomtest(picks.count(0), runs, odds / (1 + odds)).pvalue > LEVEL
+
+    assert plausible(math.e)
+    assert not plausible(math.e**2)
+    assert not plausible(math.e**0.5)
+
+
+def test_a_gate_has_its_full_noise():
+    """A score four steps below the threshold; noise of scale 4 on the score and 2 on the threshold."""
+    c = curator(Budget(rho=1e9), schema=LEVELS)
+    value = abs(float(curator(Budget.unlimited(), schema=LEVELS).ask(Release(Tau("a", "b"), Exact()))))
+    score = Score(Tau("a", "b"), value + 4 * c.sensitivity(Tau("a", "b")), "above")
+    gates = [c.open(AboveThreshold(epsilon=1)) for _ in range(1500)]
+    thresholds = [gate._threshold / STEPS for gate in gates]
+    yes = sum(gate.ask(score) for gate in gates)
+
+    def chance(a, b):  # that Laplace noise of scale a less that of scale b is above 4
+        return (a * a * math.exp(-4 / a) - b * b * math.exp(-4 / b)) / (2 * (a * a - b * b))
+
+    assert stats.binomtest(yes, 1500, chance(4, 2)).pvalue > LEVEL
+    assert stats.binomtest(yes, 1500, chance(2, 1.999)).pvalue < LEVEL
+    assert stats.kstest(thresholds, stats.laplace(scale=2).cdf).pvalue > LEVEL
+    assert stats.kstest(thresholds, stats.laplace(scale=1).cdf).pvalue < LEVEL
+    assert len(set(thresholds)) > 1400
+
+
+@pytest.mark.parametrize("kind", ["memory", "parquet"])
+def test_equal_rows_of_a_secret_sample_have_coins_of_their_own(kind, tmp_path):
+    rows = pd.DataFrame({"a": ["0"] * 4000 + ["1"] * 4000, "b": ["2"] * 8000})
+    rows.to_parquet(tmp_path / "t.parquet")
+    c = Curator(
+        rows if kind == "memory" else tmp_path / "t.parquet", LEVELS, budget=Budget(rho=1e9), allow_unproved=True
+    )
+    kept = [c.open(Sample(rate=0.5, epsilon=1)).ask(Release(Counts(("a",)), Exact())).value for _ in range(30)]
+    spread = float((((np.array(kept) - 2000) ** 2) / 1000).sum())  # chi-squared of 60 degrees of freedom
+    assert stats.chi2(60).cdf(spread) > LEVEL
+    assert stats.chi2(60).sf(spread) > LEVEL
 
 
 # --- what comes in is taken by its exact type ---------------------------------------------------------

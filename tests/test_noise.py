@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import RefusedError, RequestError
 from dpcurate.private.noise import LARGEST_SCALE, Ahead, Secure, Seeded, check_scale
 
 LEVEL = 1e-6  # a right sampler is accused once in a million runs
@@ -74,6 +75,34 @@ def test_every_row_gets_its_own_coin(make):
 def test_a_seed_repeats_itself_and_the_secure_source_does_not():
     assert (Seeded(3).gaussian(100, 50) == Seeded(3).gaussian(100, 50)).all()
     assert (Secure().gaussian(1e9, 50) != Secure().gaussian(1e9, 50)).any()
+
+
+@pytest.mark.parametrize("broken", ["opendp.prelude", "opendp"])
+def test_a_platform_that_cannot_draw_is_refused_when_the_source_is_made(broken, monkeypatch):
+    for name in [m for m in sys.modules if m == "opendp" or m.startswith("opendp.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, broken, None)
+    with pytest.raises(RefusedError, match=r"noise cannot be drawn on this machine.*nothing was spent.*Install OpenDP"):
+        Secure()
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace", "noisiest", "thin", "uniform"])
+def test_every_law_is_tried_when_the_source_is_made(law, monkeypatch):
+    def fail(*_):
+        raise OSError("no entropy")
+
+    monkeypatch.setattr(Secure, law, fail)
+    with pytest.raises(RefusedError, match=r"OSError: no entropy"):
+        Secure()
+
+
+def test_a_library_that_goes_away_later_is_not_missed(monkeypatch):
+    secure = Secure()
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    for scale in (3.25, 1e-99, LARGEST_SCALE / 3):
+        secure.gaussian(scale, 2)
+        secure.laplace(scale, 2)
+        secure.noisiest(np.array([1, 2]), scale)
 
 
 def test_samplers_are_kept_for_reuse_but_not_forever():

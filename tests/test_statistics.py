@@ -115,6 +115,18 @@ def test_half_the_sensitivity_would_be_caught(statistic, relation, one, other):
     assert l2 <= bound.l2_squared
 
 
+@pytest.mark.parametrize("step", [1, 3, 7, 1000, 3001])
+def test_a_clip_just_below_a_grid_point_is_kept_in_spite_of_rounding(step):
+    """Where u (clip / u) rounds up to the next grid point, only the margin of SAFE keeps a row within its clip."""
+    schema = schema_of(numeric=1)
+    clip = math.nextafter(step / GRID, 0)
+    statistic = Moments(("x0",), clip=clip)
+    for u in range(step, GRID + 1, 1 + (GRID - step) // 300):
+        _, found = parts(statistic, schema, [[u]])
+        assert Fraction(int(found[1][0]), GRID) <= Fraction(clip)
+        assert distance(statistic, schema, [], [[u]])[1] <= plan(statistic, schema).one_row(ADD).l2_squared
+
+
 def test_tables_are_exact_under_both_relations():
     """Every row added moves each table by 1, and rows that differ everywhere move all but the row count by 2."""
     schema = schema_of(2, 3, 4)

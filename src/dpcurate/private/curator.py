@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate.budget import Budget, Cost, Event
-from dpcurate.errors import BudgetError, LedgerError
+from dpcurate.errors import BudgetError, LedgerError, RequestError
+from dpcurate.plain import number, shown
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.noise import Secure, Seeded
+from dpcurate.private.noise import Randomness, Secure, Seeded
 from dpcurate.private.room import Room
 from dpcurate.private.sources import check_rows, open_source
 from dpcurate.schema import Neighbours, Schema
@@ -54,12 +55,12 @@ class Curator(Room):
             raise BudgetError(f"a budget is Budget(epsilon=, delta=) or Budget(rho=), got {budget!r}")
         if insecure_seed is not None and ledger is not None:
             raise LedgerError("insecure_seed= is for simulation: the books of a real table cannot hold such a run")
+        randomness = _randomness(insecure_seed)
         source = open_source(table, schema)
         if check:
             for sentence in check_rows(table, schema):
                 print(f"owner's check (this looked at the data): {sentence}", file=sys.stderr)
         books = _books(ledger, name, schema, relation, budget, allow_unproved or insecure_seed is not None)
-        randomness = Secure() if insecure_seed is None else Seeded(insecure_seed)
         super().__init__(source, schema, relation, books, randomness, allow_unproved=allow_unproved)
         if insecure_seed is not None:
             books.charge([Event("insecure-seed", "whoever knows the seed can undo the noise", Cost.infinite())])
@@ -71,6 +72,18 @@ class Curator(Room):
             f"Curator({len(self.schema.names)} columns, {self.neighbours.value}, unit: {unit}, "
             f"budget: {self.ledger.budget}{private})"
         )
+
+
+def _randomness(seed: int | None) -> Randomness:
+    if seed is None:
+        return Secure()
+    found = number(seed)
+    if type(found) is not int or found < 0:
+        raise RequestError(
+            f"insecure_seed must be a whole number, 0 or more, got {shown(seed)}: give one for a simulation, "
+            "or leave it out for noise that is private"
+        )
+    return Seeded(found)
 
 
 def _books(

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import RefusedError, RequestError
 
 Integers = NDArray[np.int64]
 AHEAD = 64
@@ -98,17 +98,38 @@ def _thin(weights: Integers, rate: int, draw: Callable[[int], NDArray[np.uint32]
 
 
 class Secure:
-    """Exact samplers of OpenDP over the operating system's randomness."""
+    """Exact samplers of OpenDP over the operating system's randomness.
+
+    All of them are tried when it is made, before there is anything to charge for: no draw that comes
+    later needs more of the platform, whatever its scale.
+    """
 
     def __init__(self) -> None:
         self._samplers: dict[tuple[str, float], Callable[[Any], Any]] = {}
+        try:
+            self._library = _opendp()
+            self._try()
+        except Exception as problem:
+            raise RefusedError(
+                f"noise cannot be drawn on this machine ({type(problem).__name__}: {problem}), so no table is opened. "
+                "Nothing was read and nothing was spent. Install OpenDP again (pip install --force-reinstall opendp), "
+                "or use a platform it supports"
+            ) from problem
+
+    def _try(self) -> None:
+        rows = np.ones(2, dtype=np.int64)
+        self.gaussian(LARGEST_SCALE, 1)
+        self.laplace(LARGEST_SCALE, 1)
+        self.noisiest(rows, LARGEST_SCALE)
+        self.thin(rows, 1)
+        self.uniform()
 
     def _sampler(self, kind: str, scale: float) -> Callable[[Any], Any]:
         known = self._samplers.get((kind, scale))
         if known is None:
             if len(self._samplers) > 512:  # scales of a long adaptive run are rarely asked twice
                 self._samplers.clear()
-            known = self._samplers[(kind, scale)] = _opendp(kind, scale)
+            known = self._samplers[(kind, scale)] = _measurement(self._library, kind, scale)
         return known
 
     def gaussian(self, scale: float, size: int) -> Integers:
@@ -132,11 +153,15 @@ class Secure:
         return (int.from_bytes(os.urandom(7), "big") >> 3) / 2**53
 
 
-def _opendp(kind: str, scale: float) -> Callable[[Any], Any]:
-    """An OpenDP measurement; imported here because it takes 0.4 s to load."""
+def _opendp() -> Any:
+    """The library; imported here because it takes 0.4 s to load."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
+    return dp
+
+
+def _measurement(dp: Any, kind: str, scale: float) -> Callable[[Any], Any]:
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     made: Any
     if kind == "gaussian":
