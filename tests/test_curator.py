@@ -31,6 +31,7 @@ from dpcurate.errors import (
     RequestError,
     SourceError,
 )
+from dpcurate.private import process
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import STEPS
 from dpcurate.private.noise import Secure
@@ -635,6 +636,11 @@ def test_every_way_in_checks_the_process_first(monkeypatch):
         here = os.getpid()
         patch.setattr(os, "getpid", lambda: here)
         assert in_a_fork(lambda: c.remaining).startswith("RefusedError")
+    with monkeypatch.context() as patch:
+        patch.setattr(process, "_FORKS", [*process._FORKS])
+        process._forked()
+        with pytest.raises(RefusedError, match="another process"):
+            _ = c.remaining
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: -1)
         for secret in secrets:
