@@ -252,7 +252,7 @@ BROKEN = {
     shared_between_parts: ("tables, laplace", "count and margin, laplace", "moments, laplace"),
     half_the_gumbel_noise: ("exponential mechanism",),
     one_coin_for_equal_rows: ("sample of equal rows",),
-    half_sensitivity(statistics.TablesPlan): ("count and margin, laplace",),
+    half_sensitivity(statistics.TablesPlan): ("count and margin, laplace", "one margin, laplace"),
     half_sensitivity(statistics.GradientNormsPlan): ("gradient norms, laplace",),
 }
 

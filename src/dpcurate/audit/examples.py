@@ -41,7 +41,10 @@ def _known() -> dict[type[Statistic], Example]:
     weights = (0.5, 1.5, 1.5, 1.5, 1.0, 1.0, 1.0)
     return {
         Counts: Example({"counts": Counts(ABC)}, pairs.sums),
-        Tables: Example({"tables": Tables(sets), "count and margin": Tables(((), ("a",)))}, pairs.sums),
+        Tables: Example(
+            {"tables": Tables(sets), "count and margin": Tables(((), ("a",))), "one margin": Tables((("a",),))},
+            pairs.sums,
+        ),
         Contrasts: Example({"contrasts": Contrasts(sets), "weighted contrasts": Contrasts(sets, weights)}, pairs.sums),
         Moments: Example({"moments": Moments(ABC), "clipped moments": Moments(ABC, clip=1.0)}, pairs.sums),
         Gradient: Example({"gradient": Gradient(AB, ZERO, clip=1.0)}, pairs.gradients),
