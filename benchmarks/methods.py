@@ -21,8 +21,7 @@ from benchmarks.published import calibrated
 from benchmarks.published import recipe as published
 from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.metrics import arc_rates, skeleton_rates
-from dpcurate.learn.methods import PC
-from dpcurate.learn.recipes import recipe
+from dpcurate.learn.methods import PC, get
 
 SIX = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
 PROVED = ("measure-once", "em-pc", "svt-pc", "priv-pc", "curate-pc", "notears-moments")
@@ -47,7 +46,7 @@ def run(name: str, network: str, rows: int, epsilon: float, seed: int) -> tuple[
         # The row count stays private: only methods that need a public constant get one.
         facts = world.schema if name in ("measure-once", "notears-moments") else schema
         curator = Curator(table, facts, budget=Budget(epsilon=epsilon, delta=1e-10), insecure_seed=seed)
-        found = recipe(name).fit(curator)
+        found = get(name).fit(curator)
     else:
         curator = Curator(table, schema, budget=Budget.unlimited(), insecure_seed=seed)
         method = PC() if name == "pc" else published(PUBLISHED[name], per_step(name, network, rows, epsilon))

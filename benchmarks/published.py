@@ -16,8 +16,7 @@ import numpy as np
 
 from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.metrics import skeleton_rates
-from dpcurate.learn.methods import EMPC, SVTPC, CuratePC, PrivPC
-from dpcurate.learn.published import CurateReading
+from dpcurate.published import CurateReading, PublishedCuratePC, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
 
 NETWORKS = ("cancer", "earthquake", "survey", "asia", "sachs")
 ROWS = 100_000
@@ -37,13 +36,14 @@ REFERENCE = {
     ("EMPC", 1): (0.89, 0.86, 0.98, 0.81, None),
     ("EMPC", 5): (0.98, 0.93, 1.0, 0.78, None),
 }
-MAKERS = {"CuratePC": CuratePC, "PrivPC": PrivPC, "SVTPC": SVTPC, "EMPC": EMPC}
+MAKERS = {"CuratePC": PublishedCuratePC, "PrivPC": PublishedPrivPC, "SVTPC": PublishedSVTPC, "EMPC": PublishedEMPC}
 
 
 def recipe(name: str, epsilon: float):
     """The published variant as the authors' code runs it."""
-    extra = {"reading": CurateReading.code()} if name == "CuratePC" else {}
-    return MAKERS[name](variant="published", epsilon=epsilon, **extra)
+    if name == "CuratePC":
+        return PublishedCuratePC(total=epsilon, reading=CurateReading.code())
+    return MAKERS[name](epsilon=epsilon)
 
 
 def calibrated(name: str, curator: Curator, target: float) -> float:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.figures import publish
-from dpcurate.reproduce import main as reproduce
+from dpcurate.published.reproduction import main as reproduce
 
 
 def main() -> int:

@@ -16,9 +16,9 @@ import numpy as np
 
 from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.metrics import score
-from dpcurate.learn import schedules
-from dpcurate.learn.descent import Descent, Lagrangian
-from dpcurate.learn.score_methods import CurateScore, Noleaks, Notears, NotearsOnMoments, PublishedNoise
+from dpcurate.learn.methods import CurateScore, Noleaks, Notears, NotearsOnMoments
+from dpcurate.learn.score.descent import Descent, Lagrangian
+from dpcurate.published import PublishedCurateScore, PublishedNoleaks, schedules
 
 DELTA, ROWS = 1e-10, 100_000
 EXACT = "Notears (exact, variance 1)"
@@ -36,8 +36,8 @@ def published(epsilon: float) -> dict[str, Any]:
     """The unproved variants at a claimed epsilon; CURATE's eps_0 is what 20 multiplicative steps take from it."""
     first = _first_of(epsilon, 20)
     return {
-        "Noleaks, published": Noleaks(variant="published", claim=PublishedNoise(total=epsilon)),
-        "CurateScore, published": CurateScore(variant="published", first=first),
+        "Noleaks, published": PublishedNoleaks(total=epsilon),
+        "CurateScore, published": PublishedCurateScore(first=first),
     }
 
 

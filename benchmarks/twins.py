@@ -19,9 +19,7 @@ from typing import Any
 import pandas as pd
 
 from dpcurate import Budget, Curator, fit, networks
-from dpcurate.learn.methods import PC
-from dpcurate.learn.recipes import Method, recipes
-from dpcurate.learn.score_methods import Notears
+from dpcurate.learn.methods import PC, Method, Notears, get
 
 ROWS, TIMES = 100_000, 5
 TWINS: dict[str, Method | None] = {
@@ -51,7 +49,7 @@ def compare(names: list[str]) -> list[dict[str, Any]]:
         network = networks.load(name)
         table = pd.DataFrame(network.sample(ROWS, seed=1))
         for method, twin in TWINS.items():
-            own = recipes()[method]
+            own = get(method)
             private = seconds(table, network.schema, own, Budget(epsilon=1, delta=1e-10))
             exact = seconds(table, network.schema, own if twin is None else twin, Budget.unlimited())
             told.append({"network": name, "method": method, "private": private, "twin": exact})

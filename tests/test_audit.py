@@ -15,11 +15,11 @@ from dpcurate.audit.order import order_cases, order_faults
 from dpcurate.audit.proved import Case, cases, methods
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, Truth, linked
 from dpcurate.errors import RequestError
-from dpcurate.learn.methods import PC, CuratePC
-from dpcurate.learn.recipes import recipes
+from dpcurate.learn.methods import PC, CuratePC, private
 from dpcurate.private import mechanisms, plans, room, statistics
 from dpcurate.private.noise import Secure, Seeded
 from dpcurate.private.replay import ChargesLate, proved_statistics, randomness
+from dpcurate.published import PublishedCuratePC, PublishedFlips, PublishedKendallP
 from dpcurate.requests import (
     AboveThreshold,
     Answer,
@@ -28,8 +28,6 @@ from dpcurate.requests import (
     Exact,
     Gaussian,
     Laplace,
-    PublishedFlips,
-    PublishedKendallP,
     Release,
     Sample,
     Score,
@@ -156,7 +154,7 @@ def test_a_proved_statistic_without_an_audit_is_refused(monkeypatch):
     class New(Counts):
         pass
 
-    monkeypatch.setitem(plans._MAKERS, New, statistics.CountsPlan)
+    monkeypatch.setitem(plans.PROVED, New, statistics.CountsPlan)
     for forgetful in (lambda: cases(1.0), order_faults):
         with pytest.raises(RequestError, match=r"New: proved, and nothing here says how to audit it"):
             forgetful()
@@ -164,8 +162,8 @@ def test_a_proved_statistic_without_an_audit_is_refused(monkeypatch):
 
 def test_every_method_of_the_registry_is_audited():
     audited_kinds = {type(c.audited) for c in cases(1.0)}
-    assert {type(method) for method in recipes().values()} <= audited_kinds
-    assert set(recipes()) - set(methods()) == {"auto"}
+    assert {type(method) for method in private().values()} <= audited_kinds
+    assert set(private()) - set(methods()) == {"auto"}
 
 
 @pytest.mark.parametrize("relation", list(Neighbours))
@@ -360,7 +358,7 @@ def test_names_of_methods_are_known():
     with pytest.raises(RequestError, match="known are"):
         published("pc")
     with pytest.raises(RequestError, match="audit_published"):
-        audit(CuratePC(variant="published"), runs=20)
+        audit(PublishedCuratePC(), runs=20)
 
 
 def test_what_cannot_be_audited_is_refused():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcurate.learn.ci import TABLE_TESTS, fisher_test, p_values, partial_correlation
+from dpcurate.learn.constraint.independence import TABLE_TESTS, fisher_test, p_values, partial_correlation
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.integers(5, 60, (3, 4)).astype(float)

@@ -26,7 +26,7 @@ from dpcurate.cli.texts import columns, existing, one_line, plain
 from dpcurate.doors import Watched, limited
 from dpcurate.errors import FormatError, LedgerError, SourceError
 from dpcurate.graphs.formats import load
-from dpcurate.learn.recipes import recipes
+from dpcurate.learn.methods import listed, private
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.room import Room
 
@@ -192,7 +192,7 @@ def test_pure_budget(here, capsys):
     assert "epsilon = 5, delta = 0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("method", list(recipes()))
+@pytest.mark.parametrize("method", list(private()))
 def test_every_method(here, capsys, method):
     assert discover("--epsilon", "1", "--method", method) == 0
     assert f"method  {method}" in capsys.readouterr().err
@@ -451,7 +451,7 @@ def test_lists(capsys):
     assert re.search(r"^asia +8 +8 +18$", capsys.readouterr().out, re.MULTILINE)
     assert main(["methods"]) == 0
     out = capsys.readouterr().out
-    assert [line.split()[0] for line in out.splitlines()] == list(recipes())
+    assert [line.split()[0] for line in out.splitlines()] == list(listed())
 
 
 def test_demo_twice(here, capsys):
@@ -655,7 +655,7 @@ def test_the_bar_shows_stage_tests_and_budget(monkeypatch):
     screen = Terminal()
     bar = Bar(screen)
     asked = curator()
-    recipes()["curate-pc"].fit(Watched(asked, progress(asked, bar)))
+    private()["curate-pc"].fit(Watched(asked, progress(asked, bar)))
     bar.clear()
     drawn = screen.getvalue().split("\r")
     assert re.match(r"  order 0 \[#{20}\] 100% of the budget left, 10 tests", drawn[1])
@@ -670,15 +670,15 @@ def test_the_bar_is_silent_in_a_pipe():
     stream = io.StringIO()
     bar = Bar(stream)
     asked = curator()
-    recipes()["auto"].fit(Watched(asked, progress(asked, bar)))
+    private()["auto"].fit(Watched(asked, progress(asked, bar)))
     bar.clear()
     assert stream.getvalue() == ""
 
 
-@pytest.mark.parametrize("method", list(recipes()))
+@pytest.mark.parametrize("method", list(private()))
 def test_watching_changes_nothing(method):
     seen = []
-    made = recipes()[method]
+    made = private()[method]
     bare = made.fit(curator())
     observed = made.fit(Watched(curator(), lambda stage, tests: seen.append((stage, tests))))
     assert bare.graph == observed.graph
@@ -690,7 +690,7 @@ def test_a_share_is_the_most_that_is_spent():
     start = door.ledger.spent
     with limited(door, 0.01) as part:
         assert part.remaining <= 0.01
-        recipes()["svt-pc"].fit(part)
+        private()["svt-pc"].fit(part)
     assert 0 < door.ledger.spent - start <= 0.01
     with pytest.raises(LedgerError), limited(door, 0.01), door.reserve(0.001):
         pass

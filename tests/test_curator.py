@@ -36,6 +36,7 @@ from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import STEPS
 from dpcurate.private.noise import Secure
 from dpcurate.private.room import Room, describe
+from dpcurate.published import PublishedKendallP
 from dpcurate.requests import (
     AboveThreshold,
     Answer,
@@ -49,7 +50,6 @@ from dpcurate.requests import (
     KendallP,
     Laplace,
     Moments,
-    PublishedKendallP,
     Release,
     Sample,
     Score,

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from dpcurate.errors import BudgetExceeded, GraphError, RequestError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.acyclic import (
+from dpcurate.learn.score.acyclic import (
     CONSTRAINTS,
     OUTSIDE,
     Facts,
@@ -15,19 +15,19 @@ from dpcurate.learn.acyclic import (
     log_determinant,
     reachable,
 )
-from dpcurate.learn.descent import ConvergenceError, Descent, Lagrangian, Path
-from dpcurate.learn.objectives import (
+from dpcurate.learn.score.descent import ConvergenceError, Descent, Lagrangian, Path
+from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Residuals, Search, checked
+from dpcurate.learn.score.objectives import (
     Look,
     Margins,
-    PublishedGradients,
     Quadratic,
-    Spread,
+    ReleasedMoments,
     factors,
     fit_second_moments,
-    normals,
 )
-from dpcurate.learn.refine import LeastSquares, NoisyGains, Residuals, Search, checked
 from dpcurate.networks import random_dag, random_linear
+from dpcurate.published.draws import normals
+from dpcurate.published.gradients import PublishedGradients
 from dpcurate.requests import Answer
 from dpcurate.schema import Categorical, Numeric
 
@@ -208,10 +208,10 @@ def test_the_noise_of_a_covariance_is_what_simulation_says():
     y = np.column_stack([np.ones(n), x])
     matrix = y.T @ y
     first, second = np.array([[1.0, 0, 0.5, 0.2], [0, 1.0, 0, -1.0]]), np.array([0.3, 1.0, -0.2, 0.5])
-    spread = Spread.of(Answer((matrix,), (sigma,)), columns)
+    spread = ReleasedMoments.of(Answer((matrix,), (sigma,)), columns)
     values = []
     for _ in range(4000):
-        seen = Spread.of(Answer((noised(matrix, sigma, own, source),), (sigma,)), columns)
+        seen = ReleasedMoments.of(Answer((noised(matrix, sigma, own, source),), (sigma,)), columns)
         # The number of rows only rescales; a regression does not see it.
         values.append(first @ seen.covariance @ second * seen.count / n)
     np.testing.assert_allclose(np.var(values, axis=0), spread.noise_variance(first, second), rtol=0.12)
@@ -219,7 +219,7 @@ def test_the_noise_of_a_covariance_is_what_simulation_says():
 
 def test_a_noised_matrix_becomes_a_valid_covariance():
     matrix = np.array([[1000.0, 0, 0], [0, 500, 700], [0, 700, -5]])
-    spread = Spread.of(Answer((matrix,), (10.0,)), [Numeric("a", 0, 1), Numeric("b", 0, 1)])
+    spread = ReleasedMoments.of(Answer((matrix,), (10.0,)), [Numeric("a", 0, 1), Numeric("b", 0, 1)])
     valid = spread.valid()
     assert np.linalg.eigvalsh(valid).min() > 0
     assert (np.diag(valid) > 0).all()
@@ -227,7 +227,7 @@ def test_a_noised_matrix_becomes_a_valid_covariance():
 
 def test_a_table_lost_in_noise_is_told():
     with pytest.raises(RequestError, match="too few rows"):
-        Spread.of(Answer((np.ones((2, 2)),), (50.0,)), [Numeric("a", 0, 1)])
+        ReleasedMoments.of(Answer((np.ones((2, 2)),), (50.0,)), [Numeric("a", 0, 1)])
 
 
 def test_scales_are_the_table_s_units_the_bounds_or_the_spreads():
@@ -312,7 +312,7 @@ def test_the_check_drops_what_a_neighbour_explains():
     weights = np.array([[0, 1.0, 0], [0, 0, 1.0], [0, 0, 0]])
     spread = np.linalg.inv(np.eye(3) - weights)
     covariance = spread.T @ spread / 20
-    view = Spread(1e4, np.zeros(3), covariance, 1.0, np.ones(3, dtype=bool))
+    view = ReleasedMoments(1e4, np.zeros(3), covariance, 1.0, np.ones(3, dtype=bool))
     drawn = np.triu(np.ones((3, 3), dtype=bool), 1)
     keep, looks = checked(NoisyGains(view, covariance, 6.0), drawn, facts_of(3), z=2.5, least=0.0, order=1)
     assert keep.tolist() == [[False, True, False], [False, False, True], [False, False, False]]

@@ -15,16 +15,24 @@ from dpcurate.errors import BudgetExceeded, NotPrivate
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
 from dpcurate.learn.oracle import OracleDoor
-from dpcurate.learn.published import Claim, CurateReading
 from dpcurate.networks.worlds import random_dag, random_network
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
 from dpcurate.private.room import Room
+from dpcurate.published import (
+    Claim,
+    CurateReading,
+    PublishedCuratePC,
+    PublishedEMPC,
+    PublishedPC,
+    PublishedPrivPC,
+    PublishedSVTPC,
+)
 from dpcurate.requests import Laplace, Release, Tau
 from dpcurate.schema import Categorical, Neighbours, Numeric, Schema
 
 PROVED = [EMPC(), SVTPC(), PrivPC(), CuratePC()]
-PUBLISHED = [replace(m, variant="published") for m in PROVED]
+PUBLISHED = [PublishedEMPC(), PublishedSVTPC(), PublishedPrivPC(), PublishedCuratePC()]
 SIX = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
 
 
@@ -47,7 +55,7 @@ def test_pc_without_privacy_finds_the_networks(name, least):
 def test_pc_with_the_published_kendall_test(name, low, high):
     network, table, schema = world(name)
     curator = Curator(table, schema, budget=Budget.unlimited())
-    found = PC(test="kendall-published", alpha=0.05, style="sequential").fit(curator)
+    found = PublishedPC(alpha=0.05).fit(curator)
     assert low <= skeleton_rates(found.graph, network.dag).f1 <= high
 
 
@@ -101,14 +109,15 @@ def test_no_method_exceeds_its_budget_whatever_the_answers(method, seed, columns
     assert found.claimed is None
 
 
-@pytest.mark.parametrize("method", PROVED, ids=lambda m: type(m).__name__)
-def test_proved_methods_need_no_consent_and_published_ones_do(method):
+@pytest.mark.parametrize(
+    ("method", "published"), list(zip(PROVED, PUBLISHED, strict=True)), ids=[type(m).__name__ for m in PROVED]
+)
+def test_proved_methods_need_no_consent_and_published_ones_do(method, published):
     _, table, schema = world("cancer", rows=5000)
     private = Curator(table, schema, budget=Budget(epsilon=1, delta=1e-10))
     method.fit(private)
     assert private.ledger.private
     assert private.remaining < private.ledger.budget.rho
-    published = replace(method, variant="published")
     with pytest.raises(NotPrivate):
         published.fit(Curator(table, schema, budget=Budget(epsilon=1, delta=1e-10)))
     told = published.fit(Curator(table, schema, budget=Budget.unlimited(), insecure_seed=1))
@@ -148,10 +157,10 @@ def test_more_rows_help_at_a_fixed_budget(method):
 @pytest.mark.parametrize(
     ("method", "target", "authors", "deviation"),
     [
-        (CuratePC(variant="published", epsilon=10, reading=CurateReading.code()), 9.0, 0.83, 0.10),
-        (PrivPC(variant="published", epsilon=0.426), 10.0, 0.70, 0.15),
-        (SVTPC(variant="published", epsilon=0.371), 10.0, 0.30, 0.25),
-        (EMPC(variant="published", epsilon=0.0367), 1.0, 0.89, 0.15),
+        (PublishedCuratePC(total=10, reading=CurateReading.code()), 9.0, 0.83, 0.10),
+        (PublishedPrivPC(epsilon=0.426), 10.0, 0.70, 0.15),
+        (PublishedSVTPC(epsilon=0.371), 10.0, 0.30, 0.25),
+        (PublishedEMPC(epsilon=0.0367), 1.0, 0.89, 0.15),
     ],
     ids=["CURATE", "Priv-PC", "SVT-PC", "EM-PC"],
 )
@@ -172,7 +181,7 @@ def test_the_two_readings_of_curate_differ_as_named():
     assert code != paper
 
     def claimed(reading):
-        method = CuratePC(variant="published", epsilon=5, reading=reading)
+        method = PublishedCuratePC(total=5, reading=reading)
         return np.mean([method.fit(curator).claimed for _ in range(10)])
 
     assert claimed(replace(code, charge="all")) > claimed(code)  # answers below the margin are not free
@@ -187,8 +196,8 @@ def test_the_two_readings_of_curate_differ_as_named():
     ):
         assert claimed(replace(code, **change)) > 0
     tiny = replace(paper, delta_total=1e-20)
-    assert len(CuratePC(variant="published", epsilon=5, reading=tiny).fit(curator).tests) == 1
-    assert CuratePC(variant="published", epsilon=5, rate=0.5).fit(curator).claimed > 0
+    assert len(PublishedCuratePC(total=5, reading=tiny).fit(curator).tests) == 1
+    assert PublishedCuratePC(total=5, rate=0.5).fit(curator).claimed > 0
 
 
 def test_claims_follow_their_formulas():
@@ -218,7 +227,7 @@ def test_repeated_runs_reuse_the_exact_statistics():
     reads = []
     read = curator._source.totals
     curator._source.totals = lambda kernels: reads.extend(kernels) or read(kernels)
-    method = SVTPC(variant="published", epsilon=0.1)
+    method = PublishedSVTPC(epsilon=0.1)
     for _ in range(10):
         method.fit(curator)
     assert len(reads) == len(set(reads))

@@ -10,18 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurate.learn.budgets import (
+from dpcurate.learn.constraint.budgets import (
     LaplaceErrors,
-    OpenErrors,
-    PublishedLeak,
     likely_tests,
     optimise,
     pure_leak,
     surrogate,
     uniform,
-    worst_tests,
     zcdp_leak,
 )
+from dpcurate.published.opt import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
 
 CODE = OpenErrors(0.05 * 0.2, 0.3626748 / math.sqrt(1e5))
 
@@ -42,7 +40,7 @@ def test_from_zero_it_gives_what_the_authors_code_gives(variables, total, first)
     """Vectors measured from the authors' settings with SciPy's SLSQP."""
     edges = variables * (variables - 1) // 2
     tests = [worst_tests(edges, variables, j) for j in range(variables - 1)]
-    found = optimise(tests, total, CODE, PublishedLeak(1e-14), start="zero")
+    found = optimise_from_zero(tests, total, CODE, PublishedLeak(1e-14))
     assert found[:2] == pytest.approx(first, abs=2e-4)
 
 

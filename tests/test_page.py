@@ -19,8 +19,8 @@ from dpcurate.discovery import Discovery
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.methods import get
 from dpcurate.learn.outcome import Evidence, Learned
-from dpcurate.learn.recipes import recipe
 from dpcurate.networks import random_dag
 from dpcurate.report.notebook import graph_html
 from dpcurate.report.page import page
@@ -112,7 +112,7 @@ def test_page_says_what_is_promised_and_what_was_spent() -> None:
         "Cite as",
         "dpcurate 0.1.0",
         _small().schema.hash,
-        type(recipe("auto")).__name__,
+        type(get("auto")).__name__,
     ):
         assert words in text
     assert "NOT PRIVATE" not in text

@@ -13,8 +13,7 @@ import pytest
 
 from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Schema, networks
 from dpcurate.errors import BudgetError, DpcurateError, FormatError, RequestError, SchemaError
-from dpcurate.learn.methods import PrivPC
-from dpcurate.learn.recipes import recipes
+from dpcurate.learn.methods import PrivPC, private
 from dpcurate.networks import plausible
 from dpcurate.networks.plausible import random_world, simulate
 from dpcurate.planning import plan as planning
@@ -92,7 +91,7 @@ def test_more_epsilon_is_better_and_the_limit_best(small):
     f1 = [small.cells["auto", e].f1 for e in (0.01, 10, math.inf)]
     assert f1[0] < f1[1] <= f1[2] + 0.1
     assert {"auto", "svt-pc", "priv-pc", "curate-pc"} <= set(small.methods)
-    assert len({repr(recipes()[m]) for m in small.methods}) == len(small.methods)
+    assert len({repr(private()[m]) for m in small.methods}) == len(small.methods)
     assert len(small.runs) == 3 * len(small.methods) * 4
 
 
@@ -103,7 +102,7 @@ def test_no_noise_is_no_noise():
     schema = replace(SMALL, rows=5000)
     world = random_world(schema, seed=seed)
     table = simulate(schema, world, 5000, seed=seed)
-    exact = recipes()["em-pc"].fit(Curator(table, schema, budget=Budget.unlimited(), insecure_seed=9)).graph
+    exact = private()["em-pc"].fit(Curator(table, schema, budget=Budget.unlimited(), insecure_seed=9)).graph
     (cell,) = [r for r in one.runs if math.isinf(r.epsilon)]
     assert (cell.missed, cell.false) == (len(world.dag.edges - exact.edges), len(exact.edges - world.dag.edges))
 
@@ -152,9 +151,9 @@ def test_each_budget_is_kept(monkeypatch):
 
 
 def test_methods_that_cannot_are_left_out_and_named(monkeypatch):
-    sampling = recipes() | {"priv-pc": PrivPC(max_order=2, rate=0.5)}
-    monkeypatch.setattr(planning, "recipes", lambda: sampling)
-    monkeypatch.setattr(planning, "recipe", sampling.__getitem__)
+    sampling = private() | {"priv-pc": PrivPC(max_order=2, rate=0.5)}
+    monkeypatch.setattr(planning, "private", lambda: sampling)
+    monkeypatch.setattr(planning, "get", sampling.__getitem__)
     schema = replace(SMALL, person=Person("id", 3))
     found = plan(schema, 300, epsilons=(1,), worlds=2)
     assert "priv-pc" not in found.methods
@@ -254,7 +253,7 @@ def test_near_the_benchmark_networks():
         network = networks.load(name)
         schema = replace(network.schema, rows=20_000)
         curator = Curator(network.sample(20_000, seed=1), schema, budget=Budget.unlimited(), insecure_seed=1)
-        real = planning.compare(0, "em-pc", math.inf, recipes()["em-pc"].fit(curator).graph, network.dag).f1
+        real = planning.compare(0, "em-pc", math.inf, private()["em-pc"].fit(curator).graph, network.dag).f1
         planned = plan(schema, 20_000, epsilons=(1,), methods=("em-pc",), worlds=6).cells["em-pc", math.inf].f1
         gaps.append(planned - real)
     assert abs(np.mean(gaps)) < 0.25

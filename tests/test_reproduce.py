@@ -5,18 +5,17 @@ import pytest
 
 from dpcurate.budget import epsilon_of
 from dpcurate.graphs.graph import Dag
-from dpcurate.learn import schedules
-from dpcurate.learn.methods import PrivPC
-from dpcurate.reproduce import main, store
-from dpcurate.reproduce.grid import Cell, full, quick, tiny
-from dpcurate.reproduce.page import page, table
-from dpcurate.reproduce.rehearsal import RANGE, Rehearsal, memory
-from dpcurate.reproduce.runs import COLUMNS, chosen_threshold, first_of, run
-from dpcurate.reproduce.statements import STATEMENTS, Verdict
-from dpcurate.reproduce.store import grouped, read_runs, run_grid, write_runs
-from dpcurate.reproduce.summary import METRICS, Runs, Summary, beats
-from dpcurate.reproduce.world import AUTHORS_ARCS, world
-from dpcurate.requests import Exact, Laplace, PublishedKendallP, Release
+from dpcurate.published import PublishedKendallP, PublishedPrivPC, schedules
+from dpcurate.published.reproduction import main, store
+from dpcurate.published.reproduction.grid import Cell, full, quick, tiny
+from dpcurate.published.reproduction.page import page, table
+from dpcurate.published.reproduction.rehearsal import RANGE, Rehearsal, memory
+from dpcurate.published.reproduction.runs import COLUMNS, chosen_threshold, first_of, run
+from dpcurate.published.reproduction.statements import STATEMENTS, Verdict
+from dpcurate.published.reproduction.store import grouped, read_runs, run_grid, write_runs
+from dpcurate.published.reproduction.summary import METRICS, Runs, Summary, beats
+from dpcurate.published.reproduction.world import AUTHORS_ARCS, world
+from dpcurate.requests import Exact, Laplace, Release
 
 ROWS = 2_000
 
@@ -141,7 +140,7 @@ class TestRehearsal:
 
     def test_a_proved_epsilon_is_larger_than_the_claimed_one(self):
         door = Rehearsal(memory("cancer", 100_000), "a")
-        found = PrivPC(variant="published", epsilon=0.05).fit(door)
+        found = PublishedPrivPC(epsilon=0.05).fit(door)
         assert epsilon_of(rho=door.rho, delta=1e-10) > 10 * found.claimed
 
 

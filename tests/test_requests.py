@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dpcurate import requests
 from dpcurate.errors import RequestError
+from dpcurate.published import PublishedFlips, PublishedKendallP, queries
 from dpcurate.requests import (
     AboveThreshold,
     Answer,
@@ -28,8 +29,7 @@ from dpcurate.requests import (
     KendallP,
     Laplace,
     Moments,
-    PublishedFlips,
-    PublishedKendallP,
+    PairStatistic,
     Release,
     Sample,
     Score,
@@ -65,8 +65,10 @@ VALUES = [
 ]
 KINDS = [
     kind
-    for kind in vars(requests).values()
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__ == requests.__name__
+    for module in (requests, queries)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
+    if kind is not PairStatistic  # a base, which no session answers
 ]
 
 
@@ -95,7 +97,7 @@ PLAIN = {str, int, float, bool, type(None), Fraction}
 
 def plain(hint):
     """Whether a field's type is built from text, numbers, tuples and other requests alone."""
-    if hint in PLAIN or hint in KINDS or hint is Ellipsis:
+    if hint in PLAIN or hint in (*KINDS, PairStatistic) or hint is Ellipsis:
         return True
     if typing.get_origin(hint) is typing.Literal:
         return all(type(x) in PLAIN for x in typing.get_args(hint))

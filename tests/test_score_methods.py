@@ -10,18 +10,14 @@ from dpcurate.errors import NotPrivate, RequestError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.metrics import score, shd
-from dpcurate.learn.descent import ConvergenceError, Descent, Path
-from dpcurate.learn.objectives import Gradients, Quadratic, published_sensitivity
-from dpcurate.learn.score_methods import (
-    CurateScore,
-    Noleaks,
-    Notears,
-    NotearsOnMoments,
-    PublishedNoise,
-    markov_class,
-    norm_quantile,
-)
+from dpcurate.learn.methods import CurateScore, Noleaks, Notears, NotearsOnMoments
+from dpcurate.learn.score.descent import ConvergenceError, Descent, Path
+from dpcurate.learn.score.noised_gradients import norm_quantile
+from dpcurate.learn.score.objectives import Gradients, Quadratic
+from dpcurate.learn.score.results import markov_class
 from dpcurate.networks import load, random_dag, random_linear
+from dpcurate.published import PublishedCurateScore, PublishedNoleaks
+from dpcurate.published.gradients import stated_sensitivity
 from dpcurate.requests import Answer, Gradient, GradientNorms
 from dpcurate.schema import GRID, Neighbours, Numeric, Schema
 from helpers import distance, schema_of
@@ -221,19 +217,30 @@ def test_budgets_that_cannot_be_used_are_refused_before_anything_is_spent():
             method.fit(Curator(table, net.schema, budget=Budget.unlimited()))
     assert pure.privacy().spent == 0
     door = Curator(table, net.schema, budget=Budget(rho=1))
-    wrong = [
-        NotearsOnMoments(rho=-1.0),
-        NotearsOnMoments(scale="inches"),
-        Noleaks(margin=1.0),
-        Noleaks(variant="proven"),
-        CurateScore(ratio=0.5),
-        CurateScore(budgets="guessed"),
-        CurateScore(clipping="guessed"),
-    ]
+    wrong = [NotearsOnMoments(rho=-1.0), Noleaks(margin=1.0), CurateScore(ratio=0.5), CurateScore(iterations=0)]
     for method in wrong:
         with pytest.raises(RequestError):
             method.fit(door)
     assert door.privacy().spent == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Notears(scale="inches"), "scale must be one of"),
+        (lambda: Notears(refine="twice"), "refine must be one of"),
+        (lambda: NotearsOnMoments(scale="inches"), "scale must be one of"),
+        (lambda: CurateScore(schedule="falling"), "schedule must be one of"),
+        (lambda: CurateScore(budgets="guessed"), "budgets must be one of"),
+        (lambda: CurateScore(clipping="guessed"), "clipping must be one of"),
+        (lambda: CurateScore(schedule="additive", ratio=4.0), "ratio belongs to the geometric schedule"),
+        (lambda: CurateScore(kept=0.9), "kept belongs to clipping='quantile'"),
+        (lambda: PublishedCurateScore(increment="cubic"), "increment must be one of"),
+    ],
+)
+def test_no_recipe_is_built_with_an_option_it_would_ignore(make, says):
+    with pytest.raises(RequestError, match=says):
+        make()
 
 
 def test_the_clip_follows_a_quantile_of_the_rows_norms():
@@ -291,7 +298,7 @@ def test_the_clip_of_the_average_does_not_bound_one_row(norm):
         return np.clip(gradient, -2, 2)
 
     moved = np.linalg.norm(averaged(np.vstack([x, extreme])) - averaged(x))
-    ratio = moved / published_sensitivity(d, n)
+    ratio = moved / stated_sensitivity(d, n)
     assert ratio == pytest.approx(min(norm**2, 2 * n) / 4, rel=0.1)  # 25 times and 2,500 times the claim
 
 
@@ -301,9 +308,9 @@ def test_the_clip_of_the_average_does_not_bound_one_row(norm):
 @pytest.mark.parametrize(
     "method",
     [
-        Noleaks(variant="published", claim=PublishedNoise(total=2.0)),
-        CurateScore(variant="published", first=0.1),
-        CurateScore(variant="published", increment="additive", first=0.05),
+        PublishedNoleaks(total=2.0),
+        PublishedCurateScore(first=0.1),
+        PublishedCurateScore(increment="additive", first=0.05),
     ],
     ids=["noleaks", "curate", "curate, additive"],
 )

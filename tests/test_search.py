@@ -1,4 +1,4 @@
-"""One loop, every judge: with an oracle for a door each returns the true class."""
+"""One loop, every edge test: with an oracle for a door each returns the true class."""
 
 from __future__ import annotations
 
@@ -14,29 +14,51 @@ from dpcurate.doors import Watched
 from dpcurate.errors import BudgetExceeded, GraphError, RequestError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn import methods, rounds
-from dpcurate.learn.ci import fisher_test, p_values
-from dpcurate.learn.judges import ExactJudge
-from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC, published_reach
-from dpcurate.learn.oracle import OracleDoor
-from dpcurate.learn.skeleton import search
+from dpcurate.learn.constraint import recipes, rounds
+from dpcurate.learn.constraint.exact import PValueTest
+from dpcurate.learn.constraint.independence import fisher_test, p_values
+from dpcurate.learn.constraint.search import search
+from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
+from dpcurate.learn.oracle import STRONG, OracleDoor
 from dpcurate.networks.worlds import random_dag, random_network
+from dpcurate.published import (
+    PublishedCuratePC,
+    PublishedEMPC,
+    PublishedFlips,
+    PublishedKendallP,
+    PublishedPC,
+    PublishedPrivPC,
+    PublishedSVTPC,
+)
+from dpcurate.published.constraint import reach
 from dpcurate.requests import Counts, Exact, KendallP, Moments, Release
 from dpcurate.schema import Categorical
 
+
+class PublishedOracle(OracleDoor):
+    """An oracle that also answers as the published systems ask."""
+
+    def value(self, statistic, *, apart):
+        if isinstance(statistic, PublishedKendallP):
+            return 0.5 if apart else 0.0
+        if isinstance(statistic, PublishedFlips):
+            return STRONG if apart else -STRONG
+        return super().value(statistic, apart=apart)
+
+
 EVERY = {
     "PC": PC(test="kendall-proved"),
-    "PC sequential": PC(test="kendall-published", style="sequential"),
+    "PC sequential": PublishedPC(),
     "EM-PC": EMPC(),
     "SVT-PC": SVTPC(),
     "Priv-PC": PrivPC(rate=0.5),
     "CURATE": CuratePC(),
     "CURATE sampled": CuratePC(rate=0.5),
     "CURATE on p-values": CuratePC(statistic="kendall-p"),
-    "EM-PC published": EMPC(variant="published"),
-    "SVT-PC published": SVTPC(variant="published"),
-    "Priv-PC published": PrivPC(variant="published", rate=0.5),
-    "CURATE published": CuratePC(variant="published"),
+    "EM-PC published": PublishedEMPC(),
+    "SVT-PC published": PublishedSVTPC(),
+    "Priv-PC published": PublishedPrivPC(rate=0.5),
+    "CURATE published": PublishedCuratePC(),
 }
 DAGS = [random_dag(2 + seed % 14, degree=min(1 + seed % 14, 2.4), seed=seed) for seed in range(200)]
 
@@ -46,7 +68,7 @@ def test_noiseless_answers_give_the_true_class(name):
     # The published EM-PC may not delete all edges of a node at once, so small graphs are beyond it.
     dags = [d for d in DAGS if len(d.nodes) <= 9] if name.startswith("EM") else DAGS
     for dag in dags:
-        assert EVERY[name].fit(OracleDoor(dag)).graph == dag.cpdag()
+        assert EVERY[name].fit(PublishedOracle(dag)).graph == dag.cpdag()
 
 
 def test_pc_stable_does_not_depend_on_the_order_of_columns():
@@ -148,29 +170,43 @@ def test_two_columns_are_enough_and_one_is_not():
 def test_wrong_settings_are_refused():
     for make in (
         lambda: PC(test="t"),
-        lambda: CuratePC(variant="improved"),
+        lambda: PC(style="depth first"),
         lambda: SVTPC(threshold=0.7),
+        lambda: CuratePC(statistic="g"),
+        lambda: PrivPC(style="depth first"),
+        lambda: PublishedPC(style="depth first"),
+        lambda: PublishedEMPC(threshold=0.7),
+        lambda: PublishedSVTPC(redraw="uniform"),
+        lambda: PublishedCuratePC(total=0),
     ):
         with pytest.raises(RequestError):
+            make()
+    for make in (
+        lambda: EMPC(style="sequential"),  # it looks at a whole order, so it has no such choice
+        lambda: SVTPC(redraw="laplace"),
+        lambda: CuratePC(variant="published"),
+        lambda: PublishedCuratePC(epsilon=1),
+    ):
+        with pytest.raises(TypeError):
             make()
     with pytest.raises(RequestError, match="tests of independence only"):
         OracleDoor(Dag.of("ab")).ask(Release(Counts(("a",)), Exact()))
 
 
-def test_the_published_reach():
-    assert published_reach(100_000, 20) == 11
-    assert published_reach(100_000, 5) == 3
-    assert published_reach(10, 5) == 0
+def test_the_reach():
+    assert reach(100_000, 20) == 11
+    assert reach(100_000, 5) == 3
+    assert reach(10, 5) == 0
 
 
-def test_a_search_ends_when_its_judge_says_so():
+def test_a_search_ends_when_its_edge_test_says_so():
     dag = random_dag(6, degree=2, seed=1)
 
-    class Idle(ExactJudge):
-        def begin(self, order, board):
+    class Idle(PValueTest):
+        def begin(self, order, graph):
             return order < 1
 
-    found = search(dag.nodes, Idle(OracleDoor(dag), "kendall-proved", 0.05))
+    found = search(dag.nodes, Idle(OracleDoor(dag), 0.05))
     assert len(found.tests) == 1
     assert set(found.unfinished) == {1}
 
@@ -305,7 +341,7 @@ def test_rounds_are_capped_and_caps_change_nothing(monkeypatch):
 @pytest.mark.parametrize("method", [PC(test="kendall-proved"), EMPC(), SVTPC(), PrivPC(), CuratePC()], ids=str)
 def test_a_table_too_large_keeps_its_edge_and_is_told(method, monkeypatch):
     """Of orders 0 and 1 all tables fit, of order 2 those without the wide column, of order 3 none."""
-    for module in (rounds, methods):
+    for module in (rounds, recipes):
         monkeypatch.setattr(module, "MOST_CELLS", 16)
     dag = Dag.of("abcde", combinations("abcde", 2))
     door = Watching(dag)

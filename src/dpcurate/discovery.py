@@ -17,8 +17,9 @@ from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.formats import dumps, save
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn import methods
+from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair
-from dpcurate.learn.recipes import Method, recipe
 from dpcurate.requests import Door
 from dpcurate.schema import Neighbours, Schema
 
@@ -154,7 +155,7 @@ def discover(
     left when no epsilon is given. Published and non-private recipes run only on a curator that allows
     them: see `Curator` and a recipe's `fit`.
     """
-    recipe(method)  # a wrong name is refused before the table is opened
+    methods.get(method)  # a wrong name is refused before the table is opened
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
     facts = Schema.of(schema)
     if known is not None:
@@ -179,7 +180,7 @@ def fit(
     """
     from dpcurate import __version__
 
-    chosen = recipe(method)
+    chosen = methods.get(method)
     if curator.remaining <= 0:
         raise BudgetExceeded(
             "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"

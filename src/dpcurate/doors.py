@@ -14,13 +14,13 @@ from dpcurate.requests import (
     Choose,
     Contrasts,
     Door,
+    PairStatistic,
     Release,
     Request,
     Sample,
     Score,
     Statistic,
     Tables,
-    Tau,
 )
 from dpcurate.schema import Neighbours, Schema
 
@@ -157,12 +157,12 @@ def _stage(what: Request | Score) -> tuple[str, int]:
     if isinstance(what, Choose):
         return _order(what.candidates[0].statistic), len(what.candidates)
     statistic = what.statistic if isinstance(what, (Release, Score)) else None
-    if isinstance(statistic, Tau):
+    if isinstance(statistic, PairStatistic):
         return _order(statistic), 1
     if isinstance(statistic, Tables):
         return f"order {max(0, max(map(len, statistic.sets)) - 2)}", len(statistic.sets)
     return type(statistic).__name__.lower(), len(statistic.sets) if isinstance(statistic, Contrasts) else 1
 
 
-def _order(statistic: Tau) -> str:
+def _order(statistic: PairStatistic) -> str:
     return f"order {len(statistic.given)}"

@@ -175,8 +175,8 @@ def _edges(given: object) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Tau:
-    """Kendall's association of x and y in the strata of `given`: the sum of 2 C_k / (n_k - 1)."""
+class PairStatistic:
+    """One number about x and y in the strata of `given`: what a test of conditional independence asks for."""
 
     x: str
     y: str
@@ -188,49 +188,16 @@ class Tau:
 
 
 @dataclass(frozen=True, slots=True)
-class KendallP(Tau):
+class Tau(PairStatistic):
+    """Kendall's association of x and y in the strata of `given`: the sum of 2 C_k / (n_k - 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class KendallP(PairStatistic):
     """The p-value of Kendall's test with a proved sensitivity; needs the schema's public row count."""
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedKendallP(Tau):
-    """The p-value as the published systems compute it, with the sensitivity they state: NOT PROVED.
-
-    `bound` is 'priv-pc', 'curate-printed' (the paper's formula) or 'curate-code'.
-    """
-
-    bound: Literal["priv-pc", "curate-printed", "curate-code"] = "curate-code"
-
-    def __post_init__(self) -> None:
-        Tau.__post_init__(self)
-        if plain.text(self.bound) not in ("priv-pc", "curate-printed", "curate-code"):
-            raise RequestError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {shown(self.bound)}")
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedFlips(Tau):
-    """How many rows would have to go to change a G test's mind, as EM-PC's code counts: NOT PROVED."""
-
-    level: float = 0.05
-
-    def __post_init__(self) -> None:
-        Tau.__post_init__(self)
-        if plain.between(0, self.level, 1) is None:
-            raise RequestError(f"a level lies between 0 and 1, got {shown(self.level)}")
-
-
-Statistic = (
-    Counts
-    | Tables
-    | Contrasts
-    | Moments
-    | Gradient
-    | GradientNorms
-    | Tau
-    | KendallP
-    | PublishedKendallP
-    | PublishedFlips
-)
+Statistic = Counts | Tables | Contrasts | Moments | Gradient | GradientNorms | PairStatistic
 
 
 # --- releases: how it may leave the room ----------------------------------------------------------
@@ -307,13 +274,13 @@ class Score:
     most 1 whatever the statistic, so scores of different tests may be compared.
     """
 
-    statistic: Tau
+    statistic: PairStatistic
     threshold: float
     side: Literal["above", "below"]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.statistic, Tau):
-            raise RequestError("a score needs a statistic that is one number: Tau, KendallP or PublishedKendallP")
+        if not isinstance(self.statistic, PairStatistic):
+            raise RequestError("a score needs a statistic that is one number, such as Tau or KendallP")
         threshold, side = plain.number(self.threshold), plain.text(self.side)
         if threshold is None or not -1e12 <= threshold <= 1e12:
             raise RequestError(

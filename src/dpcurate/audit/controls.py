@@ -12,18 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurate.accounting import Budget, gaussian_multiplier
 from dpcurate.audit import pairs
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.targets import pieces
 from dpcurate.audit.transcript import Observer, Tally, Truth
-from dpcurate.budget import Budget
 from dpcurate.errors import RequestError
-from dpcurate.learn.methods import CuratePC
-from dpcurate.learn.objectives import PUBLISHED_SCALE, PublishedGradients, Spread, published_sensitivity
-from dpcurate.learn.published import CurateReading, pick
-from dpcurate.learn.schedules import analytic_sigma
+from dpcurate.learn.methods import Method
+from dpcurate.learn.score.objectives import ReleasedMoments
 from dpcurate.private.replay import randomness, uniforms
-from dpcurate.requests import Laplace, Moments, PublishedFlips, PublishedKendallP, Release
+from dpcurate.published import METHODS, CurateReading, PublishedCuratePC, PublishedFlips, PublishedKendallP
+from dpcurate.published.draws import pick
+from dpcurate.published.gradients import SCALE, PublishedGradients, stated_sensitivity
+from dpcurate.requests import Laplace, Moments, Release, Statistic
 
 Array = NDArray[np.float64]
 Hits = tuple[int, int]
@@ -103,7 +104,7 @@ def free_answers(total: float = 10.0) -> Control:
     pair = pairs.dependent()
     tables = pair.opened()
     truth = Truth(tables)
-    method = CuratePC(variant="published", epsilon=total, reading=CurateReading.code())
+    method = PublishedCuratePC(total=total, reading=CurateReading.code())
     budget = Budget.unlimited()
 
     def hits(runs: int, seed: int) -> Hits:
@@ -210,15 +211,15 @@ def aggregate_clip(epsilon: float = 1.0, delta: float = 1e-4, rows: int = 1_000)
     """NOLEAKS: the first gradient, averaged, clipped, with noise for a sensitivity of 4 sqrt(d (d - 1)) / n."""
     pair = pairs.many(pairs.ADD, rows)
     names, columns = pair.schema.names, pair.schema.columns
-    spreads = [Spread.of(a, columns) for a in Truth(pair.opened()).both(Moments(names))]
-    sigma = analytic_sigma(epsilon=epsilon, delta=delta, sensitivity=published_sensitivity(len(names), rows))
-    middle = -(spreads[0].covariance + spreads[1].covariance)[0, 1] * PUBLISHED_SCALE**2  # sum of both entries
+    spreads = [ReleasedMoments.of(a, columns) for a in Truth(pair.opened()).both(Moments(names))]
+    sigma = stated_sensitivity(len(names), rows) * gaussian_multiplier(epsilon=epsilon, delta=delta)
+    middle = -(spreads[0].covariance + spreads[1].covariance)[0, 1] * SCALE**2  # sum of both entries
 
     def hits(runs: int, seed: int) -> Hits:
         counts = [0, 0]
         for which, spread in enumerate(spreads):
             draw = randomness(hash_of(seed, which, 0)).uniform
-            source = PublishedGradients(spread.valid() * PUBLISHED_SCALE**2, [sigma] * runs, draw)
+            source = PublishedGradients(spread.valid() * SCALE**2, [sigma] * runs, draw)
             for _ in range(runs):
                 gradient = source(np.zeros((2, 2)))[1]
                 counts[which] += bool(gradient[0, 1] + gradient[1, 0] < middle)
@@ -271,6 +272,18 @@ def all_controls() -> tuple[Control, ...]:
         chen(),
         float_laplace(),
     )  # fmt: skip
+
+
+def is_published(method: Method) -> bool:
+    """Whether a recipe is a paper's and states no cost that is proved."""
+    return isinstance(method, tuple(type(entry.recipe) for entry in METHODS.values()))
+
+
+def published_pair(statistic: Statistic) -> Pair | None:
+    """The built-in pair of tables for a published statistic."""
+    if not isinstance(statistic, PublishedKendallP):
+        return None
+    return pairs.dropped_stratum() if statistic.given else pairs.unconditioned()
 
 
 def published(method: str) -> tuple[Control, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from dpcurate.audit import pairs
+from dpcurate.audit.controls import published_pair
 from dpcurate.audit.pairs import Pair
 from dpcurate.errors import RequestError
 from dpcurate.private.replay import proved_statistics
@@ -17,7 +18,6 @@ from dpcurate.requests import (
     GradientNorms,
     KendallP,
     Moments,
-    PublishedKendallP,
     Statistic,
     Tables,
     Tau,
@@ -68,8 +68,9 @@ def examples() -> dict[str, Statistic]:
 
 def worst_pair(statistic: Statistic, relation: Neighbours) -> Pair:
     """The built-in pair for a statistic over the columns that the pair has: a, b and c."""
-    if type(statistic) is PublishedKendallP:
-        return pairs.dropped_stratum() if statistic.given else pairs.unconditioned()
+    published = published_pair(statistic)
+    if published is not None:
+        return published
     known = _known().get(type(statistic))
     if known is None:
         raise RequestError(f"there is no built-in pair of tables for {type(statistic).__name__}: give pair=")

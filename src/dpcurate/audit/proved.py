@@ -14,10 +14,10 @@ from typing import Any, cast
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit.examples import ABC, examples
 from dpcurate.audit.pairs import Pair, equal_rows
-from dpcurate.audit.run import GRADIENT_METHODS, Audited
+from dpcurate.audit.run import Audited
 from dpcurate.audit.targets import Gate, Sampled, Script
 from dpcurate.learn.measure_once import Constants
-from dpcurate.learn.recipes import Method, recipes
+from dpcurate.learn.methods import Method, entry_of, private
 from dpcurate.requests import Choose, Counts, Gaussian, Laplace, Noise, Release, Score, Tau
 from dpcurate.schema import Neighbours
 
@@ -86,7 +86,7 @@ def _mechanisms(relation: Neighbours, pure: Budget, epsilon: float) -> list[Case
 def methods() -> dict[str, Method]:
     """Every method of the registry once, made short, and the variants that ask in another way."""
     found: dict[str, Method] = {}
-    named = list(recipes().items())
+    named = list(private().items())
     for i, (name, method) in enumerate(named):
         if any(method == later for _, later in named[i + 1 :]):
             continue  # another name for the same
@@ -103,7 +103,8 @@ def _short(method: Method) -> Method:
 
 
 def _of_method(name: str, method: Method, zcdp: Budget, pure: Budget) -> list[Case]:
-    budgets = (zcdp,) if isinstance(method, GRADIENT_METHODS) else (zcdp, pure)
+    entry = entry_of(method)
+    budgets = (zcdp, pure) if entry is None or entry.pure else (zcdp,)
     whole = [Case(f"{name}, {_kind(b)}", method, Neighbours.ADD_REMOVE, b) for b in budgets]
     if name not in REPLAYED:
         return whole

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit import pairs
 from dpcurate.audit.bounds import Found, hits_bound, lower_bound
-from dpcurate.audit.controls import Control, published
+from dpcurate.audit.controls import Control, is_published, published
 from dpcurate.audit.examples import worst_pair
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.targets import (
@@ -25,14 +25,12 @@ from dpcurate.audit.targets import (
     of_script,
 )
 from dpcurate.errors import RequestError
-from dpcurate.learn.recipes import Method, recipe
-from dpcurate.learn.score_methods import CurateScore, Noleaks, NotearsOnMoments
+from dpcurate.learn.methods import Method, entry_of, get
 from dpcurate.requests import Choose, Release
 from dpcurate.schema import Neighbours
 
 WEAK = 0.7
 """The power of an audit is its chance to catch the same mechanism with this much of its noise."""
-GRADIENT_METHODS = (NotearsOnMoments, Noleaks, CurateScore)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +177,8 @@ def target_of(subject: Audited, pair: Pair | None, budget: Budget | None, relati
 
 
 def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relation: Neighbours) -> Target:
-    made = recipe(subject)
-    if getattr(made, "variant", "proved") == "published":
+    made = get(subject)
+    if is_published(made):
         raise RequestError("a published variant states no cost: audit its parts with audit_published()")
     name = subject if isinstance(subject, str) else type(made).__name__
     return of_method(name, made, pair or method_pair(made, relation), budget)
@@ -188,4 +186,6 @@ def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relatio
 
 def method_pair(method: Method, relation: Neighbours) -> Pair:
     """The built-in pair for a method."""
-    return pairs.many(relation) if isinstance(method, GRADIENT_METHODS) else pairs.three_tests(relation)
+    entry = entry_of(method)
+    numbers = entry is not None and entry.columns == "numbers"
+    return pairs.many(relation) if numbers else pairs.three_tests(relation)

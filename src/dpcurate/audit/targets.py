@@ -13,7 +13,7 @@ from dpcurate.audit.bounds import Currency
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, ThresholdLikelihood, Truth, choice_ratio, linked
 from dpcurate.budget import Budget, Event
-from dpcurate.learn.recipes import Method
+from dpcurate.learn.methods import Method
 from dpcurate.private.replay import OpenPair, Randomness, randomness
 from dpcurate.requests import AboveThreshold, Answer, Choose, Door, Release, Sample, Score
 

@@ -29,12 +29,12 @@ from dpcurate.requests import (
     Gaussian,
     Laplace,
     Moments,
+    PairStatistic,
     Release,
     Request,
     Sample,
     Score,
     Statistic,
-    Tau,
 )
 from dpcurate.schema import Neighbours, Schema
 
@@ -84,7 +84,7 @@ class Coordinates:
     @classmethod
     def of(cls, release: Release, answers: Sequence[Answer], truth: Truth, rate: float = 1.0) -> Coordinates:
         """Of a release's answers, one a run. On a sample the whole tables, scaled, stand for the sampled ones."""
-        shrink = rate if isinstance(release.statistic, Tau) else 1.0
+        shrink = rate if isinstance(release.statistic, PairStatistic) else 1.0
         first, second = truth.both(release.statistic)
         columns: list[tuple[Array, Array, Array]] = []
         for i, scale in enumerate(answers[0].scales):

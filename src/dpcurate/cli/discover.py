@@ -12,7 +12,7 @@ from dpcurate.discovery import Discovery, fit
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.formats import save
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.recipes import recipe
+from dpcurate.learn import methods
 from dpcurate.private.curator import Curator
 from dpcurate.schema import Schema
 
@@ -24,7 +24,7 @@ _DRAFT = "# DRAFT: dpcurate LOOKED AT THE DATA"
 def run(args: Namespace) -> None:
     """Find a graph."""
     folder = _folder(args.output, force=args.force)
-    recipe(args.method)
+    methods.get(args.method)
     table = some_table(args.table)
     schema = load_schema(args.schema)
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from argparse import Namespace
 
 from dpcurate.cli.texts import columns, show
-from dpcurate.learn.recipes import recipes
+from dpcurate.learn.methods import listed
 
 
 def run(_args: Namespace) -> None:
-    """Each method with the first line of its description."""
-    rows = [(name, inspect.getdoc(type(made)) or "") for name, made in recipes().items()]
-    show(columns((name, text.split("\n", 1)[0]) for name, text in rows))
+    """Each method with its family, what it needs and what it does."""
+    show(columns((entry.name, entry.family, entry.needs, entry.about) for entry in listed().values()))

@@ -7,7 +7,7 @@ from argparse import Namespace
 
 def run(args: Namespace) -> None:
     """Run the grid and write runs, figures and page."""
-    from dpcurate.reproduce import main
+    from dpcurate.published.reproduction import main
 
     words = ["-o", args.output, "--workers", str(args.workers)]
     words += ["--quick"] * args.quick + ["--fresh"] * args.fresh

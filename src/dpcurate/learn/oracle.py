@@ -16,14 +16,12 @@ from dpcurate.requests import (
     Answer,
     Door,
     KendallP,
-    PublishedFlips,
-    PublishedKendallP,
+    PairStatistic,
     Release,
     Request,
     Sample,
     Score,
     Statistic,
-    Tau,
 )
 from dpcurate.schema import Categorical, Neighbours, Schema
 
@@ -40,13 +38,14 @@ class OracleDoor:
         self.remaining = float("inf")
 
     def _value(self, statistic: Statistic) -> float:
-        if not isinstance(statistic, Tau):
+        if not isinstance(statistic, PairStatistic):
             raise RequestError("the oracle answers tests of independence only")
-        apart = self._dag.d_separated(statistic.x, statistic.y, statistic.given)
-        if isinstance(statistic, (KendallP, PublishedKendallP)):
+        return self.value(statistic, apart=self._dag.d_separated(statistic.x, statistic.y, statistic.given))
+
+    def value(self, statistic: PairStatistic, *, apart: bool) -> float:
+        """The number that a pair statistic is for a pair that is d-separated or not."""
+        if isinstance(statistic, KendallP):
             return 0.5 if apart else 0.0
-        if isinstance(statistic, PublishedFlips):
-            return STRONG if apart else -STRONG
         return 0.0 if apart else STRONG
 
     def ask(self, request: Request) -> Any:

@@ -25,7 +25,7 @@ from dpcurate.doors import limited
 from dpcurate.errors import FormatError, RequestError
 from dpcurate.graphs.graph import Graph
 from dpcurate.graphs.metrics import skeleton_rates
-from dpcurate.learn.recipes import recipe, recipes
+from dpcurate.learn.methods import get, private
 from dpcurate.networks.network import Network
 from dpcurate.networks.plausible import edge_count, random_world, simulate
 from dpcurate.networks.streams import whole
@@ -235,7 +235,7 @@ def plan(
 ) -> Plan:
     """Simulate `worlds` random worlds that have this schema and learn each with every method and epsilon.
 
-    `methods` are names (see `recipes`), all different ones when not given. Time grows with `worlds`; with
+    `methods` are names, all private ones of the registry when not given. Time grows with `worlds`; with
     `workers` above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`.
     The same seed gives the same figures whatever the workers.
     """
@@ -249,7 +249,7 @@ def plan(
         raise RequestError("plan needs at least one epsilon, and finite ones: a run without noise is always shown")
     names = _distinct() if methods is None else tuple(dict.fromkeys(methods))
     for name in names:
-        recipe(name)
+        get(name)
     simulated = min(whole("rows", rows, least=1), MOST_ROWS)
     jobs = [
         _Job(facts, simulated, delta, relation, budgets, names, seed, world)
@@ -267,7 +267,7 @@ def plan(
 def _distinct() -> tuple[str, ...]:
     """Every recipe once: `auto` is another name for one of them."""
     found: dict[Any, str] = {}
-    for name, made in recipes().items():
+    for name, made in private().items():
         found.setdefault(made, name)
     return tuple(found.values())
 
@@ -330,7 +330,7 @@ def _world(job: _Job) -> list[Run | Refusal]:
 
 def _run(job: _Job, curator: Curator, method: str, epsilon: float, network: Network) -> Run:
     with limited(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as door:
-        graph = recipe(method).fit(door).graph
+        graph = get(method).fit(door).graph
     return compare(job.world, method, epsilon, graph, network.dag)
 
 

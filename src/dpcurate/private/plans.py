@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from dpcurate.errors import DomainTooLarge, RequestError
-from dpcurate.private.kendall import KendallPPlan, PublishedFlipsPlan, PublishedKendallPPlan, TauPlan
+from dpcurate.private.kendall import KendallPPlan, PairPlan, TauPlan
 from dpcurate.private.kernels import CountRows, Kernel
 from dpcurate.private.mechanisms import Sensitivity
 from dpcurate.private.statistics import (
@@ -23,8 +26,7 @@ from dpcurate.requests import (
     GradientNorms,
     KendallP,
     Moments,
-    PublishedFlips,
-    PublishedKendallP,
+    PairStatistic,
     Statistic,
     Tables,
     Tau,
@@ -34,7 +36,9 @@ from dpcurate.schema import Neighbours, Schema
 MOST_TOGETHER = 50_000_000
 """Cells of all tables of one request: 400 MB of integers."""
 
-_MAKERS = {
+Maker = Callable[[Any, Schema], Plan]
+
+PROVED: Mapping[type, Maker] = {
     Counts: CountsPlan,
     Tables: TablesPlan,
     Contrasts: ContrastsPlan,
@@ -43,15 +47,26 @@ _MAKERS = {
     GradientNorms: GradientNormsPlan,
     Tau: TauPlan,
     KendallP: KendallPPlan,
-    PublishedKendallP: PublishedKendallPPlan,
-    PublishedFlips: PublishedFlipsPlan,
 }
+"""The registry of statistics: every kind of query that has a proved sensitivity."""
+_UNPROVED: dict[type, Maker] = {}
+
+
+def register_unproved(query: type[PairStatistic], maker: type[PairPlan]) -> None:
+    """Let sessions opened with allow_unproved=True answer a query; any other session refuses it.
+
+    Only a pair statistic whose plan says `proved = False` can be entered, so that nothing becomes proved this way.
+    """
+    if query in PROVED or maker.proved is not False:
+        raise RequestError(f"{query.__name__} cannot be registered: its plan must say proved = False")
+    _UNPROVED[query] = maker
 
 
 def plan(statistic: Statistic, schema: Schema) -> Plan:
     """The plan for a statistic; every complaint comes from public facts."""
     check_kind(statistic)
-    made: Plan = _MAKERS[type(statistic)](statistic, schema)
+    kind = type(statistic)
+    made: Plan = (PROVED.get(kind) or _UNPROVED[kind])(statistic, schema)
     for kernel in made.kernels:
         _check_size(kernel)
     if isinstance(statistic, Tables):
@@ -61,7 +76,7 @@ def plan(statistic: Statistic, schema: Schema) -> Plan:
 
 def check_kind(statistic: object) -> None:
     """Refuse what is not exactly one of the statistics, before anything of it is called, its hash included."""
-    if not any(type(statistic) is kind for kind in _MAKERS):
+    if not any(type(statistic) is kind for kind in (*PROVED, *_UNPROVED)):
         raise RequestError(
             f"{type(statistic).__name__} is not a statistic of the door: ask for one of dpcurate.requests, "
             "such as Counts or Tau, itself and not a subclass of it"

@@ -12,7 +12,7 @@ from dpcurate.private.kernels import CountRows, Integers, Kernel
 from dpcurate.private.mechanisms import STEPS, Sensitivity
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics import Plan
-from dpcurate.requests import Score, Tau
+from dpcurate.requests import PairStatistic, Score, Statistic
 
 Parts = tuple[Integers, ...]
 BATCH_CELLS = 1 << 24
@@ -25,7 +25,7 @@ class Reader:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._scalars: dict[Tau, Parts] = {}
+        self._scalars: dict[PairStatistic, Parts] = {}
         self._scores: dict[Score, int] = {}
 
     def read(self, plans: Sequence[Plan]) -> Iterator[Parts]:
@@ -43,12 +43,15 @@ class Reader:
 
     def _kernels(self, plans: Sequence[Plan]) -> list[Kernel]:
         """What has to be added up for these, each once."""
-        unknown = (made for made in plans if not (isinstance(made.statistic, Tau) and made.statistic in self._scalars))
+        unknown = (made for made in plans if not self._known(made.statistic))
         return list(dict.fromkeys(k for made in unknown for k in made.kernels))
+
+    def _known(self, statistic: Statistic) -> bool:
+        return isinstance(statistic, PairStatistic) and statistic in self._scalars
 
     def _parts(self, made: Plan, totals: Mapping[Kernel, Integers]) -> Parts:
         statistic = made.statistic
-        if not isinstance(statistic, Tau):
+        if not isinstance(statistic, PairStatistic):
             return made.integers(tuple(totals[k] for k in made.kernels))
         if statistic not in self._scalars:
             self._scalars[statistic] = made.integers(tuple(totals[k] for k in made.kernels))

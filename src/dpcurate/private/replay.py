@@ -102,8 +102,7 @@ class OpenPair:
 
 def proved_statistics() -> tuple[type[Statistic], ...]:
     """Every statistic a session answers whose sensitivity is proved, from the registry."""
-    makers: dict[Any, Any] = dict(plans._MAKERS)
-    return tuple(kind for kind, maker in makers.items() if maker.proved)
+    return tuple(plans.PROVED)
 
 
 # --- the order of charging and reading --------------------------------------------------------------

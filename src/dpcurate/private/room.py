@@ -40,13 +40,13 @@ from dpcurate.requests import (
     Exact,
     Laplace,
     Noise,
+    PairStatistic,
     Release,
     Request,
     Sample,
     Score,
     Statistic,
     Tables,
-    Tau,
 )
 from dpcurate.schema import Neighbours, Schema
 
@@ -384,7 +384,7 @@ def _check_list(given: object) -> None:
 def describe(statistic: Statistic) -> str:
     """A statistic in a few words for the books; public facts only."""
     kind = type(statistic).__name__
-    if isinstance(statistic, Tau):
+    if isinstance(statistic, PairStatistic):
         given = f" | {', '.join(statistic.given)}" if statistic.given else ""
         return f"{kind}({statistic.x}, {statistic.y}{given})"
     sets = getattr(statistic, "sets", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpcurate.learn.recipes import recipes
+from dpcurate.learn.methods import listed
 from dpcurate.report.edges import Shown
 from dpcurate.report.markup import Html, Text, bullets, element, facts, paragraphs
 
@@ -70,8 +70,8 @@ def made(found: Discovery) -> Html:
 
 def _method(name: str) -> Html:
     """The name, its parameters and the first line of its description."""
-    chosen = recipes().get(name)
+    chosen = listed().get(name)
     if chosen is None:
         return element("code", name)
-    about = (type(chosen).__doc__ or "").strip().splitlines()
-    return Html(element("code", name) + " = " + element("code", repr(chosen)) + " " + element("span", *about[:1]))
+    recipe = element("code", repr(chosen.recipe))
+    return Html(element("code", name) + " = " + recipe + " " + element("span", chosen.about))

@@ -1,0 +1,138 @@
+"""How a budget is spread over orders of tests: CURATE's OPT and what it needs.
+
+The paper's letters: t_j tests of order j, eps_j for each of them, q1 and q2 the bounds of Lemma 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.accounting.search import doubled, greatest
+
+Array = NDArray[np.float64]
+Leak = Callable[[Array, Array], Array]
+"""From tests and epsilons of each order to what each order costs."""
+
+
+def zcdp_leak(tests: Array, epsilon: Array) -> Array:
+    """eps^2 / 2 a test, in rho."""
+    return tests * epsilon**2 / 2
+
+
+def pure_leak(tests: Array, epsilon: Array) -> Array:
+    """Eps a test, in epsilon."""
+    return tests * epsilon
+
+
+class Errors(Protocol):
+    """Bounds on the two relative errors of one test."""
+
+    def __call__(self, epsilon: Array) -> tuple[Array, Array]:
+        """q1 (an edge is kept that the exact test deletes) and q2 (the other way) for each epsilon."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceErrors:
+    """Lemma 1 with c1 and c2 at their largest value for Laplace noise.
+
+    The window around the threshold reaches `inner` towards dependence and `outer` towards
+    independence, in units of the statistic. A value u beyond the threshold falls into it with
+    probability F(outer - u) - F(-inner - u), which is largest at u = max(0, (outer - inner) / 2).
+    The window is never wider than the noise: where the noise is small there is nothing to toss for.
+    """
+
+    inner: float
+    outer: float
+    sensitivity: float
+
+    def __call__(self, epsilon: Array) -> tuple[Array, Array]:
+        """Half the chance of the window, and the tail beyond it."""
+        scale = self.sensitivity / np.maximum(epsilon, 1e-300)
+        inner, outer = np.minimum(self.inner, scale), np.minimum(self.outer, scale)
+        q1 = _window(inner / scale, outer / scale) / 2 + np.exp(-inner / scale) / 2
+        q2 = _window(outer / scale, inner / scale) / 2 + np.exp(-outer / scale) / 2
+        return q1, q2
+
+
+def _window(near: Array, far: Array) -> Array:
+    """The largest chance of [-near, far], in units of the noise, for a value on the far side."""
+    at_threshold = 1 - np.exp(-near) / 2 - np.exp(-far) / 2
+    return np.where(far >= near, -np.expm1(-(near + far) / 2), at_threshold)
+
+
+def surrogate(errors: Errors, epsilon: Array) -> float:
+    """The paper's objective: prod q1 + 1 - prod(1 - q2)."""
+    q1, q2 = errors(epsilon)
+    return float(np.prod(q1) + 1 - np.prod(1 - q2))
+
+
+def uniform(tests: Array, total: float, leak: Leak) -> float:
+    """The one epsilon for all tests that spends the total."""
+
+    def within(epsilon: float) -> bool:
+        return bool(leak(tests, np.full(len(tests), epsilon)).sum() <= total)
+
+    return greatest(within, 0.0, doubled(lambda epsilon: not within(epsilon)))
+
+
+def optimise(
+    tests: Sequence[float], total: float, errors: Errors, leak: Leak, *, floor: float = 0.0
+) -> tuple[float, ...]:
+    """OPT: falling epsilons for the orders to come that minimise the surrogate within the total.
+
+    From a feasible uniform start the result is feasible and no worse than uniform. `floor` is the least
+    share of the uniform epsilon that any order gets: the surrogate looks at tests whose statistic
+    lies just at the threshold, so on its own it may starve all later orders.
+    """
+    t = as_tests(tests)
+    even = np.full(len(t), uniform(t, total, leak))
+    least = floor * even
+    solved = slsqp(t, total, errors, leak, even, float(even[0]), floor)
+    # The surrogate is not convex, so also look at spending all that is free on the first order.
+    front = np.where(np.arange(len(t)) == 0, uniform(t[:1], total, leak), least)
+    tries = [_feasible(np.maximum(e, least), least, t, total, leak) for e in (solved, even, front)]
+    return tuple(min(tries, key=lambda e: surrogate(errors, e)).tolist())
+
+
+def as_tests(tests: Sequence[float]) -> Array:
+    """Numbers of tests as the solver needs them: none is zero."""
+    return np.maximum(np.asarray(tests, dtype=np.float64), 1e-9)
+
+
+def slsqp(t: Array, total: float, errors: Errors, leak: Leak, start: Array, unit: float, floor: float) -> Array:
+    """SLSQP as in the paper, in units of `unit` so that its step sizes fit."""
+    from scipy.optimize import minimize
+
+    bounds: list[tuple[float | None, float | None]] = [(floor, None)] * len(t)
+    falling: list[Any] = [{"type": "ineq", "fun": lambda e, j=j: e[j] - e[j + 1]} for j in range(len(t) - 1)]
+    spent: Any = {"type": "ineq", "fun": lambda e: (total - float(leak(t, np.maximum(e, 0) * unit).sum())) / total}
+    found = cast(Any, minimize)(
+        lambda e: surrogate(errors, np.maximum(e, 0) * unit),
+        start / unit,
+        method="SLSQP",
+        bounds=bounds,
+        constraints=[*falling, spent],
+    )
+    return np.asarray(found.x * unit, dtype=np.float64)
+
+
+def _feasible(epsilon: Array, least: Array, t: Array, total: float, leak: Leak) -> Array:
+    """Make falling, and shrink towards the least until the total holds."""
+    e = np.minimum.accumulate(np.maximum(np.nan_to_num(epsilon), 0.0))
+    if leak(t, e).sum() <= total:
+        return e
+    share = greatest(lambda s: bool(leak(t, least + (e - least) * s).sum() <= total), 0.0, 1.0)
+    return np.asarray(least + (e - least) * share)
+
+
+def likely_tests(degrees: Sequence[tuple[int, int]], order: int) -> float:
+    """At most the sets around either end of each edge; at order 0 one test an edge."""
+    if order == 0:
+        return float(len(degrees))
+    return float(sum(math.comb(max(a - 1, 0), order) + math.comb(max(b - 1, 0), order) for a, b in degrees))

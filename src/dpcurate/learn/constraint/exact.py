@@ -1,0 +1,99 @@
+"""Exact tests of independence: tables, moments or p-values through the door, at infinite cost.
+
+Tests cost nothing here and passes over the rows do, so each round looks twice as far ahead as the one
+before. What was asked of an edge beyond the test that cut it is dropped.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from dpcurate.learn.constraint.edge_tests import Recorder
+from dpcurate.learn.constraint.independence import fisher_test, p_values
+from dpcurate.learn.constraint.search import Decision
+from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
+from dpcurate.requests import Array, Door, Exact, KendallP, Moments, PairStatistic, Release, Tables
+
+
+class ExactTest(Recorder, ABC):
+    """Independent where p exceeds the level."""
+
+    growth = 2
+
+    def __init__(self, door: Door, level: float) -> None:
+        super().__init__()
+        self._door, self._level = door, level
+
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+        """Compare each p-value with the level."""
+        for q, p in zip(tests, self._p_values(tests), strict=True):
+            if graph.joined(q.x, q.y):
+                cut = p > self._level
+                self.note(q, "cut" if cut else "kept", p, 0.0, self._level)
+                yield q, cut
+
+    @abstractmethod
+    def _p_values(self, tests: Sequence[Question]) -> list[float]:
+        """One for each test."""
+
+
+class TableTest(ExactTest):
+    """G, chi-squared, Spearman or Kendall on exact tables; tests over the same columns share one."""
+
+    def __init__(self, door: Door, level: float, test: str) -> None:
+        super().__init__(door, level)
+        self._test = test
+
+    def _p_values(self, tests: Sequence[Question]) -> list[float]:
+        columns = [tuple(sorted((q.x, q.y, *q.given))) for q in tests]
+        sets = dict.fromkeys(columns)
+        parts = self._door.ask(Release(Tables(tuple(sets)), Exact())).parts
+        found = dict(zip(sets, parts, strict=True))
+        tables = [_turned(found[names], names, q) for names, q in zip(columns, tests, strict=True)]
+        return list(map(float, p_values(self._test, tables)))
+
+
+class PartialCorrelationTest(ExactTest):
+    """Fisher's z of partial correlations, from moments that are read once."""
+
+    growth = 1
+
+    def __init__(self, door: Door, level: float) -> None:
+        super().__init__(door, level)
+        self._names = door.schema.names
+        self._moments: Array | None = None
+
+    def _p_values(self, tests: Sequence[Question]) -> list[float]:
+        if self._moments is None:
+            self._moments = self._door.ask(Release(Moments(self._names), Exact())).value
+        return [self._partial(q, self._moments) for q in tests]
+
+    def _partial(self, q: Question, moments: Array) -> float:
+        x, y, *given = (self._names.index(n) for n in (q.x, q.y, *q.given))
+        return fisher_test(moments, x, y, tuple(given))
+
+
+class PValueTest(ExactTest):
+    """P-values that the room computes itself."""
+
+    def _p_values(self, tests: Sequence[Question]) -> list[float]:
+        asked = [Release(self._statistic(q), Exact()) for q in tests]
+        return [float(answer) for answer in self._door.ask_all(asked)]
+
+    def _statistic(self, q: Question) -> PairStatistic:
+        return KendallP(q.x, q.y, q.given)
+
+
+def _turned(table: Array, names: tuple[str, ...], q: Question) -> Array:
+    """The table with x and y in front, the smaller first: tests are symmetric, and fewer shapes go faster."""
+    x, y = names.index(q.x), names.index(q.y)
+    if table.shape[x] > table.shape[y]:
+        x, y = y, x
+    return table.transpose(_axes(x, y, len(names)))
+
+
+@cache
+def _axes(x: int, y: int, number: int) -> tuple[int, ...]:
+    return (x, y, *(i for i in range(number) if i not in (x, y)))

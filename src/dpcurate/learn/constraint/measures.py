@@ -1,0 +1,111 @@
+"""What an edge test asks for: a test statistic, and where on its scale a p-value of T stands."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from dpcurate.learn.constraint.working_graph import Question
+from dpcurate.requests import (
+    Counts,
+    Door,
+    Exact,
+    Gaussian,
+    KendallP,
+    Laplace,
+    Noise,
+    Release,
+    Score,
+    Tau,
+)
+
+COUNT_SHARE = 0.02
+"""Share of the budget that buys the number of rows where no public one was given."""
+
+
+@lru_cache(maxsize=256)
+def normal_quantile(upper: float) -> float:
+    """The z with P(N(0, 1) > z) = upper."""
+    from scipy.special import ndtri
+
+    return -float(ndtri(upper))
+
+
+def known_rows(door: Door) -> float:
+    """The public row count, or a paid noisy one."""
+    if door.schema.rows is not None:
+        return float(door.schema.rows)
+    share = COUNT_SHARE * door.remaining
+    noise: Noise = Exact()
+    if math.isfinite(share):
+        noise = Laplace(epsilon=share) if door.privacy().budget.pure else Gaussian(rho=share)
+    return max(1.0, float(door.ask(Release(Counts(()), noise))))
+
+
+@dataclass(frozen=True, slots=True)
+class TauMeasure:
+    """Kendall's g: independent when small. Noise is added where the statistic is steady, not to p.
+
+    With n rows and no ties g / sqrt(n) * 1.5 is about N(0, 1), so p = T stands at z_T sqrt(n) / 1.5.
+    """
+
+    rows: float
+
+    @property
+    def side(self) -> Literal["above", "below"]:
+        """Independence lies below the threshold."""
+        return "below"
+
+    def statistic(self, question: Question) -> Tau:
+        """The statistic to ask for."""
+        return Tau(question.x, question.y, question.given)
+
+    def cut(self, level: float) -> float:
+        """The value at which p equals a level."""
+        return normal_quantile(min(level, 0.499)) * math.sqrt(self.rows) / 1.5
+
+    def score(self, question: Question, level: float) -> Score:
+        """How far the question's answer lies on the independent side."""
+        return Score(self.statistic(question), self.cut(level), self.side)
+
+    def scaled(self, rate: float) -> TauMeasure:
+        """The same on a sample."""
+        return TauMeasure(self.rows * rate)
+
+
+@dataclass(frozen=True, slots=True)
+class PMeasure:
+    """A p-value: independent when large."""
+
+    @property
+    def side(self) -> Literal["above", "below"]:
+        """Independence lies above the threshold."""
+        return "above"
+
+    def statistic(self, question: Question) -> KendallP:
+        """The statistic to ask for."""
+        return KendallP(question.x, question.y, question.given)
+
+    def cut(self, level: float) -> float:
+        """The p-value itself."""
+        return level
+
+    def score(self, question: Question, level: float) -> Score:
+        """How far the question's answer lies on the independent side."""
+        return Score(self.statistic(question), self.cut(level), self.side)
+
+    def scaled(self, rate: float) -> PMeasure:
+        """The same on a sample."""
+        return self
+
+
+Measure = TauMeasure | PMeasure
+
+
+def beyond(measure: Measure, value: float, level: float) -> float:
+    """How far a released value lies on the independent side of a level, in the statistic's units."""
+    size = abs(value) if isinstance(measure, TauMeasure) else value
+    gap = size - measure.cut(level)
+    return gap if measure.side == "above" else -gap

@@ -1,0 +1,198 @@
+"""Recipes of the constraint-based family: which edge test in the loop, with which settings."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dpcurate.errors import RequestError
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.orient import orient
+from dpcurate.learn.constraint.curate import CurateTest
+from dpcurate.learn.constraint.edge_tests import ExponentialTest
+from dpcurate.learn.constraint.exact import ExactTest, PartialCorrelationTest, PValueTest, TableTest
+from dpcurate.learn.constraint.independence import TABLE_TESTS
+from dpcurate.learn.constraint.measures import Measure, PMeasure, TauMeasure, known_rows
+from dpcurate.learn.constraint.search import EdgeTest, Searched, search
+from dpcurate.learn.constraint.sparse_vector import SieveTest, SparseVectorTest
+from dpcurate.learn.constraint.working_graph import Style
+from dpcurate.learn.options import check_choice, check_threshold
+from dpcurate.learn.outcome import Learned
+from dpcurate.requests import MOST_CELLS, Door
+
+StatisticName = Literal["tau", "kendall-p"]
+EXACT_TESTS = (*TABLE_TESTS, "partial-correlation", "kendall-proved")
+
+
+def learned(edge_test: EdgeTest, found: Searched, knowledge: Knowledge | None) -> Learned:
+    """A search's result, oriented, with sentences about what was left undone."""
+    notes = [
+        f"the budget ended at order {order}: {len(pairs)} edge(s) were not tested there"
+        for order, pairs in found.unfinished.items()
+    ]
+    notes += [
+        f"{count:,} test(s) of order {order} were left out and their edges kept: their tables would have more than "
+        f"{MOST_CELLS:,} cells. Declare fewer levels or bins"
+        for order, count in found.too_large.items()
+    ]
+    return Learned(
+        orient(found.skeleton, knowledge),
+        found.skeleton,
+        evidence=tuple(edge_test.evidence),
+        tests=found.tests,
+        unfinished=found.unfinished,
+        leaked=tuple(getattr(edge_test, "leaked", ())),
+        notes=tuple(notes),
+    )
+
+
+def deletable_pairs(door: Door, knowledge: Knowledge | None) -> int:
+    """How many edges a search may cut, at least 1."""
+    names = door.schema.names
+    if len(names) < 2:
+        raise RequestError(f"a graph needs at least two columns, the schema has {len(names)}")
+    if knowledge is not None:
+        knowledge.check(names)
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    return max(1, sum(knowledge is None or knowledge.allows(a, b) for a, b in pairs))
+
+
+def sizes(door: Door) -> dict[str, int]:
+    """Levels of each column."""
+    return {column.name: column.size for column in door.schema.columns}
+
+
+def _block(door: Door) -> AbstractContextManager[object]:
+    """All that is left, set aside at once: thousands of small charges make one durable entry."""
+    left = door.remaining
+    return door.reserve(left) if 0 < left < math.inf else nullcontext()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PC:
+    """The PC algorithm without privacy, through the same door, at infinite cost.
+
+    `test` is 'g', 'chi-squared', 'spearman', 'kendall' (with ties), 'partial-correlation' or
+    'kendall-proved' (the p-value that the room computes).
+    """
+
+    test: str = "g"
+    alpha: float = 0.01
+    max_order: int | None = None
+    style: Style = "stable"
+
+    def __post_init__(self) -> None:
+        check_choice("test", self.test, EXACT_TESTS)
+        check_choice("style", self.style, get_args(Style))
+
+    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+        """Learn from exact releases; needs an unlimited budget or allow_unproved=True."""
+        if self.test == "partial-correlation":
+            return self._fit(door, knowledge, PartialCorrelationTest(door, self.alpha), {})  # moments have no cells
+        if self.test in TABLE_TESTS:
+            return self._fit(door, knowledge, TableTest(door, self.alpha, self.test), sizes(door))
+        return self._fit(door, knowledge, PValueTest(door, self.alpha), sizes(door))
+
+    def _fit(self, door: Door, knowledge: Knowledge | None, test: ExactTest, levels: Mapping[str, int]) -> Learned:
+        deletable_pairs(door, knowledge)
+        names = door.schema.names
+        found = search(names, test, knowledge=knowledge, max_order=self.max_order, style=self.style, sizes=levels)
+        return learned(test, found, knowledge)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Private(ABC):
+    """What the private recipes share: they spend what the curator has left."""
+
+    threshold: float = 0.05
+    statistic: StatisticName = "tau"
+    max_order: int | None = None
+
+    def __post_init__(self) -> None:
+        check_threshold(self.threshold)
+        check_choice("statistic", self.statistic, get_args(StatisticName))
+
+    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+        """Learn a graph through the door."""
+        pairs = deletable_pairs(door, knowledge)
+        with _block(door):
+            test = self._edge_test(door, pairs)
+            names, order, levels = door.schema.names, self.max_order, sizes(door)
+            found = search(names, test, knowledge=knowledge, max_order=order, style=self._style, sizes=levels)
+        return learned(test, found, knowledge)
+
+    def _measure(self, door: Door) -> Measure:
+        return TauMeasure(known_rows(door)) if self.statistic == "tau" else PMeasure()
+
+    @property
+    def _style(self) -> Style:
+        return "stable"
+
+    @abstractmethod
+    def _edge_test(self, door: Door, pairs: int) -> EdgeTest:
+        """How edges are tested."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EMPC(_Private):
+    """EM-PC (Xu, Yuan, Wu 2017): the exponential mechanism chooses what goes."""
+
+    def _edge_test(self, door: Door, pairs: int) -> EdgeTest:
+        orders = len(door.schema.names) - 1 if self.max_order is None else self.max_order + 1
+        return ExponentialTest(door, self._measure(door), self.threshold, choices=pairs + orders)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ordered(_Private, ABC):
+    """Recipes that test one edge after another, in rounds ('stable') or as in the original loop ('sequential')."""
+
+    style: Style = "stable"
+
+    def __post_init__(self) -> None:
+        _Private.__post_init__(self)
+        check_choice("style", self.style, get_args(Style))
+
+    @property
+    def _style(self) -> Style:
+        return self.style
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SVTPC(_Ordered):
+    """SVT-PC (Wang, Pang, Song 2020): the sparse vector technique, one hit an edge."""
+
+    def _edge_test(self, door: Door, pairs: int) -> EdgeTest:
+        return SparseVectorTest(door, self._measure(door), self.threshold, hits=pairs + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivPC(_Ordered):
+    """Priv-PC (Wang, Pang, Song 2020): sieve on a sub-sample, examine on the whole."""
+
+    tweak: float = 0.02
+    rate: float = 1.0
+
+    def _edge_test(self, door: Door, pairs: int) -> EdgeTest:
+        measure = self._measure(door)
+        return SieveTest(door, measure, self.threshold, tweak=self.tweak, rate=self.rate, hits=pairs + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuratePC(_Ordered):
+    """Constraint-based CURATE (Bhattacharjee and Tandon 2024): budgets per order by OPT.
+
+    `floor` is the least share of an even budget that is left to later orders (measured in docs/methods.md).
+    """
+
+    beta1: float = 0.2
+    beta2: float = 0.2
+    rate: float = 1.0
+    floor: float = 0.7
+
+    def _edge_test(self, door: Door, pairs: int) -> EdgeTest:
+        measure = self._measure(door)
+        return CurateTest(door, measure, self.threshold, self.beta1, self.beta2, self.rate, self.max_order, self.floor)

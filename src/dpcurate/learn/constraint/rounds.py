@@ -1,0 +1,163 @@
+"""Which tests of an order are asked together: rounds, made from the released graph and public sizes alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+from dpcurate.learn.constraint.working_graph import Question, Scope, Style, WorkingGraph
+from dpcurate.learn.outcome import Pair
+from dpcurate.requests import MOST_CELLS
+
+MOST_TESTS = 1 << 15
+MOST_AT_ONCE = 1 << 22
+"""Tests and cells of one round; a table with more cells has a round of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the table of a test is, from public sizes; without sizes nothing is large."""
+
+    levels: Mapping[str, int]
+
+    def cells(self, test: Question) -> int:
+        """Cells of a test's table."""
+        levels = self.levels
+        return math.prod([levels[n] for n in (test.x, test.y, *test.given)]) if levels else 1
+
+    def fits(self, test: Question) -> bool:
+        """Whether the table can be built."""
+        return self.cells(test) <= MOST_CELLS
+
+    def none_fits(self, order: int) -> bool:
+        """Whether even the smallest table of an order is too large; then so are those of later orders."""
+        return math.prod(sorted(self.levels.values())[: order + 2]) > MOST_CELLS
+
+    def all_fit(self, order: int) -> bool:
+        """Whether even the largest table of an order can be built."""
+        return math.prod(sorted(self.levels.values())[-order - 2 :]) <= MOST_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How the tests of an order are put into rounds.
+
+    'test' with style 'stable': every edge's next sets at once, breadth first, `growth` times as many of
+    each in every round. 'test' with style 'sequential': one by one. 'node': one node at a time. 'order': all.
+    """
+
+    scope: Scope
+    style: Style
+    growth: int
+    sizes: Sizes
+
+    def owed(self, graph: WorkingGraph, order: int) -> dict[Pair, int]:
+        """Edges to be tested at this order, with the number of tests after which each is settled."""
+        if self.scope == "test" and self.style == "stable":
+            return {frozenset(e): n for e in graph.open_edges if (n := _how_many(graph, *e, order))}
+        deep = ((a, b) for a, b in graph.open_edges if max(map(len, (graph.around[a], graph.around[b]))) > order)
+        return dict.fromkeys(map(frozenset, deep), 1)
+
+    def of(self, graph: WorkingGraph, order: int, owed: Mapping[Pair, int]) -> Iterator[list[Question]]:
+        """The rounds; the graph and what is owed change while they are made."""
+        if self.scope == "node":
+            return _by_node(graph, order)
+        if self.scope == "order":
+            return _whole_order(graph, order)
+        if self.style == "sequential":
+            return ([test] for test in _sequential(graph, order))
+        return self._stable(graph, order, owed)
+
+    def _stable(self, graph: WorkingGraph, order: int, owed: Mapping[Pair, int]) -> Iterator[list[Question]]:
+        """Neighbours as they were when the order began, so that the result does not depend on names."""
+        around = {n: graph.beside(n) for n in graph.nodes}
+        near = {n: frozenset(found) for n, found in around.items()}
+        waiting = [(a, b, _sets(around, near, a, b, order)) for a, b in graph.open_edges if frozenset((a, b)) in owed]
+        width = 1
+        while waiting:
+            yield from self._capped(
+                Question(a, b, given) for a, b, sets in waiting for given in islice(sets, width) if graph.joined(a, b)
+            )
+            waiting = [w for w in waiting if graph.joined(w[0], w[1]) and owed[frozenset(w[:2])] > 0]
+            width = min(width * self.growth, MOST_TESTS)
+
+    def _capped(self, tests: Iterable[Question]) -> Iterator[list[Question]]:
+        """Rounds that fit in memory."""
+        round_: list[Question] = []
+        total = 0
+        for test in tests:
+            cells = self.sizes.cells(test)
+            cells = cells if cells <= MOST_CELLS else 0  # never asked
+            if round_ and (len(round_) == MOST_TESTS or total + cells > MOST_AT_ONCE):
+                yield round_
+                round_, total = [], 0
+            round_.append(test)
+            total += cells
+        if round_:
+            yield round_
+
+
+def _how_many(graph: WorkingGraph, a: str, b: str, order: int) -> int:
+    """The number of conditioning sets from either side, each once."""
+    if order == 0:
+        return 1
+    left, right = graph.around[a], graph.around[b]
+    both = math.comb(len(left & right), order)
+    return math.comb(len(left) - 1, order) + math.comb(len(right) - 1, order) - both
+
+
+def _sets(
+    around: Mapping[str, list[str]], near: Mapping[str, frozenset[str]], a: str, b: str, order: int
+) -> Iterator[tuple[str, ...]]:
+    """Conditioning sets from either side, each once."""
+    if order == 0:
+        yield ()
+        return
+    yield from combinations([n for n in around[a] if n != b], order)
+    beside_a = near[a]
+    for given in combinations([n for n in around[b] if n != a], order):
+        if not beside_a.issuperset(given):
+            yield given
+
+
+def _sequential(graph: WorkingGraph, order: int) -> Iterator[Question]:
+    """The original loop: every ordered pair, neighbours as they are now, edges gone at once."""
+    for a in graph.nodes:
+        for b in graph.nodes:
+            if not graph.joined(a, b) or frozenset((a, b)) in graph.fixed:
+                continue
+            for given in combinations([n for n in graph.beside(a) if n != b], order):
+                yield Question(a, b, given)
+                if not graph.joined(a, b):
+                    break
+
+
+def _by_node(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
+    """All tests around one node at a time."""
+    for a in graph.nodes:
+        beside = graph.beside(a)
+        if len(beside) < order + 1:
+            continue
+        tests = [
+            Question(a, b, given)
+            for b in beside
+            if frozenset((a, b)) not in graph.fixed
+            for given in combinations([n for n in beside if n != b], order)
+        ]
+        if tests:
+            yield tests
+
+
+def _whole_order(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
+    """All tests of the order, again after every round that took an edge out."""
+    around = {n: graph.beside(n) for n in graph.nodes}
+    near = {n: frozenset(found) for n, found in around.items()}
+    while True:
+        tests = [Question(a, b, s) for a, b in graph.open_edges for s in _sets(around, near, a, b, order)]
+        before = len(graph.edges)
+        if tests:
+            yield tests
+        if not tests or len(graph.edges) == before:
+            return

@@ -1,0 +1,17 @@
+"""Checks of a recipe's options, made when it is built: what would be ignored or is no choice is refused."""
+
+from __future__ import annotations
+
+from dpcurate.errors import RequestError
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a word that is none of the choices."""
+    if value not in choices:
+        raise RequestError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+
+
+def check_threshold(threshold: float) -> None:
+    """Refuse what is no one-sided p-value."""
+    if not 0 < threshold < 0.5:
+        raise RequestError(f"threshold is a one-sided p-value between 0 and 0.5, got {threshold!r}")

@@ -1,0 +1,201 @@
+"""The NOTEARS descent, once: a smooth loss, an L1 penalty, and acyclicity as a growing penalty.
+
+Stage by stage it minimises loss(W) + penalty |W|_1 + alpha h(W) + rho/2 h(W)^2 by L-BFGS-B on
+W = W+ - W-. NOTEARS, NOLEAKS and CURATE differ in where the loss's gradient comes from: before each
+stage the source is asked for the loss near the present weights, and a private source pays there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpcurate.errors import BudgetExceeded, DpcurateError, RequestError
+from dpcurate.learn.score.acyclic import CONSTRAINTS, Array, Constraint, Mask
+
+Loss = Callable[[Array], tuple[float, Array]]
+
+
+class Source(Protocol):
+    """Where the loss comes from."""
+
+    def near(self, weights: Array) -> Loss:
+        """Value and gradient of the loss for weights not far from these; may ask the door."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One minimisation: its multipliers, what it reached, and how many evaluations it took."""
+
+    alpha: float
+    rho: float
+    value: float
+    h: float
+    evaluations: int
+
+
+class ConvergenceError(DpcurateError):
+    """The descent did not end in (nearly) acyclic finite weights; `history` has every stage."""
+
+    def __init__(self, message: str, history: tuple[Stage, ...]) -> None:
+        steps = "; ".join(f"alpha {s.alpha:.3g}, rho {s.rho:.3g}: h = {s.h:.3g}" for s in history[-4:])
+        super().__init__(f"{message}. Last stages: {steps or 'none'}. Try scale='moments', or a larger penalty")
+        self.history = history
+
+
+class Rule(Protocol):
+    """How the multipliers of h grow."""
+
+    def begin(self) -> tuple[float, float]:
+        """The first alpha and rho."""
+
+    def after(self, alpha: float, rho: float, h: float, before: float, stage: int) -> tuple[float, float] | None:
+        """The next alpha and rho, or None to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """DAGMA's central path: h weighs 1, 10, 100, ... times the loss (Bello et al. 2022)."""
+
+    first: float = 1.0
+    growth: float = 10.0
+    stages: int = 4
+    h_small: float = 1e-3
+    most: int = 12
+
+    def begin(self) -> tuple[float, float]:
+        """The first weight."""
+        return self.first, 0.0
+
+    def after(self, alpha: float, rho: float, h: float, before: float, stage: int) -> tuple[float, float] | None:
+        """Grow until all stages are done and h is small."""
+        if stage >= self.most or (stage >= self.stages and h <= self.h_small):
+            return None
+        return alpha * self.growth, 0.0
+
+    @classmethod
+    def of(cls, stages: int, *, last: float = 1000.0) -> Path:
+        """Exactly so many stages, from 1 to `last`."""
+        growth = last ** (1.0 / max(1, stages - 1))
+        return cls(first=1.0 if stages > 1 else last, growth=growth, stages=stages, h_small=math.inf, most=stages)
+
+
+@dataclass(frozen=True, slots=True)
+class Lagrangian:
+    """The augmented Lagrangian of the NOTEARS paper: rho times 10 where h does not fall to a quarter."""
+
+    h_small: float = 1e-8
+    rho_most: float = 1e16
+    most: int = 100
+
+    def begin(self) -> tuple[float, float]:
+        """No multiplier yet."""
+        return 0.0, 1.0
+
+    def after(self, alpha: float, rho: float, h: float, before: float, stage: int) -> tuple[float, float] | None:
+        """Raise rho until h falls, then move the multiplier."""
+        if h <= self.h_small or stage >= self.most:
+            return None
+        if h > 0.25 * before:
+            return (alpha, rho * 10.0) if rho * 10.0 < self.rho_most else None
+        return alpha + rho * h, rho
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Descended:
+    """Where a descent ended; `stopped` says that the budget ended it."""
+
+    weights: Array
+    h: float
+    history: tuple[Stage, ...]
+    stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """A loss, an L1 penalty and acyclicity, minimised stage by stage.
+
+    `acyclicity` is 'logdet' or 'exp'; `tolerance` is the relative fall of the objective at which a
+    stage ends.
+    """
+
+    penalty: float = 0.05
+    acyclicity: str = "logdet"
+    rule: Rule = field(default_factory=Path)
+    tolerance: float = 1e-5
+    steps: int = 5000
+
+    def __post_init__(self) -> None:
+        if self.acyclicity not in CONSTRAINTS:
+            raise RequestError(f"acyclicity must be 'logdet' or 'exp', got {self.acyclicity!r}")
+        if not 0 <= self.penalty < math.inf or not 0 < self.tolerance < 1:
+            raise RequestError(f"penalty must be at least 0 and tolerance within (0, 1), got {self!r}")
+
+    def run(self, source: Source, free: Mask, start: Array | None = None) -> Descended:
+        """Minimise over the weights where `free`; a refusal by the budget ends it with what it has."""
+        weights = np.zeros(free.shape) if start is None else start
+        (alpha, rho), before, history = self.rule.begin(), math.inf, list[Stage]()
+        constraint = CONSTRAINTS[self.acyclicity]
+        while True:
+            stage = _Minimisation(self, constraint, alpha, rho, free)
+            try:
+                weights, value = stage.solve(source.near(weights), weights)
+            except BudgetExceeded:
+                weights = stage.latest if stage.latest is not None else weights
+                return Descended(weights, constraint(weights)[0], tuple(history), stopped=True)
+            h = constraint(weights)[0]
+            history.append(Stage(alpha, rho, value, h, stage.evaluations))
+            if not (np.isfinite(weights).all() and math.isfinite(value)):
+                raise ConvergenceError("the descent left the finite numbers", tuple(history))
+            following = self.rule.after(alpha, rho, h, before, len(history))
+            if following is None:
+                return Descended(weights, h, tuple(history))
+            (alpha, rho), before = following, min(before, h)
+
+
+class _Minimisation:
+    """One stage: minimise with fixed multipliers."""
+
+    def __init__(self, descent: Descent, constraint: Constraint, alpha: float, rho: float, free: Mask) -> None:
+        self._descent, self._constraint = descent, constraint
+        self._alpha, self._rho, self._free = alpha, rho, free
+        self.evaluations = 0
+        self.latest: Array | None = None
+
+    def solve(self, loss: Loss, start: Array) -> tuple[Array, float]:
+        """The weights and the value they reach."""
+        from scipy.optimize import Bounds, minimize  # takes 2 s to import
+
+        size = self._free.size
+        most = np.where(np.tile(self._free.ravel(), 2), np.inf, 0.0)
+        both = np.concatenate([np.maximum(start, 0.0).ravel(), np.maximum(-start, 0.0).ravel()])
+        gradient = np.empty(2 * size)
+
+        def objective(variables: Array) -> tuple[float, Array]:
+            self.evaluations += 1
+            weights = self._joined(variables)
+            value, slope = self._smooth(loss, weights)
+            self.latest = weights
+            np.add(slope.ravel(), self._descent.penalty, out=gradient[:size])
+            np.subtract(self._descent.penalty, slope.ravel(), out=gradient[size:])
+            return value + self._descent.penalty * float(variables.sum()), gradient
+
+        steps = self._descent.steps
+        options: Any = {"ftol": self._descent.tolerance, "gtol": 1e-5, "maxiter": steps, "maxfun": 2 * steps}
+        bounds = Bounds(np.zeros(2 * size), most)
+        found = minimize(objective, np.minimum(both, most), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        return self._joined(found.x), float(found.fun)
+
+    def _joined(self, variables: Array) -> Array:
+        size = self._free.size
+        return (variables[:size] - variables[size:]).reshape(self._free.shape)
+
+    def _smooth(self, loss: Loss, weights: Array) -> tuple[float, Array]:
+        value, slope = loss(weights)
+        h, towards = self._constraint(weights)
+        pull = self._rho * h + self._alpha
+        return value + self._alpha * h + 0.5 * self._rho * h * h, slope + pull * towards

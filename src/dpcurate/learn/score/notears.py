@@ -1,0 +1,162 @@
+"""NOTEARS on moments: exact, and released once with noise. Each recipe is one descent and a search after it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from dpcurate.errors import BudgetExceeded
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.options import check_choice
+from dpcurate.learn.outcome import Evidence, Learned
+from dpcurate.learn.score.acyclic import Array, Facts, Mask, acyclic_part, dag_of
+from dpcurate.learn.score.descent import ConvergenceError, Descent
+from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Search, Separation, checked
+from dpcurate.learn.score.objectives import SCALES, Quadratic, ReleasedMoments, TooNoisy, factors
+from dpcurate.learn.score.results import empty, learned, markov_class, purse
+from dpcurate.requests import Door, Exact, Gaussian, Moments, Release
+from dpcurate.schema import Column
+
+CLOSE = 0.1
+"""A final h above this is no acyclic matrix by any measure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notears:
+    """NOTEARS on exact moments: one exact release, then no further look. NOT PRIVATE.
+
+    `scale` says in what units the columns are compared, which decides what NOTEARS finds: 'units'
+    (as in the table), 'bounds' (the schema's bounds become -1 and 1) or 'moments' (variance 1).
+    `refine` is 'search' (a local search over DAGs on NOTEARS's own loss, from its result) or 'none'.
+    """
+
+    threshold: float = 0.3
+    scale: str = "units"
+    refine: Literal["search", "none"] = "search"
+    descent: Descent = field(default_factory=Descent)
+
+    def __post_init__(self) -> None:
+        check_choice("scale", self.scale, SCALES)
+        check_choice("refine", self.refine, ("search", "none"))
+
+    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+        """A DAG over the schema's columns."""
+        nodes = door.schema.names
+        facts = Facts.of(nodes, knowledge)
+        spread = ReleasedMoments.of(door.ask(Release(Moments(nodes), Exact())), door.schema.columns)
+        covariance = _scaled(spread.valid(), factors(door.schema.columns, spread.valid(), self.scale))
+        ended = self.descent.run(Quadratic(covariance), facts.allowed)
+        if ended.h > CLOSE:
+            raise ConvergenceError(f"NOTEARS ended at h = {ended.h:.3g}, which is not acyclic", ended.history)
+        arrows = acyclic_part(ended.weights, self.threshold, facts)
+        if self.refine == "search":
+            arrows = Search(_least_squares(covariance, spread.count, arrows, self.threshold), facts).run(arrows)
+        note = f"NOTEARS, columns in {self.scale}, weights below {self.threshold:g} left out"
+        return learned(nodes, arrows, refitted(covariance, arrows), self.threshold, (1,), (note,))
+
+
+def _least_squares(covariance: Array, rows: float, arrows: Mask, threshold: float) -> LeastSquares:
+    """A price of half a log of the rows and a log of the candidates (extended BIC, Chen and Chen 2008)."""
+    rests = [_residual(covariance, np.flatnonzero(arrows[:, j]).tolist(), j) for j in range(len(arrows))]
+    price = 0.5 * math.log(max(2.0, rows)) + math.log(max(2, len(arrows)))
+    return LeastSquares(covariance, rows, max(1e-12, float(np.median(rests))), price, threshold)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotearsOnMoments:
+    """NOTEARS on moments released once with noise; everything after that is free.
+
+    The released matrix is made a valid covariance, a descent gives a first DAG, a local search on the
+    noise-aware Gaussian score mends it (an arrow enters at `enter` standard errors), and an edge stays
+    if no set of up to `order` neighbours brings it below `stay` standard errors. Standard errors
+    count the noise of the release and sampling; nothing is chosen with the truth. `rho` is what to
+    spend, all that is left unless given. Returns a CPDAG: on standardised columns directions are
+    those of the Markov class.
+    """
+
+    enter: float = 3.5
+    stay: float = 2.5
+    least: float = 0.02
+    order: int = 2
+    scale: str = "moments"
+    rho: float | None = None
+    descent: Descent = field(default_factory=lambda: Descent(penalty=0.02))
+
+    def __post_init__(self) -> None:
+        check_choice("scale", self.scale, SCALES)
+
+    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+        """A CPDAG over the schema's columns, with a z-value for every pair looked at."""
+        nodes, columns = door.schema.names, door.schema.columns
+        facts = Facts.of(nodes, knowledge)
+        rho = purse(door, self.rho)
+        try:
+            answer = door.ask(Release(Moments(nodes), Gaussian(rho=rho)))
+            spread = ReleasedMoments.of(answer, columns)
+        except (BudgetExceeded, TooNoisy) as error:
+            return empty(facts, knowledge, str(error))
+        return self._learn(spread, columns, facts, knowledge)
+
+    def _learn(
+        self, spread: ReleasedMoments, columns: Sequence[Column], facts: Facts, knowledge: Knowledge | None
+    ) -> Learned:
+        covariance = spread.valid()
+        scaled = _scaled(covariance, factors(columns, covariance, self.scale))
+        ended = self.descent.run(Quadratic(scaled), facts.allowed)
+        gains = NoisyGains(spread, covariance, self.enter**2 / 2)
+        start = acyclic_part(ended.weights, self._first(gains, ended.weights), facts)
+        found = Search(gains, facts).run(start)
+        arrows, looks = checked(gains, found, facts, z=self.stay, least=self.least, order=self.order)
+        graph = markov_class(dag_of(facts.nodes, arrows), knowledge)
+        note = (
+            f"moments released once, noise {spread.entry:.3g} on each mean product; an arrow enters at "
+            f"{self.enter:g} and stays above {self.stay:g} standard errors"
+        )
+        evidence = _looks(facts.nodes, looks, arrows, self.stay)
+        return Learned(graph, graph.skeleton, {}, evidence, (1,), notes=(note,))
+
+    def _first(self, gains: NoisyGains, weights: Array) -> float:
+        """A first threshold: `enter` times the median standard error of a correlation."""
+        errors = [1.0 / np.sqrt(gains.partial(j, ())[1]) for j in range(len(weights))]
+        return max(0.02, min(0.3, self.enter * float(np.median(errors))))
+
+
+def _scaled(covariance: Array, factor: Array) -> Array:
+    return np.asarray(covariance * np.outer(factor, factor), dtype=np.float64)
+
+
+def _residual(covariance: Array, p: list[int], j: int) -> float:
+    if not p:
+        return float(covariance[j, j])
+    slopes = np.linalg.solve(covariance[np.ix_(p, p)], covariance[p, j])
+    return float(covariance[j, j] - slopes @ covariance[p, j])
+
+
+def refitted(covariance: Array, arrows: Mask) -> Array:
+    """Least-squares weights of a DAG, without the penalty's shrinkage."""
+    weights = np.zeros(covariance.shape)
+    for j in range(len(covariance)):
+        p = np.flatnonzero(arrows[:, j]).tolist()
+        if p:
+            weights[p, j] = np.linalg.solve(covariance[np.ix_(p, p)], covariance[p, j])
+    return weights
+
+
+def _looks(
+    nodes: tuple[str, ...], looks: dict[tuple[int, int], Separation], arrows: Mask, stay: float
+) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(
+            (nodes[i], nodes[j]),
+            tuple(nodes[k] for k in look.given),
+            "kept" if arrows[i, j] else "removed",
+            look.value,
+            look.error,
+            stay * look.error,
+        )
+        for (i, j), look in looks.items()
+    )

@@ -1,0 +1,72 @@
+"""From arrows and weights to what a learner returns, and what a learner may spend."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpcurate.errors import RequestError
+from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.orient import orient
+from dpcurate.learn.outcome import Evidence, Learned
+from dpcurate.learn.score.acyclic import Array, Facts, Mask, acyclic_part, dag_of, indices
+from dpcurate.requests import Door
+
+
+def purse(door: Door, rho: float | None) -> float:
+    """What a proved run may spend, from public facts."""
+    if door.privacy().budget.pure:
+        raise RequestError("this method needs Gaussian noise, which a pure budget (delta = 0) cannot pay: give a delta")
+    if rho is None and math.isinf(door.remaining):
+        raise RequestError("the budget is unlimited: give rho=, or use Notears, which is exact")
+    if rho is not None and not 0 < rho < math.inf:
+        raise RequestError(f"rho must be a finite number above 0, got {rho!r}")
+    return door.remaining * (1 - 1e-12) if rho is None else rho
+
+
+def markov_class(dag: Dag, knowledge: Knowledge | None) -> Cpdag:
+    """The CPDAG of a DAG, with what background knowledge orients."""
+    if knowledge is None:
+        return dag.cpdag()
+    place = {name: i for i, name in enumerate(dag.order())}
+    separators = {}
+    for k, b in enumerate(dag.nodes):
+        for a in dag.nodes[:k]:
+            if frozenset((a, b)) not in dag.edges:
+                # A node's parents separate it from everything that is not below it.
+                separators[frozenset((a, b))] = dag.parents(max(a, b, key=place.__getitem__))
+    return orient(Skeleton(dag.nodes, dag.edges, separators), knowledge)
+
+
+def learned(
+    nodes: tuple[str, ...],
+    arrows: Mask,
+    weights: Array,
+    threshold: float,
+    asked: tuple[int, ...],
+    notes: tuple[str, ...],
+) -> Learned:
+    """A DAG, with every weight that passed the threshold."""
+    dag = dag_of(nodes, arrows)
+    shown = arrows | (np.abs(weights) >= threshold)
+    evidence = [
+        Evidence(
+            (nodes[i], nodes[j]),
+            (),
+            "kept" if arrows[i, j] else "closes a cycle",
+            float(weights[i, j]),
+            None,
+            threshold,
+        )
+        for i, j in indices(shown)
+    ]
+    return Learned(dag, dag.skeleton, {}, tuple(evidence), asked, notes=notes)
+
+
+def empty(facts: Facts, knowledge: Knowledge | None, why: str) -> Learned:
+    """What is known without data: the required edges."""
+    arrows = acyclic_part(np.zeros(facts.allowed.shape), math.inf, facts)
+    graph = markov_class(dag_of(facts.nodes, arrows), knowledge)
+    return Learned(graph, graph.skeleton, notes=(why,))

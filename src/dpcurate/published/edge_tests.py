@@ -1,0 +1,307 @@
+"""The published edge tests, as printed and as coded: NOT PROVED PRIVATE.
+
+They reproduce figures. Each asks for unproved or exact releases, which a curator refuses unless it
+was opened with allow_unproved=True, and reports the epsilon its authors would claim. Where the
+paper's text and the authors' code differ, both readings are there by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from dpcurate.learn.constraint.budgets import likely_tests, optimise
+from dpcurate.learn.constraint.edge_tests import Steady
+from dpcurate.learn.constraint.exact import PValueTest
+from dpcurate.learn.constraint.search import Decision
+from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
+from dpcurate.learn.outcome import Evidence
+from dpcurate.published.claims import Claim, CurateReading
+from dpcurate.published.draws import laplace, normal, pick
+from dpcurate.published.opt import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
+from dpcurate.published.queries import Bound, PublishedFlips, PublishedKendallP
+from dpcurate.requests import Door, Exact, Laplace, Release, Sample, SampleGate
+
+UNDEFINED = -1e5
+"""Below this a published p-value means that its test was undefined; the authors keep the edge."""
+
+
+def p_value(q: Question, bound: Bound) -> PublishedKendallP:
+    """The published p-value of a test."""
+    return PublishedKendallP(q.x, q.y, q.given, bound=bound)
+
+
+def priv_pc_sensitivity(rows: float) -> float:
+    """What Priv-PC states: the normal mass between 0 and 6 / sqrt n."""
+    return 0.5 * math.erf(6 / math.sqrt(rows) / math.sqrt(2))
+
+
+class PublishedExact(PValueTest):
+    """Non-private PC as the private papers run it: Kendall's p-value, exact."""
+
+    def _statistic(self, q: Question) -> PublishedKendallP:
+        return p_value(q, "priv-pc")
+
+
+@dataclass
+class PublishedCurate:
+    """Algorithm 1 of the CURATE paper."""
+
+    door: Door
+    total: float
+    level: float
+    beta1: float
+    beta2: float
+    rate: float
+    reading: CurateReading
+    scope: Scope = "test"
+    growth: int = 1
+    evidence: list[Evidence] = field(default_factory=list)
+    epsilons: list[float] = field(default_factory=list)
+    leaked: list[float] = field(default_factory=list)
+    _count: int = 0
+    _deltas: float = 0.0
+    _initial: int = 0
+    _last: tuple[int, WorkingGraph] | None = None
+
+    @property
+    def claimed(self) -> float:
+        """The authors' total leakage."""
+        return sum(self.leaked)
+
+    def finish(self) -> None:
+        """Their code charges the order in which it finds nothing more to test."""
+        if self._last is not None and self.reading.empty:
+            order, graph = self._last
+            if order + 1 < len(graph.nodes) - 1 and self.begin(order + 1, graph):
+                self.end(order + 1, 0, graph)
+
+    def begin(self, order: int, graph: WorkingGraph) -> bool:
+        """Solve OPT; stop on the totals."""
+        spent = self.reading.stop == "after" and self.claimed >= self.total
+        if spent or self._deltas > self.reading.delta_total:
+            return False
+        self._initial = self._initial or len(graph.edges)
+        if self.reading.count == "order":
+            self._count = 0
+        left = max(self.total - self.claimed, 0.0)
+        self.epsilons.append(self._budget(order, graph, left) if left > 0 else 0.0)
+        return True
+
+    def _budget(self, order: int, graph: WorkingGraph, left: float) -> float:
+        d = len(graph.nodes)
+        edges = len(graph.edges) if self.reading.edges == "current" else self._initial
+        degrees = [(len(graph.around[a]), len(graph.around[b])) for a, b in graph.edges]
+        orders = range(order, d - 1)
+        worst = self.reading.tests == "worst"
+        tests = [worst_tests(edges, d, j) if worst else max(likely_tests(degrees, j), 1.0) for j in orders]
+        q = Question(graph.nodes[0], graph.nodes[1], ())
+        stated = self.door.sensitivity(p_value(q, self.reading.bound))
+        errors = OpenErrors(self.level * self.beta1, stated, self.reading.c, self.rate)
+        leak = PublishedLeak(self.reading.delta_prime)
+        solver = optimise_from_zero if self.reading.start == "zero" else optimise
+        return solver(tests, left, errors, leak)[0]
+
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+        """The three-way decision."""
+        return ((q, self._cuts(q)) for q in tests)
+
+    def _cuts(self, q: Question) -> bool:
+        value = self._value(q)
+        if value < UNDEFINED:
+            return False
+        above, below = value > self.level * (1 + self.beta2), value < self.level * (1 - self.beta1)
+        grey = not above and not below
+        cut = above or (grey and self.reading.coin == "fair" and self.door.draw() >= 0.5)
+        if self.reading.charge == "all" or above or grey:
+            self._count += 1
+        self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
+        return cut
+
+    def _value(self, q: Question) -> float:
+        effective = math.log1p(self.rate * math.expm1(min(self.epsilons[-1], 500.0)))
+        # A budget of zero means infinite noise: a fair coin between 0 and 1 far from the threshold.
+        epsilon = max(effective, 1e-9)
+        statistic = p_value(q, self.reading.bound)
+        if self.rate == 1:
+            return float(self.door.ask(Release(statistic, Laplace(epsilon=epsilon))))
+        sample: SampleGate = self.door.open(Sample(rate=self.rate, epsilon=epsilon))
+        return float(sample.ask(Release(statistic, Laplace(epsilon=epsilon))))
+
+    def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
+        """Advanced composition within the order, basic over orders."""
+        self._last = (order, graph)
+        epsilon = math.log1p(self.rate * math.expm1(min(self.epsilons[-1], 500.0)))
+        leak = PublishedLeak(self.reading.delta_prime)
+        self.leaked.append(float(leak(np.array([float(self._count)]), np.array([epsilon]))[0]))
+        self._deltas += self.reading.delta_prime + self._count * self.reading.delta
+
+
+@dataclass
+class PublishedSvt(Steady):
+    """SVT-PC: a noisy threshold, re-drawn with a Gaussian after each hit; misses are free."""
+
+    door: Door
+    rows: float
+    epsilon: float
+    level: float
+    claim: Claim
+    redraw: Literal["gaussian", "laplace"] = "gaussian"
+    scope: Scope = "test"
+    evidence: list[Evidence] = field(default_factory=list)
+    hits: int = 0
+    _threshold: float | None = None
+
+    @property
+    def claimed(self) -> float:
+        """The authors' epsilon, from the hits that happened."""
+        return self.claim.total(self.hits, self.epsilon)
+
+    def begin(self, order: int, graph: WorkingGraph) -> bool:
+        """The first threshold."""
+        if self._threshold is None:
+            self._threshold = self.level + laplace(self.door, 2 * priv_pc_sensitivity(self.rows) / self.epsilon)
+        return True
+
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+        """Cut on a hit."""
+        return ((q, self._cuts(q)) for q in tests)
+
+    def _cuts(self, q: Question) -> bool:
+        scale = priv_pc_sensitivity(self.rows) / self.epsilon
+        value = float(self.door.ask(Release(p_value(q, "priv-pc"), Laplace(scale=8 * scale))))
+        assert self._threshold is not None
+        if value < UNDEFINED or value < self._threshold:
+            return False
+        self.hits += 1
+        self.evidence.append(Evidence((q.x, q.y), q.given, "cut", value, None, self._threshold))
+        noise = normal if self.redraw == "gaussian" else laplace
+        self._threshold = self.level + noise(self.door, 2 * scale)
+        return True
+
+
+@dataclass
+class PublishedSieve(Steady):
+    """Priv-PC: sieve on a sample, examine on the full table; epsilon computed from the sieve's hits."""
+
+    door: Door
+    rows: float
+    epsilon: float
+    level: float
+    tweak: float
+    rate: float
+    claim: Claim
+    scope: Scope = "test"
+    evidence: list[Evidence] = field(default_factory=list)
+    hits: int = 0
+    examined: int = 0
+    _threshold: float | None = None
+    _sample: SampleGate | None = None
+
+    @property
+    def claimed(self) -> float:
+        """The authors' epsilon, from the hits that happened."""
+        return self.claim.total(self.hits, self.epsilon, parts=2)
+
+    def begin(self, order: int, graph: WorkingGraph) -> bool:
+        """The first threshold and sample."""
+        if self._threshold is None:
+            self._refresh()
+        return True
+
+    @property
+    def _scale(self) -> float:
+        """Noise scale of the sieve's threshold."""
+        raw = math.log1p(math.expm1(self.epsilon / 2) / self.rate)
+        return 2 * priv_pc_sensitivity(self.rows) / math.sqrt(self.rate) / raw
+
+    def _refresh(self) -> None:
+        self._threshold = self.level - self.tweak + laplace(self.door, self._scale)
+        self._sample = self.door if self.rate == 1 else self.door.open(Sample(rate=self.rate, epsilon=1.0))
+
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+        """Cut what passes both."""
+        return ((q, self._cuts(q)) for q in tests)
+
+    def _cuts(self, q: Question) -> bool:
+        statistic = p_value(q, "priv-pc")
+        assert self._sample is not None
+        assert self._threshold is not None
+        sieved = float(self._sample.ask(Release(statistic, Laplace(scale=2 * self._scale))))
+        if sieved < UNDEFINED or sieved < self._threshold:
+            return False
+        self.hits += 1
+        self._refresh()
+        self.examined += 1
+        scale = priv_pc_sensitivity(self.rows) / (self.epsilon / 2)
+        value = float(self.door.ask(Release(statistic, Laplace(scale=scale))))
+        cut = value >= self.level
+        self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
+        return cut
+
+
+@dataclass
+class PublishedChoice(Steady):
+    """EM-PC as re-implemented with Priv-PC: how many edges of a node go, then which.
+
+    The separating set of each pair is the set of the largest exact p-value; the score is how many rows
+    must go to flip a G test. A chosen edge is not taken out of the draw but given a very low score.
+    """
+
+    door: Door
+    epsilon: float
+    level: float
+    claim: Claim
+    scope: Scope = "node"
+    evidence: list[Evidence] = field(default_factory=list)
+    visits: int = 0
+
+    @property
+    def claimed(self) -> float:
+        """The authors' epsilon, from the visits that happened."""
+        return self.claim.total(self.visits, self.epsilon)
+
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+        """Two choices: a number, then that many edges."""
+        self.visits += 1
+        best = self._best(tests)
+        flips = list(map(float, self.door.ask_all([Release(self._flips(q), Exact()) for q, _ in best])))
+        number = pick(self.door, self._number_scores(flips, [p for _, p in best]), self.epsilon / 2)
+        chosen: list[Question] = []
+        for _ in range(number):
+            index = pick(self.door, flips, self.epsilon / (2 * number))
+            flips[index] = -10_000.0
+            if best[index][0] not in chosen:
+                chosen.append(best[index][0])
+        for q in chosen:
+            self.evidence.append(Evidence((q.x, q.y), q.given, "cut"))
+        return ((q, q in chosen) for q in tests)
+
+    def _flips(self, q: Question) -> PublishedFlips:
+        return PublishedFlips(q.x, q.y, q.given, level=self.level)
+
+    def _best(self, tests: Sequence[Question]) -> list[tuple[Question, float]]:
+        """For each partner the set with the largest p-value."""
+        found: dict[str, tuple[Question, float]] = {}
+        asked = [Release(p_value(q, "priv-pc"), Exact()) for q in tests]
+        for q, answer in zip(tests, self.door.ask_all(asked), strict=True):
+            p = -1.0 if float(answer) < UNDEFINED else float(answer)
+            if q.y not in found or p > found[q.y][1]:
+                found[q.y] = (q, p)
+        return list(found.values())
+
+    def _number_scores(self, flips: Sequence[float], p: Sequence[float]) -> list[float]:
+        """How well each number of deletions fits, by their code."""
+        order = sorted(range(len(flips)), key=lambda i: (flips[i], p[i]), reverse=True)
+        u, v = [flips[i] for i in order], [p[i] for i in order]
+        scores = [-u[0] - (v[0] >= self.level)]
+        for b in range(1, len(u)):
+            if v[b - 1] > self.level and v[b] <= self.level:
+                scores.append(min(u[b - 1], -u[b]) - 1)
+            else:
+                scores.append(-u[b] if v[b - 1] > self.level and v[b] > self.level else u[b - 1])
+        return scores

@@ -1,0 +1,119 @@
+"""How the room computes the published statistics, with the sensitivities their authors state: NOT PROVED.
+
+Where the stated bounds fail stands in docs/proofs/published.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.errors import RequestError
+from dpcurate.private.kendall import P_STEPS, UNDEFINED, PairPlan, strata, upper_tail
+from dpcurate.private.kernels import Integers
+from dpcurate.private.mechanisms import Sensitivity
+from dpcurate.published.queries import PublishedFlips, PublishedKendallP
+from dpcurate.schema import Neighbours
+
+FEWEST_FLIPS = 20_000
+"""Beyond this EM-PC's code does not tell scores apart in practice."""
+
+
+@dataclass(frozen=True)
+class PublishedKendallPPlan(PairPlan):
+    """The p-value as published: NOT PROVED PRIVATE.
+
+    Guarantee: none.
+    Sensitivity: stated by the authors, with n the public row count: Priv-PC the normal mass of
+    [0, 6 / sqrt n]; CURATE 0.5129 / sqrt n as printed, 0.36267 / sqrt n in the code.
+    Proof: none. Strata of two rows or fewer, or where x or y is constant, are left out with their
+    weight, so one row can move p by 0.48 at n = 100,000 (docs/proofs/published.md).
+    Cites: Wang, Pang, Song 2020; Bhattacharjee and Tandon 2024, appendix B.
+    """
+
+    statistic: PublishedKendallP
+    steps = P_STEPS
+    proved = False
+
+    def __post_init__(self) -> None:
+        if self.schema.rows is None:
+            raise RequestError("the published p-values need a row count: give the schema rows=")
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """P in steps of 2^-40; UNDEFINED where no stratum is left."""
+        cells = totals[0].reshape(*totals[0].shape[:2], -1)
+        sizes, balance = strata(totals[0])
+        varied = ((cells.sum(axis=1) > 0).sum(axis=0) > 1) & ((cells.sum(axis=0) > 0).sum(axis=0) > 1)
+        m, c = sizes[varied & (sizes > 2)].astype(np.float64), balance[varied & (sizes > 2)]
+        weight = 9 * m * (m - 1) / (4 * m + 10)
+        if not len(m):
+            return (np.array([UNDEFINED], dtype=np.int64),)
+        z = float((weight * 2 * c / (m * (m - 1))).sum() / math.sqrt(weight.sum()))
+        return (np.array([math.floor(upper_tail(abs(z)) * P_STEPS)], dtype=np.int64),)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """What the authors state; the relation plays no part in it."""
+        assert self.schema.rows is not None
+        n = self.schema.rows
+        stated = {
+            "priv-pc": 0.5 - upper_tail(6 / math.sqrt(n)),
+            "curate-printed": 0.5129 / math.sqrt(n),
+            "curate-code": 0.36267 / math.sqrt(n),
+        }[self.statistic.bound]
+        return Sensitivity(Fraction(stated), Fraction(stated) ** 2)
+
+
+@dataclass(frozen=True)
+class PublishedFlipsPlan(PairPlan):
+    """How many rows must go before a G test changes its mind, as EM-PC's code counts: NOT PROVED.
+
+    Guarantee: none.
+    Sensitivity: stated as 1.
+    Proof: none. The rows are taken out greedily, so the count is an upper bound that jumps: one row
+    moved it from 56 to 0. Counts above FEWEST_FLIPS in size are cut off.
+    Cites: Xu, Yuan, Wu 2017; the code of Wang, Pang, Song 2020.
+    """
+
+    statistic: PublishedFlips
+    steps = 1
+    proved = False
+
+    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+        """Positive: so many rows keep it independent; negative: so many keep it dependent."""
+        cells = totals[0].reshape(*totals[0].shape[:2], -1)
+        return (np.array([_flips(cells.astype(np.float64), self.statistic.level)], dtype=np.int64),)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """What the authors state."""
+        return Sensitivity(Fraction(1), Fraction(1))
+
+
+def _flips(cells: NDArray[np.float64], level: float) -> int:
+    from scipy.special import chdtri
+
+    freedom = (cells.shape[0] - 1) * (cells.shape[1] - 1) * cells.shape[2]
+    limit = float(chdtri(freedom, level))
+    tall = np.array([t * math.log(t) if t else 0.0 for t in range(int(cells.sum()) + 1)])
+    rows, columns, totals = cells.sum(axis=1), cells.sum(axis=0), cells.sum(axis=(0, 1))
+    there = [tall[m.astype(int)].sum() for m in (cells, totals, rows, columns)]
+    g = 2 * (there[0] + there[1] - there[2] - there[3])
+    sign = 1 if g < limit else -1
+    drop = np.diff(tall, prepend=0.0)  # what a cell of t rows loses with its last one
+    most = max(min(FEWEST_FLIPS, int(cells.sum()) - 1), 0)
+    for taken in range(most):
+        c, r, k, t = (drop[m.astype(int)] for m in (cells, rows, columns, totals))
+        change = -2 * (c + t - r[:, None, :] - k[None, :, :]) * sign
+        change[cells == 0] = -math.inf
+        x, y, s = np.unravel_index(int(np.argmax(change)), cells.shape)
+        g += sign * float(change[x, y, s])
+        if (g - limit) * sign >= 0:
+            return sign * taken
+        cells[x, y, s] -= 1
+        rows[x, s] -= 1
+        columns[y, s] -= 1
+        totals[s] -= 1
+    return sign * most

@@ -1,0 +1,117 @@
+"""A door for published variants: exact statistics once, noise from a seed, and books at a bound that holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from dpcurate import Budget
+from dpcurate.budget import Privacy
+from dpcurate.errors import RequestError
+from dpcurate.published.edge_tests import UNDEFINED
+from dpcurate.published.queries import PublishedKendallP
+from dpcurate.published.reproduction.world import world
+from dpcurate.requests import Answer, Door, Exact, Laplace, Release, Statistic
+
+RANGE = 0.5
+"""A one-sided p-value lies in [0, 1/2], so one row moves it by at most 1/2; 0.481 is attained."""
+
+
+class Memory:
+    """Exact answers of an unprotected curator, each asked for once."""
+
+    def __init__(self, name: str, rows: int) -> None:
+        self.door: Door = world(name, rows).alphabetical.curator(Budget.unlimited(), 1)
+        self._answers: dict[Statistic, Answer] = {}
+        self._bounds: dict[Statistic, float] = {}
+
+    def answer(self, statistic: Statistic) -> Answer:
+        """The exact answer."""
+        if statistic not in self._answers:
+            self._answers[statistic] = self.door.ask(Release(statistic, Exact()))
+        return self._answers[statistic]
+
+    def bound(self, statistic: Statistic) -> float:
+        """The sensitivity that the authors state."""
+        if statistic not in self._bounds:
+            self._bounds[statistic] = self.door.sensitivity(statistic)
+        return self._bounds[statistic]
+
+
+@lru_cache(maxsize=2)
+def memory(name: str, rows: int) -> Memory:
+    """One memory a table and process."""
+    return Memory(name, rows)
+
+
+class Rehearsal:
+    """The door as a published learner sees it, on simulated data. NOT PRIVATE.
+
+    `rho` adds up what every noised answer costs in zCDP if one row can move a p-value by RANGE: Laplace
+    noise of scale b is (RANGE / b)-DP, hence (RANGE / b)^2 / 2-zCDP. An exact release makes it infinite.
+    An undefined test is answered without noise; `undefined` counts those, and they are not in `rho`.
+    """
+
+    remaining = math.inf
+
+    def __init__(self, known: Memory, seed: str) -> None:
+        self._known = known
+        self._random = Random(seed)
+        self.schema = known.door.schema
+        self.neighbours = known.door.neighbours
+        self.rho = 0.0
+        self.undefined = 0
+
+    def ask(self, request: Any) -> Answer:
+        """An exact answer with this run's noise on it."""
+        if not isinstance(request, Release):
+            raise RequestError("a rehearsal answers releases only")
+        exact = self._known.answer(request.statistic)
+        if not isinstance(request.noise, Laplace) or not isinstance(request.statistic, PublishedKendallP):
+            self.rho = math.inf
+            return exact
+        value = float(exact)
+        if value < UNDEFINED:
+            self.undefined += 1
+            return exact
+        scale = self._scale(request.statistic, request.noise)
+        self.rho += (RANGE / scale) ** 2 / 2
+        sign, size = (1, -1)[self._random.random() < 0.5], -math.log(1.0 - self._random.random())
+        return Answer((np.asarray(value + sign * scale * size),), (scale,))
+
+    def _scale(self, statistic: Statistic, noise: Laplace) -> float:
+        if noise.scale is not None:
+            return float(noise.scale)
+        assert noise.epsilon is not None
+        return self._known.bound(statistic) / float(noise.epsilon)
+
+    def ask_all(self, requests: Sequence[Any]) -> list[Any]:
+        """One after the other."""
+        return [self.ask(r) for r in requests]
+
+    def open(self, gate: Any) -> Any:
+        """No gates."""
+        raise RequestError("a rehearsal has no gates")
+
+    @contextmanager
+    def reserve(self, amount: float) -> Iterator[None]:
+        """Nothing to set aside."""
+        yield
+
+    def sensitivity(self, statistic: Statistic) -> float:
+        """As the authors state it."""
+        return self._known.bound(statistic)
+
+    def draw(self) -> float:
+        """From this run's seed."""
+        return self._random.random()
+
+    def privacy(self) -> Privacy:
+        """None."""
+        return self._known.door.privacy()

@@ -1,0 +1,106 @@
+"""How CURATE spreads budget over iterations: its three increments and Lemma 2.
+
+The increments are eps_i = eps_0 (1 + i/I), eps_0 exp(i/I) and eps_0^(1 + i/I), i < I. The third falls
+when eps_0 < 1; `learn.score.schedules` has schedules that rise and spend the total exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+from dpcurate.errors import RequestError
+from dpcurate.learn.score.schedules import check_spread
+
+Increment = Literal["additive", "exponential", "multiplicative"]
+
+INCREMENTS: dict[str, Callable[[float, float], float]] = {
+    "additive": lambda first, t: first * (1 + t),
+    "exponential": lambda first, t: first * math.exp(t),
+    "multiplicative": lambda first, t: math.exp((1 + t) * math.log(first)),
+}
+"""eps_i from eps_0 and t = i / I."""
+
+
+def published(kind: str, first: float, iterations: int, *, divisor: int | None = None) -> tuple[float, ...]:
+    """The budgets eps_0 .. eps_{I-1}; `divisor` is I (the appendix) unless given (Algorithm 2 has I - 1)."""
+    rise = _increment(kind)
+    check_spread(first, iterations)
+    below = iterations if divisor is None else max(1, divisor)
+    return tuple(rise(first, i / below) for i in range(iterations))
+
+
+def algorithm_2(first: float, iterations: int) -> tuple[float, ...]:
+    """The budgets of Algorithm 2's gradients as printed: eps_0, then eps_0, eps_1, ..., eps_{I-2}.
+
+    The first gradient is taken before the loop; that of step k + 1 uses eps_k = eps_0^(1 + k/(I-1)).
+    """
+    inside = published("multiplicative", first, iterations, divisor=iterations - 1)
+    return (first, *inside[: iterations - 1])
+
+
+def lemma_2(kind: str, total: float, first: float) -> float:
+    """The number of iterations that Lemma 2 states, not rounded.
+
+    At eps_0 = 1 the multiplicative formula is 0/0 and its limit, total / eps_0, is given. Where the
+    total is at most eps_0 (1 - eps_0) not even one iteration of the closed form exists: 0.
+    """
+    _increment(kind)
+    check_spread(first, 1)
+    if kind == "additive":
+        return (total + first / 2) / (1.5 * first)
+    if kind == "exponential":
+        return total / (math.e * first)
+    inside = -first * (1 - first) / total
+    if inside == 0:
+        return total / first
+    return math.log(first) / math.log1p(inside) if inside > -1 else 0.0
+
+
+def exact_count(kind: str, total: float, first: float) -> int:
+    """The largest I whose I budgets, summed in closed form, stay within the total."""
+    _increment(kind)
+    check_spread(first, 1)
+    low, high = 0, 1
+    while closed_sum(kind, first, high) <= total * (1 + 1e-12):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = closed_sum(kind, first, middle) <= total * (1 + 1e-12)
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def closed_sum(kind: str, first: float, iterations: int) -> float:
+    """Sum of eps_0 .. eps_{I-1}: an arithmetic or a geometric series."""
+    if kind == "additive":
+        return first * (1.5 * iterations - 0.5)
+    ratio = 1.0 / iterations if kind == "exponential" else math.log(first) / iterations
+    if ratio == 0:
+        return first * iterations
+    return first * math.expm1(ratio * iterations) / math.expm1(ratio)
+
+
+def simulated_count(kind: str, total: float, first: float) -> int:
+    """The largest I found by running every schedule step by step until the total would be exceeded."""
+    iterations = 0
+    while _runs_through(kind, total, first, iterations + 1):
+        iterations += 1
+    return iterations
+
+
+def _runs_through(kind: str, total: float, first: float, iterations: int) -> bool:
+    left = total * (1 + 1e-12)
+    for budget in published(kind, first, iterations):
+        left -= budget
+        if left < 0:
+            return False
+    return True
+
+
+def _increment(kind: str) -> Callable[[float, float], float]:
+    found = INCREMENTS.get(kind)
+    if found is None:
+        raise RequestError(f"an increment is one of {', '.join(map(repr, INCREMENTS))}, got {kind!r}")
+    return found
