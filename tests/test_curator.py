@@ -418,6 +418,19 @@ def test_a_seed_is_a_whole_number(seed):
         curator(insecure_seed=seed)
 
 
+@pytest.mark.parametrize("option", ["allow_unproved", "check"])
+@pytest.mark.parametrize("value", ["no", 1, None, np.bool_(True), np.zeros(2)], ids=repr)
+def test_a_switch_is_true_or_false(option, value):
+    with pytest.raises(RequestError, match=f"{option} must be True or False"):
+        curator(**{option: value})
+
+
+@pytest.mark.parametrize("path", [5, "", "a\0b", [], b"x"], ids=repr)
+def test_a_ledger_is_a_path(path):
+    with pytest.raises(LedgerError, match="path of a file"):
+        curator(ledger=path)
+
+
 def test_the_owner_can_ask_for_a_check(capsys):
     curator(check=True)
     assert "owner's check (this looked at the data): 300 rows" in capsys.readouterr().err
@@ -668,6 +681,24 @@ def test_a_lock_that_a_fork_copied_does_not_hold_the_child():
     assert in_a_fork(lambda: c.ask(EVERY[0])).startswith("RefusedError")
     done.set()
     thread.join()
+
+
+GARBAGE = [None, True, -5, -1.5, "a", b"x", {}, [1], ("a",), float, object(), math.nan, np.zeros(2), 10**5000]
+
+
+def test_garbage_at_any_way_in_is_refused_in_a_sentence_and_free():
+    r = room(Untouchable(), Budget(rho=100))
+    gate = r.open(AboveThreshold(epsilon=1))
+    spent = r.ledger.spent
+    ways = [r.ask, r.ask_all, r.open, r.sensitivity, r.reserve, gate.ask, gate.first, r.passes_for]
+    ways += [lambda g: r.ask_all([g]), lambda g: gate.first([g]), lambda g: r.passes_for([g])]
+    for way in ways:
+        for odd in GARBAGE:
+            with pytest.raises(DpcurateError) as caught:
+                way(odd)
+            assert len(str(caught.value)) > 20
+    assert r.ledger.spent == spent
+    assert not gate.closed
 
 
 # --- what leaves is noised, by the noise that was paid for --------------------------------------------

@@ -48,11 +48,12 @@ class Curator(Room):
         insecure_seed: int | None = None,
         check: bool = False,
     ) -> None:
+        _check_options(ledger, allow_unproved=allow_unproved, check=check)
         schema, relation = Schema.of(schema), Neighbours.of(neighbours)
         if budget is None and (ledger is None or not Path(ledger).exists()):
             raise BudgetError("give a budget, such as Budget(epsilon=1, delta=1e-10)")
         if budget is not None and not isinstance(budget, Budget):
-            raise BudgetError(f"a budget is Budget(epsilon=, delta=) or Budget(rho=), got {budget!r}")
+            raise BudgetError(f"a budget is Budget(epsilon=, delta=) or Budget(rho=), got {shown(budget)}")
         if insecure_seed is not None and ledger is not None:
             raise LedgerError("insecure_seed= is for simulation: the books of a real table cannot hold such a run")
         randomness = _randomness(insecure_seed)
@@ -72,6 +73,14 @@ class Curator(Room):
             f"Curator({len(self.schema.names)} columns, {self.neighbours.value}, unit: {unit}, "
             f"budget: {self.ledger.budget}{private})"
         )
+
+
+def _check_options(ledger: object, **switches: object) -> None:
+    for name, value in switches.items():
+        if type(value) is not bool:  # the text "no" would count as yes
+            raise RequestError(f"{name} must be True or False, got {shown(value)}")
+    if ledger is not None and (not isinstance(ledger, (str, Path)) or not str(ledger) or "\0" in str(ledger)):
+        raise LedgerError(f"ledger is the path of a file that keeps the books, got {shown(ledger)}")
 
 
 def _randomness(seed: int | None) -> Randomness:

@@ -152,9 +152,11 @@ class Room(Unique):
 
     def reserve(self, amount: float) -> AbstractContextManager[Any]:
         """Set aside budget for many small requests with one durable entry in the books."""
-        found = plain.number(amount)
-        if found is None or not 0 < found < math.inf:
-            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {plain.shown(amount)}")
+        found = plain.between(0, amount, plain.HUGE)
+        if found is None:
+            raise BudgetError(
+                f"a block to reserve must be a finite amount above 0, got {plain.shown(amount)}: nothing was set aside"
+            )
         return self._ledger.reserve(found)
 
     def sensitivity(self, statistic: Statistic) -> float:
