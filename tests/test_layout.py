@@ -5,12 +5,12 @@ from itertools import combinations
 import pytest
 
 from counting import steps
+from dpcurate.graphs.drawing.layering import crossings, uncross
+from dpcurate.graphs.drawing.layout import HEIGHT, Layout, halfway, lay_out, stretches
+from dpcurate.graphs.drawing.svg import placed
+from dpcurate.graphs.drawing.text import LONGEST, clean, short, width
 from dpcurate.graphs.graph import Cpdag, Dag, Graph
 from dpcurate.networks import load, random_dag
-from dpcurate.report.layering import crossings, uncross
-from dpcurate.report.layout import HEIGHT, Layout, halfway, lay_out, stretches
-from dpcurate.report.svg import placed
-from dpcurate.report.text import LONGEST, clean, short, width
 
 WORLDS = [
     Dag.of(["only"]),

@@ -299,11 +299,11 @@ def test_files_that_cannot_be_read_are_format_errors(tmp_path: Path) -> None:
     good = gzip.compress(write(load("asia")).encode())
     for data in (b"\xff\xfe", good[:-20], good[:30] + b"xx" + good[32:], b"\x1f\x8b"):
         broken.write_bytes(data)
-        with pytest.raises(FormatError, match="cannot read the network"):
+        with pytest.raises(FormatError, match=r"cannot read|not UTF-8 text"):
             load(broken)
-    with pytest.raises(FormatError, match="cannot read the network"):
+    with pytest.raises(FormatError, match=r"cannot read|not UTF-8 text"):
         load("missing.bif")
-    with pytest.raises(FormatError, match="cannot read the network"):
+    with pytest.raises(FormatError, match=r"cannot read|not UTF-8 text"):
         load(tmp_path)
 
 

@@ -17,14 +17,14 @@ import pytest
 from dpcurate.budget import Budget, Cost, Event, Privacy
 from dpcurate.discovery import Discovery
 from dpcurate.errors import DpcurateError
+from dpcurate.graphs.drawing.notebook import graph_html
+from dpcurate.graphs.drawing.text import embedded
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.methods import get
 from dpcurate.learn.outcome import Evidence, Learned
 from dpcurate.networks import random_dag
-from dpcurate.report.notebook import graph_html
 from dpcurate.report.page import page
-from dpcurate.report.text import embedded
 from dpcurate.schema import Categorical, Numeric, Schema
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")

@@ -11,16 +11,17 @@ if TYPE_CHECKING:
     from dpcurate.graphs.knowledge import Knowledge
     from dpcurate.planning.plan import plan
     from dpcurate.private.curator import Curator
+    from dpcurate.private.draft import draft
     from dpcurate.schema import Categorical, Neighbours, Numeric, Ordinal, Person, Schema
 
 __all__ = [
     "Budget", "Categorical", "Curator", "Discovery", "DpcurateError", "Knowledge", "Neighbours", "Numeric", "Ordinal",
-    "Person", "Schema", "discover", "fit", "networks", "plan",
+    "Person", "Schema", "discover", "draft", "fit", "networks", "plan",
 ]  # fmt: skip
 __version__ = "0.1.0"
 _HOME = {
     "Budget": "accounting", "Discovery": "discovery", "discover": "discovery", "fit": "discovery",
-    "DpcurateError": "errors", "Knowledge": "graphs.knowledge", "Curator": "private.curator",
+    "DpcurateError": "errors", "Knowledge": "graphs.knowledge", "Curator": "private.curator", "draft": "private.draft",
     "Categorical": "schema", "Neighbours": "schema", "Numeric": "schema", "Ordinal": "schema", "Person": "schema",
     "Schema": "schema", "plan": "planning.plan",
 }  # fmt: skip

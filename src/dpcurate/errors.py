@@ -23,6 +23,9 @@ before there is an analyst's side.
 
 from __future__ import annotations
 
+LONGEST = 1000
+"""Characters of a message about a file."""
+
 
 class DpcurateError(Exception):
     """Base of all errors raised on purpose by dpcurate."""
@@ -32,6 +35,8 @@ class _LineError(DpcurateError):
     """An error in a text file, with the line it was found on."""
 
     def __init__(self, message: str, *, line: int | None = None) -> None:
+        if len(message) > LONGEST:  # a file may hold a name of any length
+            message = f"{message[: LONGEST // 2]} ... {message[-LONGEST // 2 :]}"
         super().__init__(message if line is None else f"line {line}: {message}")
         self.line = line
 

@@ -10,7 +10,7 @@ from dpcurate.budget import Budget
 from dpcurate.cli.discover import load_schema
 from dpcurate.cli.texts import fresh, say, show, some_table
 from dpcurate.private.curator import Curator
-from dpcurate.schema import draft
+from dpcurate.private.draft import draft
 
 
 def draft_file(args: Namespace) -> None:

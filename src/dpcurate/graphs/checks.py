@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
 from typing import TypeVar
 
 from dpcurate.errors import GraphError
+from dpcurate.wording import closest
 
 Arrow = tuple[str, str]
 Edge = frozenset[str]
@@ -43,7 +44,7 @@ def once(items: list[Item], what: str) -> frozenset[Item]:
     """The items as a set, if none is given twice."""
     kept = frozenset(items)
     if len(kept) < len(items):
-        again = next(item for place, item in enumerate(items) if item in items[:place])
+        again = next(item for item, count in Counter(items).items() if count > 1)
         raise GraphError(f"the {what} {' and '.join(map(repr, sorted(again)))} is given twice; give it once")
     return kept
 
@@ -69,8 +70,8 @@ def require_known(name: str, nodes: Iterable[str]) -> None:
 
 def hint(name: str, nodes: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: the closest known one, if any is close."""
-    near = get_close_matches(str(name), list(nodes), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = closest(name, nodes)
+    return f"; did you mean {near!r}?" if near else ""
 
 
 def topological(nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> tuple[str, ...]:
@@ -99,10 +100,13 @@ def topological(nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> tuple[str, .
 def _cycle(nodes: tuple[str, ...], children: Mapping[str, list[str]], left: set[str]) -> list[str]:
     """One cycle among the nodes that were never free: each of them has a parent there."""
     parent = {child: name for name in nodes if name in left for child in children[name]}
-    walk = [min(left, key=nodes.index)]
-    while walk[-1] not in walk[:-1]:
-        walk.append(parent[walk[-1]])
-    return walk[walk.index(walk[-1]) :][::-1]
+    name = next(name for name in nodes if name in left)
+    walk: dict[str, None] = {}
+    while name not in walk:
+        walk[name] = None
+        name = parent[name]
+    names = list(walk)
+    return [*names[names.index(name) :], name][::-1]
 
 
 def find_cycle(nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> str | None:

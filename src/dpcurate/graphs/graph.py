@@ -302,7 +302,7 @@ def _to_networkx(graph: Graph, kind_of_graph: str, kind: str) -> Any:
 
 def _drawn(graph: Graph) -> str:
     """The graph as a picture for notebooks."""
-    from dpcurate.report.notebook import graph_html
+    from dpcurate.graphs.drawing.notebook import graph_html  # drawing is built on this module
 
     return graph_html(graph)
 

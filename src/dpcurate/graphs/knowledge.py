@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import combinations, permutations
+from itertools import permutations
 from pathlib import Path
 
 from dpcurate.errors import GraphError
@@ -146,9 +146,11 @@ def _check_shapes(knowledge: Knowledge) -> None:
     for pair in sorted(edges) + sorted(knowledge.required_arrows | knowledge.forbidden_arrows):
         if len(pair) != 2 or pair[0] == pair[1]:
             raise GraphError(f"an edge or arrow joins two different nodes, not {list(pair)!r}")
-    for (i, first), (j, second) in combinations(enumerate(knowledge.tiers, 1), 2):
-        for name in sorted(first & second):
-            raise Contradiction(f"{name!r} is in tier {i}", f"{name!r} is in tier {j}", (name,))
+    first: dict[str, int] = {}
+    for number, tier in enumerate(knowledge.tiers, 1):
+        for name in sorted(tier & first.keys()):
+            raise Contradiction(f"{name!r} is in tier {first[name]}", f"{name!r} is in tier {number}", (name,))
+        first |= dict.fromkeys(tier, number)
 
 
 def _check_facts(knowledge: Knowledge) -> None:

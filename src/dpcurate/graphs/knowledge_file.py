@@ -14,31 +14,25 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from dpcurate import files
 from dpcurate.errors import FormatError, GraphError
 from dpcurate.graphs.checks import hint
 from dpcurate.graphs.knowledge import Contradiction, Knowledge
 
 PAIRS = ("required_edges", "forbidden_edges", "required_arrows", "forbidden_arrows")
 KEYS = (*PAIRS, "tiers")
-_STRING = r'"(?:\\.|[^"\\\n])*"' + r"|'[^'\n]*'"
-_LIST = re.compile(rf"\[\s*(?:{_STRING})(?:\s*,\s*(?:{_STRING}))*\s*,?\s*\]")
+_STRING = r'"(?:\\.|[^"\\\n])*+"' + r"|'[^'\n]*+'"
+_LIST = re.compile(rf"\[\s*(?:{_STRING})(?:\s*+,\s*+(?:{_STRING}))*+\s*+,?\s*+\]")
 
 
 def load(path: str | Path) -> Knowledge:
     """Read a TOML file; a FormatError says the line."""
-    raw = Path(path).read_bytes()
-    try:
-        return loads(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise FormatError("not UTF-8 text", line=raw.count(b"\n", 0, error.start) + 1) from None
+    return files.load(path, loads)
 
 
 def loads(text: str) -> Knowledge:
     """Read TOML with the fields' names as keys."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"not TOML: {error}", line=_toml_line(str(error), text)) from None
+    table = files.toml(text, FormatError)
     fields = {key: _names(key, value, text) for key, value in table.items()}
     try:
         return Knowledge.of(**{key: [tuple(part) for part in parts] for key, parts in fields.items()})  # type: ignore[arg-type]
@@ -85,11 +79,6 @@ def _names(key: str, value: Any, text: str) -> list[list[str]]:
     return parts
 
 
-def _toml_line(message: str, text: str) -> int:
-    found = re.search(r"at line (\d+)", message)
-    return int(found[1]) if found else text.count("\n") + 1
-
-
 def _line_of_key(text: str, key: str) -> int | None:
     found = re.search(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?\s*[=\].]", text, re.MULTILINE)
     return _line_at(text, found.start()) if found else None
@@ -99,7 +88,10 @@ def _line_of_names(text: str, names: tuple[str, ...]) -> int | None:
     """The last line where a list of exactly these names (or, for one name, with it) begins."""
     line = None
     for match in _LIST.finditer(text):
-        listed = tomllib.loads(f"x = {match[0]}")["x"]
+        try:
+            listed = tomllib.loads(f"x = {match[0]}")["x"]
+        except tomllib.TOMLDecodeError:  # a comment that looks like a list
+            continue
         if sorted(listed) == sorted(names) or (len(names) == 1 and names[0] in listed):
             line = _line_at(text, match.start())
     return line

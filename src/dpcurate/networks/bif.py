@@ -12,25 +12,23 @@ Cozman, "The Interchange Format for Bayesian Networks", 1998.
 
 from __future__ import annotations
 
-import math
-from graphlib import CycleError, TopologicalSorter
+from array import array
 from itertools import product
 from typing import NoReturn
 
 import numpy as np
 
-from dpcurate.networks.bif_grammar import Block, Grammar, Values
+from dpcurate.files import check_length
+from dpcurate.graphs.formats.bif_grammar import MAX_CELLS, Block, Grammar, Values
+from dpcurate.graphs.formats.bif_tokens import quote, show
 from dpcurate.networks.inference import Floats
 from dpcurate.networks.network import TOLERANCE, Network, Variable
-from dpcurate.networks.tokens import quote, show
-from dpcurate.schema import did_you_mean
-
-MAX_CELLS = 1 << 25
-"""Most probabilities in a whole network: a short text with defaults must not fill the memory."""
+from dpcurate.wording import did_you_mean
 
 
 def parse(text: str) -> Network:
     """Read a network; a FormatError tells the line of the first mistake found."""
+    check_length(text)
     return _Assembly(Grammar(text)).network()
 
 
@@ -60,41 +58,15 @@ class _Assembly:
         self._cells = 0
 
     def network(self) -> Network:
-        for known, block in self._text.blocks.items():
-            self._require_declared(known, block.at)
-            self._check_parents(known, block)
-        for known, found in self._text.declared.items():
-            if known not in self._text.blocks:
-                self._text.fail(f"variable {show(known)} has no probability block", found.at)
-        self._check_acyclic()
+        self._text.check_structure()
         return Network(self._text.name, tuple(self._variable(known) for known in self._text.declared))
-
-    def _require_declared(self, name: str, at: int) -> None:
-        if name not in self._text.declared:
-            near = did_you_mean(name[:80], tuple(self._text.declared))
-            self._text.fail(f"variable {show(name)} is not declared{near}", at)
-
-    def _check_parents(self, name: str, block: Block) -> None:
-        seen = {name}
-        for parent in block.parents:
-            self._require_declared(parent.text, parent.at)
-            if parent.text in seen:
-                self._text.fail(f"{show(parent.text)} is named twice in the block of {show(name)}", parent.at)
-            seen.add(parent.text)
-
-    def _check_acyclic(self) -> None:
-        graph = {name: [p.text for p in block.parents] for name, block in self._text.blocks.items()}
-        try:
-            TopologicalSorter(graph).prepare()
-        except CycleError as error:
-            cycle = error.args[1]
-            text = " -> ".join(show(x) for x in cycle[:8]) + (" -> ..." if len(cycle) > 8 else "")
-            self._text.fail(f"the parents form a cycle: {text}", max(self._text.blocks[x].at for x in cycle))
 
     def _variable(self, name: str) -> Variable:
         block, levels = self._text.blocks[name], self._text.declared[name].levels
         parents = tuple(p.text for p in block.parents)
-        rows = math.prod(len(self._text.declared[p].levels) for p in parents)
+        rows = 1
+        for parent in parents:
+            rows = min(rows * len(self._text.declared[parent].levels), MAX_CELLS + 1)  # never a number of many digits
         self._cells += rows * len(levels)
         if self._cells > MAX_CELLS:
             self._text.fail(f"the tables up to {show(name)} have more than {MAX_CELLS} cells", block.at)
@@ -144,7 +116,7 @@ class _Assembly:
             place = place * len(known.levels) + known.places[label.text]
         return place
 
-    def _distribution(self, name: str, values: Values, size: int) -> list[float]:
+    def _distribution(self, name: str, values: Values, size: int) -> array[float]:
         self._check_count(name, values, size)
         total = sum(values.numbers)
         if abs(total - 1) > TOLERANCE:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import zlib
 from dataclasses import replace
-from difflib import get_close_matches
-from importlib.resources import files
+from importlib.resources import files as resources
 from importlib.util import find_spec
 from pathlib import Path
 
+from dpcurate import files
 from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.bif_grammar import UNNAMED
 from dpcurate.networks.bif import parse
-from dpcurate.networks.bif_grammar import UNNAMED
 from dpcurate.networks.network import Network
+from dpcurate.wording import closest
 
 SHIPPED = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
 _SUFFIXES = (".bif", ".bif.gz")
@@ -26,7 +28,7 @@ def load(source: str | os.PathLike[str]) -> Network:
         return _read(Path(source))
     name = str(source).lower()
     if name in SHIPPED:
-        return parse((files(__package__) / "data" / f"{name}.bif").read_text(encoding="utf-8"))
+        return parse((resources(__package__) / "data" / f"{name}.bif").read_text(encoding="utf-8"))
     found = _installed().get(name)
     if found is None:
         raise FormatError(_unknown(str(source)))
@@ -56,24 +58,27 @@ def _installed() -> dict[str, Path]:
 
 def _unknown(name: str) -> str:
     known = names()
-    close = get_close_matches(name.lower()[:80], known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
+    near = closest(name.lower(), known)
+    hint = f"; did you mean {near!r}?" if near else "."
     more = "" if _installed() else ". With pgmpy installed its networks load by name too"
     listed = f"Known: {', '.join(known)}, or a path to a .bif or .bif.gz file"
     return f"no network is called {name[:80]!r}{hint} {listed}{more}"
 
 
 def _read(path: Path) -> Network:
-    try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise FormatError(f"cannot read the network {str(path)!r}: {error}") from None
-    try:
-        network = parse(text)
-    except FormatError as error:
-        located = FormatError(f"{str(path)!r}, {error}")
-        located.line = error.line
-        raise located from None
+    network = files.load(path, parse, unpack=_unzipped)
     stem = path.name.lower().removesuffix(".gz").removesuffix(".bif")
     return replace(network, name=stem) if network.name == UNNAMED and stem else network
+
+
+def _unzipped(raw: bytes) -> bytes:
+    """The bytes of a zipped file, of no more than the largest that is read."""
+    if raw[:2] != b"\x1f\x8b":
+        return raw
+    try:
+        found = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(files.LARGEST + 1)
+    except (EOFError, zlib.error) as error:
+        raise OSError(f"not a gzip file: {error}") from None
+    if len(found) > files.LARGEST:
+        raise OSError(f"unzipped it has more than {files.LARGEST} bytes, the limit")
+    return found

@@ -19,8 +19,11 @@ _WARNING = """\
 """
 
 
-def draft_schema(table: Any, *, max_levels: int) -> str:
-    """TOML text for a person to check. Columns with too many levels are left out and named."""
+def draft(table: Any, *, max_levels: int = 20) -> str:
+    """Write a draft schema (TOML text) for `table`. It LOOKS AT THE DATA: a person must check it.
+
+    Columns with too many levels are left out and named.
+    """
     engine, _ = open_engine(table, None)
     drafted, left_out = [], []
     for name in engine.stored():

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
+from dpcurate.graphs.drawing.edges import Origin, Shown
+from dpcurate.graphs.drawing.text import clean, number
 from dpcurate.learn.outcome import Evidence, Pair
-from dpcurate.report.text import clean, number
 
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery, FoundEdge
@@ -16,41 +15,6 @@ if TYPE_CHECKING:
 
 MOST = 12
 """Decisions told for one edge; the last ones decide."""
-
-
-class Source(Enum):
-    """Where an edge comes from."""
-
-    DATA = "found in the data"
-    DIRECTION = "found in the data; its direction is background knowledge"
-    GIVEN = "required by background knowledge"
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """An edge as the report shows it."""
-
-    a: str
-    b: str
-    directed: bool
-    source: Source
-    confidence: float | None = None
-    evidence: tuple[str, ...] = ()
-    open_at: tuple[int, ...] = ()
-    """Orders at which the budget ended before it was tested."""
-
-    @property
-    def kind(self) -> str:
-        """In one word."""
-        return "directed" if self.directed else "undirected"
-
-    @property
-    def words(self) -> str:
-        """In a sentence."""
-        between = f"{clean(self.a)} → {clean(self.b)}" if self.directed else f"{clean(self.a)} — {clean(self.b)}"
-        sure = "" if self.confidence is None else f", confidence {self.confidence:.2f}"
-        late = ", not tested to the end" if self.open_at else ""
-        return f"{between}: {self.kind}, {self.source.value}{sure}{late}"
 
 
 def shown_edges(found: Discovery) -> tuple[Shown, ...]:
@@ -83,14 +47,14 @@ def _shown(
     return Shown(edge.a, edge.b, edge.directed, source, edge.confidence, decisions, late.get(pair, ()))
 
 
-def _source(edge: FoundEdge, knowledge: Knowledge | None) -> Source:
+def _source(edge: FoundEdge, knowledge: Knowledge | None) -> Origin:
     if knowledge is None:
-        return Source.DATA
+        return Origin.DATA
     if knowledge.requires(edge.a, edge.b):
-        return Source.GIVEN
+        return Origin.GIVEN
     if edge.directed and not knowledge.may_point(edge.b, edge.a):
-        return Source.DIRECTION
-    return Source.DATA
+        return Origin.DIRECTION
+    return Origin.DATA
 
 
 def _told(decisions: Sequence[Evidence]) -> tuple[str, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpcurate.report.edges import Shown
+from dpcurate.graphs.drawing.edges import Shown
+from dpcurate.graphs.drawing.svg import SYMBOLS, arrow, sign
 from dpcurate.report.markup import Html, bullets, mark
-from dpcurate.report.svg import SYMBOLS, arrow, sign
 
 SIGNS = {
     "given": "required by background knowledge, not found",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dpcurate.report.text import escape
+from dpcurate.graphs.drawing.text import escape
 
 
 class Html(str):

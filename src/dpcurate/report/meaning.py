@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.learn.methods import listed
-from dpcurate.report.edges import Shown
 from dpcurate.report.markup import Html, Text, bullets, element, facts, paragraphs
 
 if TYPE_CHECKING:

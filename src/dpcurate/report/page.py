@@ -9,13 +9,14 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from dpcurate.report.edges import Shown, open_orders, shown_edges
+from dpcurate.graphs.drawing.edges import Shown
+from dpcurate.graphs.drawing.svg import draw, relations
+from dpcurate.graphs.drawing.text import clean, embedded
+from dpcurate.report.edges import open_orders, shown_edges
 from dpcurate.report.legend import legend
 from dpcurate.report.markup import Cell, Head, Html, bullets, element, folded, paragraphs, table
 from dpcurate.report.meaning import made, meaning
 from dpcurate.report.privacy import banner, statement
-from dpcurate.report.svg import draw, relations
-from dpcurate.report.text import clean, embedded
 
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery

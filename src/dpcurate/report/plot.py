@@ -6,10 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpcurate.errors import DpcurateError
-from dpcurate.report.edges import Shown, shown_edges
-from dpcurate.report.layout import HEIGHT, Box, Layout, Point, halfway, stretches
-from dpcurate.report.svg import HEAD, MARGIN, labels, placed, route_of, sign, trimmed
-from dpcurate.report.text import SIZE
+from dpcurate.graphs.drawing.edges import Shown
+from dpcurate.graphs.drawing.layout import HEIGHT, Box, Layout, Point, halfway, stretches
+from dpcurate.graphs.drawing.svg import HEAD, MARGIN, labels, placed, route_of, sign, trimmed
+from dpcurate.graphs.drawing.text import SIZE
+from dpcurate.report.edges import shown_edges
 
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dpcurate.budget import Budget, Event, Privacy
+from dpcurate.graphs.drawing.text import number
 from dpcurate.report.markup import Head, Html, bullets, element, facts, paragraphs, table
-from dpcurate.report.text import number
 
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpcurate import files
 from dpcurate.errors import FormatError
 from dpcurate.graphs.checks import hint
 from dpcurate.graphs.formats import bif, dagitty, dot, edgelist, gml, graphml, jsontext, tetrad
@@ -69,6 +70,7 @@ FORMATS: Mapping[str, Format] = {
 
 def loads(text: str, format: str, kind: Kind | None = None) -> Graph:
     """The graph in the text; a FormatError says the line."""
+    files.check_length(text)
     return _format(format).read(text).finish(kind)
 
 
@@ -80,12 +82,7 @@ def dumps(graph: Graph, format: str) -> str:
 def load(path: str | Path, kind: Kind | None = None) -> Graph:
     """The graph in the file, whose suffix names the format."""
     found = _format_of(path)
-    raw = Path(path).read_bytes()
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FormatError("not UTF-8 text", line=raw.count(b"\n", 0, error.start) + 1) from None
-    return found.read(text).finish(kind)
+    return files.load(path, lambda text: found.read(text).finish(kind))
 
 
 def save(graph: Graph, path: str | Path) -> None:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from dpcurate.errors import FormatError
+from dpcurate.files import check_length
+from dpcurate.graphs.formats.bif_grammar import Grammar
 from dpcurate.graphs.formats.draft import Draft
 from dpcurate.graphs.graph import Dag, Graph
 
 
 def read_bif_structure(text: str) -> Dag:
-    """The DAG of a network in BIF."""
-    # networks is built on graphs, so this one way back is taken only when a BIF file is read.
-    dag = import_module("dpcurate.networks.bif").parse(text).dag
-    assert isinstance(dag, Dag)
-    return dag
+    """The DAG of a network in BIF; its tables are not looked at."""
+    draft = read(text)
+    return Dag(tuple(draft.nodes), frozenset(draft.arrows))
 
 
 def read(text: str) -> Draft:
     """What the network's structure says."""
-    dag = read_bif_structure(text)
-    return Draft("dag", dict.fromkeys(dag.nodes), dict.fromkeys(dag.arrows))
+    check_length(text)
+    found = Grammar(text)
+    found.check_structure()
+    arrows = ((parent.text, name) for name, block in found.blocks.items() for parent in block.parents)
+    return Draft("dag", dict.fromkeys(found.declared), dict.fromkeys(arrows))
 
 
 def write(graph: Graph) -> str:

@@ -12,6 +12,7 @@ from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.dotlike import Link, parse
 from dpcurate.graphs.formats.draft import BIDIRECTED, Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
+from dpcurate.wording import shown
 
 
 def quote(name: str) -> str:
@@ -43,8 +44,8 @@ def read(text: str) -> Draft:
     draft = Draft()
     if parsed.word == "graph":
         draft.kind = "skeleton"
-    if "kind" in parsed.attributes:
-        draft.say_kind(*parsed.attributes["kind"])
+    if parsed.kind is not None:
+        draft.say_kind(*parsed.kind)
     for name, line in parsed.nodes:
         draft.mention(name, line)
     for link in parsed.links:
@@ -56,7 +57,7 @@ def read(text: str) -> Draft:
 def _add(draft: Draft, link: Link, mark: str) -> None:
     if link.mark != mark:
         raise FormatError(f"this graph's edges are written {mark}, not {link.mark}", line=link.line)
-    direction = link.attributes.get("dir", "forward")
+    direction = link.direction or "forward"
     if mark == "--" or direction == "none":
         draft.line(link.a, link.b, link.line)
     elif direction == "forward":
@@ -64,4 +65,4 @@ def _add(draft: Draft, link: Link, mark: str) -> None:
     elif direction == "back":
         draft.arrow(link.b, link.a, link.line)
     else:
-        raise FormatError(f"an edge with dir={direction}; {BIDIRECTED}", line=link.line)
+        raise FormatError(f"an edge with dir={shown(direction)}; {BIDIRECTED}", line=link.line)

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.draft import MAX_EDGES, MAX_NODES
+from dpcurate.wording import shown
 
 _TOKEN = re.compile(
-    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|^\#[^\n]*)
-    |(?P<text>"(?:\\.|[^"\\])*")
+    r"""(?P<skip>\s++|//[^\n]*+|/\*.*?\*/|^\#[^\n]*+)
+    |(?P<text>"(?:\\.|[^"\\])*+")
     |(?P<edge>@->|<-@|<->|->|<-|@-@|--@|@--|--)
     |(?P<sign>[{}\[\];,=:+])
-    |(?P<word>-?[\w.]+)""",
+    |(?P<word>-?[\w.]++)""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 Attributes = dict[str, str]
@@ -32,21 +34,21 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One edge statement between two nodes."""
+    """One edge statement between two nodes; `direction` is its attribute dir."""
 
     a: str
     mark: str
     b: str
-    attributes: Attributes
+    direction: str | None
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The kind of graph, its own attributes, and nodes and links in order."""
+    """The kind of graph, as its first word and as its attribute kind say, and nodes and links in order."""
 
     word: str
-    attributes: dict[str, tuple[str, int]]
+    kind: tuple[str, int] | None
     nodes: list[tuple[str, int]]
     links: list[Link]
 
@@ -67,50 +69,53 @@ def tokens(text: str) -> Iterator[Token]:
 
 def parse(text: str, words: tuple[str, ...], unescape: Callable[[str], str]) -> Parsed:
     """Read one graph that starts with one of the words."""
-    return _Parser(list(tokens(text)), unescape).graph(words)
+    return _Parser(tokens(text), unescape).graph(words)
 
 
 class _Parser:
     """Recursive descent; each method reads one rule of the grammar."""
 
-    def __init__(self, found: list[Token], unescape: Callable[[str], str]) -> None:
-        self.tokens, self.place, self.unescape = found, 0, unescape
-        self.attributes: dict[str, tuple[str, int]] = {}
+    def __init__(self, found: Iterator[Token], unescape: Callable[[str], str]) -> None:
+        self.tokens, self.unescape = found, unescape
+        self.now = next(found)
+        self.following = next(found, self.now)
+        self.kind: tuple[str, int] | None = None
         self.nodes: list[tuple[str, int]] = []
         self.links: list[Link] = []
-        self.edge_defaults: Attributes = {}
+        self.direction: str | None = None
         self.depth = 0
 
-    @property
-    def now(self) -> Token:
-        return self.tokens[self.place]
+    def move(self) -> Token:
+        """The token here; goes on to the next."""
+        token, self.now = self.now, self.following
+        self.following = next(self.tokens, self.now)
+        return token
 
-    def take(self, value: str) -> Token:
+    def take(self, value: str) -> None:
         if self.now.value != value:
             self.fail(f"expected {value!r}")
-        self.place += 1
-        return self.tokens[self.place - 1]
+        self.move()
 
     def sees(self, *values: str) -> bool:
         # A quoted name keeps its quotes here, so it is never taken for a word of the language.
         return self.now.value.lower() in values
 
     def fail(self, what: str) -> NoReturn:
-        raise FormatError(f"{what}, found {self.now.value}", line=self.now.line)
+        found = self.now.value if self.now.kind == "end" else shown(self.now.value)
+        raise FormatError(f"{what}, found {found}", line=self.now.line)
 
     def graph(self, words: tuple[str, ...]) -> Parsed:
         if self.sees("strict"):
-            self.place += 1
+            self.move()
         if not self.sees(*words):
             self.fail(f"expected {' or '.join(words)}")
-        word = self.now.value.lower()
-        self.place += 1
+        word = self.move().value.lower()
         if not self.sees("{"):
             self.name()
         self.body()
         if self.now.kind != "end":
             self.fail("expected the end of the text")
-        return Parsed(word, self.attributes, self.nodes, self.links)
+        return Parsed(word, self.kind, self.nodes, self.links)
 
     def body(self) -> list[str]:
         """{ statements }; the names in it, for a group used as one end of an edge."""
@@ -121,7 +126,7 @@ class _Parser:
         names: list[str] = []
         while not self.sees("}"):
             if self.sees(";", ","):
-                self.place += 1
+                self.move()
             else:
                 names += self.statement()
         self.take("}")
@@ -129,83 +134,90 @@ class _Parser:
         return names
 
     def statement(self) -> list[str]:
-        following = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
-        if self.sees("graph", "node", "edge") and following.value == "[":
+        if self.sees("graph", "node", "edge") and self.following.value == "[":
             self.defaults()
             return []
-        if following.value == "=":
+        if self.following.value == "=":
             line, key = self.now.line, self.name()
             self.take("=")
-            self.attributes[key] = (self.name(), line)
+            self.say(key, self.name(), line)
             return []
         return self.chain(self.operand())
 
     def defaults(self) -> None:
-        word, line = self.now.value.lower(), self.now.line
-        self.place += 1
+        token = self.move()
         found = self.attribute_lists()
-        if word == "edge":
-            self.edge_defaults = {**self.edge_defaults, **found}
-        if word == "graph":
-            self.attributes |= {key: (value, line) for key, value in found.items()}
+        if token.value.lower() == "edge":
+            self.direction = found.get("dir", self.direction)
+        if token.value.lower() == "graph":
+            for key, value in found.items():
+                self.say(key, value, token.line)
+
+    def say(self, key: str, value: str, line: int) -> None:
+        if key == "kind":
+            self.kind = (value, line)
 
     def chain(self, names: list[str]) -> list[str]:
         ends, marks = [names], []
         while self.now.kind == "edge":
-            marks.append(self.now)
-            self.place += 1
+            marks.append(self.move())
             ends.append(self.operand())
-        own = self.attribute_lists()
+        direction = self.attribute_lists().get("dir", self.direction)
         for mark, left, right in zip(marks, ends, ends[1:], strict=False):
-            attributes = {**self.edge_defaults, **own}
-            self.links += [Link(a, mark.value, b, attributes, mark.line) for a in left for b in right]
+            if len(self.links) + len(left) * len(right) > MAX_EDGES:
+                raise FormatError(f"more than {MAX_EDGES} edges, the limit", line=mark.line)
+            self.links += [Link(a, mark.value, b, direction, mark.line) for a in left for b in right]
         return [name for group in ends for name in group]
 
     def operand(self) -> list[str]:
         """A node, or a group of nodes in braces."""
         if self.sees("subgraph"):
-            self.place += 1
+            self.move()
             if not self.sees("{"):
                 self.name()
         if self.sees("{"):
-            outside = self.edge_defaults
+            outside = self.direction
             names = list(dict.fromkeys(self.body()))
-            self.edge_defaults = outside
+            self.direction = outside
             return names
         line, name = self.now.line, self.name()
         while self.sees(":"):
-            self.place += 1
+            self.move()
             self.name()
         self.nodes.append((name, line))
+        if len(self.nodes) > 2 * (MAX_NODES + MAX_EDGES):
+            raise FormatError(f"more names than {MAX_NODES} nodes and {MAX_EDGES} edges have, the limit", line=line)
         return [name]
 
     def name(self) -> str:
         """A word, or strings joined by +."""
-        value = self.part()
-        while self.tokens[self.place - 1].kind == "text" and self.sees("+"):
-            self.place += 1
-            value += self.part()
-        return value
+        quoted = self.now.kind == "text"
+        parts = [self.part()]
+        while quoted and self.sees("+"):
+            self.move()
+            quoted = self.now.kind == "text"
+            parts.append(self.part())
+        return "".join(parts)
 
     def part(self) -> str:
         token = self.now
         if token.kind not in ("word", "text"):
             self.fail("expected a name")
-        self.place += 1
+        self.move()
         return token.value if token.kind == "word" else self.unescape(token.value[1:-1])
 
     def attribute_lists(self) -> Attributes:
         found: Attributes = {}
         while self.sees("["):
-            self.place += 1
+            self.move()
             while not self.sees("]"):
                 if self.sees(",", ";"):
-                    self.place += 1
+                    self.move()
                     continue
                 key = self.name()
                 found[key] = "true"
                 if self.sees("="):
-                    self.place += 1
+                    self.move()
                     found[key] = self.name()
             self.take("]")
         return found

@@ -10,9 +10,13 @@ from typing import Literal, get_args
 from dpcurate.errors import FormatError, GraphError
 from dpcurate.graphs.checks import Arrow, Edge, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton
+from dpcurate.wording import shown
 
 Kind = Literal["dag", "cpdag", "skeleton"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+MAX_NODES = 10_000
+MAX_EDGES = 200_000
+"""Of a graph in a file: far above any that can be learned, far below what would fill the memory."""
 BIDIRECTED = "dpcurate's graphs have arrows and undirected edges only"
 
 
@@ -34,11 +38,13 @@ class Draft:
     separators: dict[Edge, tuple[str, ...]] = field(default_factory=dict)
     separators_line: int | None = None
 
-    def say_kind(self, word: str, line: int | None) -> None:
+    def say_kind(self, word: object, line: int | None) -> None:
         """Take the kind of graph from a word in the text."""
-        if word not in KINDS:
-            raise FormatError(f"the kind of graph is one of {', '.join(KINDS)}, not {word!r}", line=line)
-        self.kind = word
+        for kind in KINDS:
+            if word == kind:
+                self.kind = kind
+                return
+        raise FormatError(f"the kind of graph is one of {', '.join(KINDS)}, not {shown(word)}", line=line)
 
     def declare(self, name: str, line: int | None) -> None:
         """A node that must not have been declared before."""
@@ -51,6 +57,8 @@ class Draft:
         if not name:
             raise FormatError("a node has an empty name", line=line)
         self.nodes.setdefault(name, line)
+        if len(self.nodes) > MAX_NODES:
+            raise FormatError(f"more than {MAX_NODES} nodes, the limit", line=line)
 
     def require(self, name: str, line: int | None) -> None:
         """A node that must have been declared."""
@@ -72,6 +80,8 @@ class Draft:
             raise FormatError(f"an edge joins {a!r} with itself", line=line)
         if frozenset((a, b)) in self.lines or any(arrow in self.arrows for arrow in arrows):
             raise FormatError(f"a second edge between {a!r} and {b!r}", line=line)
+        if len(self.arrows) + len(self.lines) >= MAX_EDGES:
+            raise FormatError(f"more than {MAX_EDGES} edges, the limit", line=line)
 
     def join_opposites(self) -> None:
         """Two opposite arrows are one line, the custom of networkx, pgmpy and adjacency matrices."""

@@ -1,20 +1,24 @@
-"""GraphML. A line of a CPDAG is two opposite edges, as in `to_networkx`, so networkx reads it too."""
+"""GraphML, read by networkx behind a guard. A line of a CPDAG is two opposite edges, as in `to_networkx`."""
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from typing import Any, NoReturn
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import Draft, kind_of
+from dpcurate.graphs.formats.draft import MAX_EDGES, MAX_NODES, Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   <key id="kind" for="graph" attr.name="kind" attr.type="string"/>
 """
+MAX_DEPTH = 50
+MAX_PARTS = 2 * (MAX_NODES + 4 * MAX_EDGES)
+NEEDED = {"node": ("id",), "edge": ("source", "target"), "key": ("id",), "data": ("key",)}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -42,83 +46,54 @@ def _quote(name: str) -> str:
 
 
 def read(text: str) -> Draft:
-    """What the text says; a FormatError gives the line."""
-    reader = _Reader()
+    """What the text says: looked through by expat first, so that networkx gets nothing that could hurt."""
+    found = _Guard()
     try:
-        reader.parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+        found.parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         raise FormatError(f"not XML: {expat.ErrorString(error.code)}", line=error.lineno) from None
-    return reader.draft()
+    for name, line in found.ends.items():
+        found.nodes.require(name, line)
+    return _draft(_networkx_graph(text), found.nodes)
 
 
-class _Reader:
-    """Collects elements with their lines; names are settled at the end, as igraph puts them in data."""
+class _Guard:
+    """Counts and measures without keeping anything but ids of nodes, declared and used, each with its line."""
 
     def __init__(self) -> None:
-        parser = expat.ParserCreate(encoding="utf-8", namespace_separator=" ")
-        parser.StartElementHandler = self.start
-        parser.EndElementHandler = self.end
-        parser.CharacterDataHandler = self.characters
-        parser.StartDoctypeDeclHandler = self.refuse_doctype
-        self.parser = parser
-        self.keys: dict[str, str] = {}
-        self.directed = True
-        self.graphs = 0
-        self.kind: tuple[str, int] | None = None
-        self.nodes: list[tuple[str, int]] = []
-        self.names: dict[str, str] = {}
-        self.edges: list[tuple[str, str, bool, int]] = []
-        self.open: list[str] = []
-        self.data = ("", "")
+        self.parser = expat.ParserCreate(encoding="utf-8", namespace_separator=" ")
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.StartDoctypeDeclHandler = self.refuse_doctype
+        self.depth = self.parts = self.graphs = 0
+        self.nodes = Draft()
+        self.ends: dict[str, int] = {}
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         word = tag.rsplit(" ", 1)[-1]
-        if not self.open and word != "graphml":
+        if not self.depth and word != "graphml":
             self.fail(f"expected <graphml>, found <{word}>")
-        action = getattr(self, f"start_{word}", None)
-        if action is not None:
-            action(attributes)
-        self.open.append(word)
-
-    def start_key(self, attributes: dict[str, str]) -> None:
-        self.keys[self.need(attributes, "id")] = attributes.get("attr.name", "")
-
-    def start_graph(self, attributes: dict[str, str]) -> None:
-        self.graphs += 1
+        self.depth, self.parts = self.depth + 1, self.parts + 1 + len(attributes)
+        self.graphs += word == "graph"
+        if self.depth > MAX_DEPTH:
+            self.fail(f"elements nested more than {MAX_DEPTH} deep")
+        if self.parts > MAX_PARTS:
+            self.fail(f"more than {MAX_PARTS} elements and attributes, the limit")
         if self.graphs > 1:
             self.fail("a second or nested graph")
-        self.directed = attributes.get("edgedefault", "directed") != "undirected"
-
-    def start_node(self, attributes: dict[str, str]) -> None:
-        self.nodes.append((self.need(attributes, "id"), self.parser.CurrentLineNumber))
-
-    def start_edge(self, attributes: dict[str, str]) -> None:
-        source, target = self.need(attributes, "source"), self.need(attributes, "target")
-        directed = attributes.get("directed", str(self.directed)).lower() == "true"
-        self.edges.append((source, target, directed, self.parser.CurrentLineNumber))
-
-    def start_hyperedge(self, _: dict[str, str]) -> None:
-        self.fail("a hyperedge, but an edge joins two nodes")
-
-    def start_data(self, attributes: dict[str, str]) -> None:
-        key = attributes.get("key", "")
-        self.data = (self.keys.get(key, key), "")
-
-    def characters(self, text: str) -> None:
-        self.data = (self.data[0], self.data[1] + text)
+        if word == "hyperedge":
+            self.fail("a hyperedge, but an edge joins two nodes")
+        for name in NEEDED.get(word, ()):
+            if name not in attributes:
+                self.fail(f"a {word} without its {name}")
+        if word == "node":
+            self.nodes.declare(attributes["id"], self.parser.CurrentLineNumber)
+        if word == "edge":
+            self.ends.setdefault(attributes["source"], self.parser.CurrentLineNumber)
+            self.ends.setdefault(attributes["target"], self.parser.CurrentLineNumber)
 
     def end(self, _: str) -> None:
-        word = self.open.pop()
-        inside = self.open[-1] if self.open else ""
-        if word == "data" and inside == "graph" and self.data[0] == "kind":
-            self.kind = (self.data[1].strip(), self.parser.CurrentLineNumber)
-        if word == "data" and inside == "node" and self.data[0] == "name":
-            self.names[self.nodes[-1][0]] = self.data[1]
-
-    def need(self, attributes: dict[str, str], name: str) -> str:
-        if name not in attributes:
-            self.fail(f"an element without its {name}")
-        return attributes[name]
+        self.depth -= 1
 
     def refuse_doctype(self, *_: Any) -> None:
         # Entities can blow up to gigabytes, and no GraphML needs them.
@@ -127,18 +102,26 @@ class _Reader:
     def fail(self, what: str) -> NoReturn:
         raise FormatError(what, line=self.parser.CurrentLineNumber)
 
-    def draft(self) -> Draft:
-        draft, ids = Draft(), Draft()
-        for key, line in self.nodes:
-            ids.declare(key, line)
-            draft.declare(self.names.get(key, key), line)
-        for a, b, directed, line in self.edges:
-            ids.require(a, line)
-            ids.require(b, line)
-            add = draft.arrow if directed else draft.line
-            add(self.names.get(a, a), self.names.get(b, b), line)
-        draft.join_opposites()
-        draft.kind = None if self.directed else "skeleton"
-        if self.kind is not None:
-            draft.say_kind(*self.kind)
-        return draft
+
+def _networkx_graph(text: str) -> Any:
+    networkx = import_module("networkx")  # slow to import
+    body = re.sub(r"\A\s*<\?xml[^>]*\?>", "", text)  # the text is decoded: an encoding it names no longer holds
+    try:
+        return networkx.parse_graphml(body)
+    except Exception as error:  # of any kind: a key without a type, a number that is none, an edge against the graph
+        raise FormatError(f"not a graph that networkx reads: {error or type(error).__name__}") from None
+
+
+def _draft(graph: Any, declared: Draft) -> Draft:
+    """Igraph keeps names in the data of nodes, so a node's name is that attribute or else its id."""
+    names = {key: str(data.get("name", key)) for key, data in graph.nodes(data=True)}
+    draft = Draft()
+    for key, name in names.items():
+        draft.declare(name, declared.nodes[key])
+    for a, b in graph.edges():
+        (draft.arrow if graph.is_directed() else draft.line)(names[a], names[b], None)
+    draft.join_opposites()
+    draft.kind = None if graph.is_directed() else "skeleton"
+    if "kind" in graph.graph:
+        draft.say_kind(graph.graph["kind"], None)
+    return draft

@@ -13,7 +13,7 @@ from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.draft import Draft, kind_of, line_at
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 
-_NAME = r'"(?:\\.|[^"\\])*"'
+_NAME = r'"(?:\\.|[^"\\])*+"'
 _PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")
 
 
@@ -45,9 +45,10 @@ def read(text: str) -> Draft:
     table = _table(text)
     draft = Draft()
     if "kind" in table:
-        draft.say_kind(str(table["kind"]), _line_of_key(text, "kind"))
-    for name in _strings(table.get("nodes"), "nodes", _line_of_key(text, "nodes")):
-        draft.declare(name, _line_of_key(text, "nodes"))
+        draft.say_kind(table["kind"], _line_of_key(text, "kind"))
+    here = _line_of_key(text, "nodes")
+    for name in _strings(table.get("nodes"), "nodes", here):
+        draft.declare(name, here)
     places = _lines_of_pairs(text)
     for key, add in (("arrows", draft.arrow), ("lines", draft.line)):
         for a, b in _pairs(table.get(key, []), key, text):
@@ -57,7 +58,7 @@ def read(text: str) -> Draft:
             add(a, b, line)
     draft.separators_line = _line_of_key(text, "separators")
     for entry in _list(table.get("separators", []), "separators", text):
-        pair, given = _separator(entry, text)
+        pair, given = _separator(entry, draft.separators_line)
         draft.separators[frozenset(pair)] = tuple(given)
     return draft
 
@@ -69,13 +70,14 @@ def _table(text: str) -> dict[str, Any]:
         raise FormatError(f"not JSON: {error.msg}", line=error.lineno) from None
     except RecursionError:
         raise FormatError("not a graph: nested too deeply", line=1) from None
+    except ValueError as error:  # a number of too many digits
+        raise FormatError(f"not a graph: {error}", line=1) from None
     if not isinstance(table, dict):
         raise FormatError('expected an object with "nodes", "arrows" and "lines"', line=1)
     return table
 
 
-def _separator(entry: Any, text: str) -> tuple[list[str], list[str]]:
-    line = _line_of_key(text, "separators")
+def _separator(entry: Any, line: int) -> tuple[list[str], list[str]]:
     if not isinstance(entry, dict) or set(entry) != {"pair", "given"}:
         raise FormatError('a separator is an object with "pair" and "given"', line=line)
     return _strings(entry["pair"], "pair", line), _strings(entry["given"], "given", line)
@@ -112,5 +114,5 @@ def _lines_of_pairs(text: str) -> dict[tuple[str, ...], int]:
     found, line, place = {}, 1, 0
     for match in _PAIR.finditer(text):
         line, place = line + text.count("\n", place, match.start()), match.start()
-        found[tuple(json.loads(match[0]))] = line
+        found[tuple(json.loads(match[0], strict=False))] = line  # may begin inside a name
     return found

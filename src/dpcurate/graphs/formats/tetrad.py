@@ -18,12 +18,13 @@ import re
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.draft import BIDIRECTED, Draft, kind_of, split_lines
 from dpcurate.graphs.graph import Graph, ordered_edges
+from dpcurate.wording import shown
 
-_STRING = r'"(?:\\.|[^"\\])*"'
-_EDGE = re.compile(
-    rf"\d+\.\s+(?P<a>{_STRING}|\S.*?)\s+(?P<mark>[<o-][-o][->o])\s+(?P<b>{_STRING}|.*?\S)"
-    r"(?P<rest>(?:\s+(?:dd|pd|nl|pl))*)\s*"
-)
+_STRING = r'"(?:\\.|[^"\\])*+"'
+_NUMBERED = re.compile(r"[0-9]++\.\s++")
+_MARK = re.compile(r"(?<=\s)[<o-][-o][->o](?=\s)")
+_FLAGS = ("dd", "pd", "nl", "pl")
+"""What Tetrad writes after an edge whose confounding it judged."""
 _PLAIN = re.compile(r'[^\s;,"\\]+')
 MARKS = {"->": "-->", "--": "---"}
 
@@ -49,7 +50,7 @@ def _unquote(text: str, line: int) -> str:
     try:
         return str(json.loads(text))
     except json.JSONDecodeError as error:
-        raise FormatError(f"the name {text} is not a JSON string: {error.msg}", line=line) from None
+        raise FormatError(f"the name {shown(text)} is not a JSON string: {error.msg}", line=line) from None
 
 
 def read(text: str) -> Draft:
@@ -66,7 +67,7 @@ def read(text: str) -> Draft:
         elif section == "Attributes" and row.startswith("kind:"):
             draft.say_kind(row.removeprefix("kind:").strip(), line)
         elif row.strip() and not section:
-            raise FormatError(f"expected 'Graph Nodes:', found {row.strip()!r}", line=line)
+            raise FormatError(f"expected 'Graph Nodes:', found {shown(row.strip())}", line=line)
     if not seen:
         raise FormatError("no 'Graph Nodes:'", line=text.count("\n") + 1)
     return draft
@@ -76,27 +77,38 @@ def _read_nodes(draft: Draft, row: str, line: int) -> None:
     """Names between semicolons; Tetrad also writes commas."""
     unquoted = re.sub(_STRING, "", row)
     separator = ";" if ";" in unquoted or "," not in unquoted else ","
-    rest = row
-    while rest:
-        match = re.match(rf"\s*({_STRING}|[^{separator}]*?)\s*(?:{separator}|$)", rest)
+    name = re.compile(rf"\s*+({_STRING})\s*+(?:{separator}|$)|([^{separator}]*+)(?:{separator}|$)")
+    place = 0
+    while place < len(row):
+        match = name.match(row, place)
         if match is None:
-            raise FormatError(f"a name that never ends: {rest}", line=line)
-        draft.declare(_unquote(match[1], line), line)
-        rest = rest[match.end() :]
+            raise FormatError(f"a name that never ends: {shown(row[place:])}", line=line)
+        draft.declare(_unquote(match[1] or match[2].strip(), line), line)
+        place = match.end()
 
 
 def _read_edge(draft: Draft, row: str, line: int) -> None:
-    match = _EDGE.fullmatch(row)
-    if match is None:
-        raise FormatError(f"expected an edge such as '1. a --> b', found {row!r}", line=line)
-    a, b = _unquote(match["a"], line), _unquote(match["b"], line)
+    a, mark, b = _split_edge(row, line)
     draft.require(a, line)
     draft.require(b, line)
-    if match["mark"] == "-->":
+    if mark == "-->":
         draft.arrow(a, b, line)
-    elif match["mark"] == "<--":
+    elif mark == "<--":
         draft.arrow(b, a, line)
-    elif match["mark"] == "---":
+    elif mark == "---":
         draft.line(a, b, line)
     else:
-        raise FormatError(f"an edge {match['mark']}; {BIDIRECTED}", line=line)
+        raise FormatError(f"an edge {mark}; {BIDIRECTED}", line=line)
+
+
+def _split_edge(row: str, line: int) -> tuple[str, str, str]:
+    """The two names and the mark; a plain name ends where the first mark stands."""
+    start = _NUMBERED.match(row)
+    quoted = re.compile(_STRING).match(row, start.end()) if start else None
+    mark = _MARK.search(row, quoted.end() if quoted else start.end() + 1) if start else None
+    if start is None or mark is None:
+        raise FormatError(f"expected an edge such as '1. a --> b', found {shown(row)}", line=line)
+    second = row[mark.end() :].strip()
+    while second.endswith(_FLAGS) and second[:-2].endswith((" ", "\t")):
+        second = second[:-2].rstrip()
+    return _unquote(row[start.end() : mark.start()].strip(), line), mark[0], _unquote(second, line)

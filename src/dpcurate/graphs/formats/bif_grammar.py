@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
+from array import array
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import NoReturn
 
-from dpcurate.networks.network import TOLERANCE
-from dpcurate.networks.tokens import END, Scanner, Token, show
+from dpcurate.graphs.formats.bif_tokens import END, Scanner, Token, show
+from dpcurate.graphs.formats.draft import MAX_NODES
 from dpcurate.schema import MAX_LEVELS
+from dpcurate.wording import did_you_mean
 
 UNNAMED = "unknown"
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 64
+MAX_CELLS = 1 << 21
+"""Most probabilities in a whole network, four times those of the largest public one."""
+MAX_NAMES = 1 << 19
+"""Most names of levels and parents, repetitions counted."""
 
 
 @dataclass(slots=True)
@@ -21,7 +29,7 @@ class Values:
 
     at: int
     labels: list[Token]
-    numbers: list[float]
+    numbers: array[float]
 
 
 @dataclass(slots=True)
@@ -49,6 +57,7 @@ class Grammar:
 
     def __init__(self, text: str) -> None:
         self._scan = Scanner(text)
+        self._names_left, self._numbers_left = MAX_NAMES, MAX_CELLS
         self.declared: dict[str, Declaration] = {}
         self.blocks: dict[str, Block] = {}
         self.name = self._network_block()
@@ -67,6 +76,38 @@ class Grammar:
         """Refuse the text at a place."""
         self._scan.fail(message, at)
 
+    def check_structure(self) -> None:
+        """Refuse undeclared or repeated parents, variables without a block, and cycles."""
+        for known, block in self.blocks.items():
+            self._require_declared(known, block.at)
+            self._check_parents(known, block)
+        for known, found in self.declared.items():
+            if known not in self.blocks:
+                self.fail(f"variable {show(known)} has no probability block", found.at)
+        self._check_acyclic()
+
+    def _require_declared(self, name: str, at: int) -> None:
+        if name not in self.declared:
+            near = did_you_mean(name[:80], tuple(self.declared))
+            self.fail(f"variable {show(name)} is not declared{near}", at)
+
+    def _check_parents(self, name: str, block: Block) -> None:
+        seen = {name}
+        for parent in block.parents:
+            self._require_declared(parent.text, parent.at)
+            if parent.text in seen:
+                self.fail(f"{show(parent.text)} is named twice in the block of {show(name)}", parent.at)
+            seen.add(parent.text)
+
+    def _check_acyclic(self) -> None:
+        graph = {name: [p.text for p in block.parents] for name, block in self.blocks.items()}
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            cycle = error.args[1]
+            text = " -> ".join(show(x) for x in cycle[:8]) + (" -> ..." if len(cycle) > 8 else "")
+            self.fail(f"the parents form a cycle: {text}", max(self.blocks[x].at for x in cycle))
+
     def _network_block(self) -> str:
         self._word("network")
         name = self._name("the network's name") if self._scan.token.is_name else None
@@ -79,6 +120,8 @@ class Grammar:
         name = self._name("a variable's name")
         if name.text in self.declared:
             self.fail(f"variable {show(name.text)} is declared twice", name.at)
+        if len(self.declared) == MAX_NODES:
+            self.fail(f"more than {MAX_NODES} variables, the limit", name.at)
         found = self.declared[name.text] = Declaration(name.at)
         self._mark("{")
         while not self._closing("}"):
@@ -146,21 +189,27 @@ class Grammar:
             self._unexpected(token, "a statement or '}'")
         self._scan.skip_property()
 
-    def _numbers(self) -> list[float]:
-        numbers = []
+    def _numbers(self) -> array[float]:
+        numbers = array("d")
         while not (token := self._scan.take()).is_mark(";"):
             if len(token.text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(token.text):
                 self._unexpected(token, "a probability or ';'")
             number = float(token.text)
-            if not 0 <= number <= 1 + TOLERANCE:
+            if not 0 <= number < math.inf:
                 self.fail(f"{token.text} is not a probability", token.at)
             numbers.append(number)
+            if len(numbers) > self._numbers_left:
+                self.fail(f"more than {MAX_CELLS} probabilities, the limit", token.at)
+        self._numbers_left -= len(numbers)
         return numbers
 
     def _names(self, closing: str, what: str) -> list[Token]:
         names = []
         while not self._closing(closing):
             names.append(self._name(f"{what} or '{closing}'"))
+            if len(names) > self._names_left:
+                self.fail(f"more than {MAX_NAMES} names of levels and parents, the limit", names[-1].at)
+        self._names_left -= len(names)
         return names
 
     def _name(self, what: str) -> Token:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from dpcurate.graphs.checks import topological
+from dpcurate.graphs.drawing.layering import GAP, Edge, Ends, Item, Places, Rows, components, layers, uncross
 from dpcurate.graphs.graph import Graph
-from dpcurate.report.layering import GAP, Edge, Ends, Item, Places, Rows, components, layers, uncross
 
 HEIGHT = 28.0
 """Of a box."""

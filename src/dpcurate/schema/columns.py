@@ -1,46 +1,22 @@
-"""Public facts about a table, chosen without looking at it: columns, persons, row count.
-
-A schema is an input. Levels, bounds and bins taken from the rows would tell what the rows hold,
-so `draft`, the one helper that looks, says so in what it writes.
-"""
+"""Columns of a table as the schema declares them: levels, bounds and bins, and what becomes of other cells."""
 
 from __future__ import annotations
 
-import enum
-import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import sys
 from dataclasses import dataclass
-from dataclasses import field as kept
-from difflib import get_close_matches
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from dpcurate.errors import RequestError, SchemaError
+from dpcurate.errors import SchemaError
+from dpcurate.wording import shown
 
 GRID = 4096
 """Steps between the middle of a numeric column's range and its end; values are held on this grid."""
 MAX_LEVELS = 1000
+MAX_NUMBER = sys.float_info.max
 DROP = "drop"
 CLAMP = "clamp"
-
-
-class Neighbours(enum.Enum):
-    """Which two tables must be hard to tell apart."""
-
-    ADD_REMOVE = "add-remove"
-    """One unit (row or person) more or less; the number of rows is private."""
-    REPLACE = "replace"
-    """One unit changed; the number of rows read is public."""
-
-    @classmethod
-    def of(cls, value: Neighbours | str) -> Neighbours:
-        """Accept the enum or its text."""
-        try:
-            return cls(value)
-        except ValueError:
-            raise SchemaError(f"neighbours must be 'add-remove' or 'replace', got {value!r}") from None
 
 
 def level_text(level: Any) -> str:
@@ -64,16 +40,17 @@ def level_number(level: str) -> float | None:
 
 
 def no_number(level: str) -> bool:
-    """Whether a text spells a number that is none, or endless: a frame may write one for a cell."""
+    """Whether a text spells a number that is none, or infinite: a frame may write one for a cell."""
     try:
         return not math.isfinite(float(level))
     except ValueError:
         return False
 
 
-def _check_name(name: object) -> None:
+def check_name(name: object) -> None:
+    """Refuse what cannot name a column."""
     if not isinstance(name, str) or not name or not _writable(name):
-        raise SchemaError(f"a column name must be text of at least one character, got {name!r}")
+        raise SchemaError(f"a column name must be text of at least one character, got {shown(name)}")
 
 
 def _writable(text: str) -> bool:
@@ -97,7 +74,7 @@ class Categorical:
     kind = "categorical"
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        check_name(self.name)
         levels = self._texts()
         object.__setattr__(self, "levels", levels)
         if not 2 <= len(levels) <= MAX_LEVELS:
@@ -110,7 +87,8 @@ class Categorical:
         repeated = sorted({x for x, key in zip(levels, keys, strict=True) if keys.count(key) > 1})
         if repeated:
             raise SchemaError(
-                f"column {self.name!r} repeats the level(s) {', '.join(map(repr, repeated))}", setting="levels"
+                f"column {self.name!r} repeats the level(s) {', '.join(map(shown, repeated[:8]))}",
+                setting="levels",
             )
         for field in ("missing", "outside"):
             rule = level_text(getattr(self, field))
@@ -128,14 +106,14 @@ class Categorical:
         )
         if not plain:
             raise SchemaError(
-                f"column {self.name!r}: levels must be a list of texts, numbers or truth values, got {given!r}",
+                f"column {self.name!r}: levels must be a list of texts, numbers or truth values, got {shown(given)}",
                 setting="levels",
             )
         levels = tuple(level_text(x) for x in given)
         strange = [x for x in levels if no_number(x)]
         if strange:
             raise SchemaError(
-                f"column {self.name!r}: a level may not be called {strange[0]!r}, which is how a missing or endless "
+                f"column {self.name!r}: a level may not be called {strange[0]!r}, which is how a missing or infinite "
                 "number is written: rename it in the table",
                 setting="levels",
             )
@@ -190,7 +168,7 @@ class Numeric:
     kind = "numeric"
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        check_name(self.name)
         for field in ("low", "high"):
             object.__setattr__(self, field, self._number(field, getattr(self, field)))
         if not self.low < self.high:
@@ -203,7 +181,7 @@ class Numeric:
             raise SchemaError(f"column {self.name!r}: high - low is too large for a number", setting="high")
         if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= MAX_LEVELS:
             raise SchemaError(
-                f"column {self.name!r}: bins must be a whole number from 2 to {MAX_LEVELS}, got {self.bins!r}",
+                f"column {self.name!r}: bins must be a whole number from 2 to {MAX_LEVELS}, got {shown(self.bins)}",
                 setting="bins",
             )
         object.__setattr__(self, "edges", self._cuts())
@@ -217,13 +195,15 @@ class Numeric:
             object.__setattr__(self, "missing", value)
         if self.outside not in (CLAMP, DROP):
             raise SchemaError(
-                f"column {self.name!r}: outside must be 'clamp' or 'drop', got {self.outside!r}", setting="outside"
+                f"column {self.name!r}: outside must be 'clamp' or 'drop', got {shown(self.outside)}",
+                setting="outside",
             )
 
     def _number(self, field: str, value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise SchemaError(f"column {self.name!r}: {field} must be a finite number, got {value!r}", setting=field)
-        return float(value)
+        # Compared and not asked by math.isfinite, which fails on a very large whole number.
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER:
+            return float(value)
+        raise SchemaError(f"column {self.name!r}: {field} must be a finite number, got {shown(value)}", setting=field)
 
     def _cuts(self) -> tuple[float, ...]:
         if not self.edges:
@@ -264,132 +244,3 @@ class Numeric:
 
 
 Column = Categorical | Ordinal | Numeric
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """The unit of privacy when a person may have several rows: at most `rows` of them are used."""
-
-    column: str
-    rows: int
-
-    def __post_init__(self) -> None:
-        _check_name(self.column)
-        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
-            raise SchemaError(f"person: rows must be a whole number of at least 1, got {self.rows!r}", setting="rows")
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """The public description of a table.
-
-    `rows` is a public constant near the number of rows, or None. Under add-remove the real
-    number of rows is private, so it is never taken from the table.
-    """
-
-    columns: tuple[Column, ...]
-    rows: int | None = None
-    person: Person | None = None
-    _named: dict[str, Column] = kept(init=False, repr=False, compare=False)
-    """Columns by name: a search looks sizes up by the thousand."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
-        if any(not isinstance(c, (Categorical, Numeric)) for c in self.columns):
-            raise SchemaError("the columns of a schema are Categorical, Ordinal or Numeric values")
-        names = [c.name for c in self.columns]
-        object.__setattr__(self, "_named", dict(zip(names, self.columns, strict=True)))
-        if not names:
-            raise SchemaError("a schema needs at least one column")
-        repeated = sorted({n for n in names if names.count(n) > 1})
-        if repeated:
-            raise SchemaError(f"the schema names the column(s) {', '.join(map(repr, repeated))} more than once")
-        if self.rows is not None and (isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1):
-            raise SchemaError(
-                f"rows must be a whole number of at least 1, or left out; got {self.rows!r}", setting="rows"
-            )
-        if self.person is not None and self.person.column in names:
-            raise SchemaError(
-                f"column {self.person.column!r} names persons, so it cannot be analysed too", setting="person.column"
-            )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names in order."""
-        return tuple(c.name for c in self.columns)
-
-    def __getitem__(self, name: str) -> Column:
-        column = self._named.get(name)
-        if column is None:
-            raise RequestError(f"the schema has no column {name!r}{did_you_mean(name, self.names)}")
-        return column
-
-    def sizes(self, names: Iterable[str]) -> tuple[int, ...]:
-        """Number of levels or bins of each named column."""
-        return tuple([self[n].size for n in names])
-
-    @property
-    def drops(self) -> bool:
-        """Whether some rule can leave a row out."""
-        return any(c.drops for c in self.columns)
-
-    @property
-    def rows_per_unit(self) -> int:
-        """How many rows one unit of privacy may hold."""
-        return 1 if self.person is None else self.person.rows
-
-    @property
-    def hash(self) -> str:
-        """A fingerprint of the public facts, for the ledger and the report."""
-        return hashlib.sha256(self.dumps().encode()).hexdigest()[:16]
-
-    def dumps(self) -> str:
-        """The schema as TOML."""
-        from dpcurate.schema_toml import dumps
-
-        return dumps(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write the schema as a TOML file."""
-        Path(path).write_text(self.dumps(), encoding="utf-8")
-
-    @classmethod
-    def loads(cls, text: str) -> Schema:
-        """Read TOML text; an error names its line."""
-        from dpcurate.schema_toml import loads
-
-        return loads(text)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Schema:
-        """Read a TOML file; an error names its line."""
-        try:
-            return cls.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise SchemaError(f"cannot read the schema {str(path)!r}: {error}") from None
-
-    @classmethod
-    def of(cls, value: Schema | str | Path | Mapping[str, Sequence[Any]]) -> Schema:
-        """Accept a schema, a path to one, or a mapping from column to levels."""
-        if isinstance(value, Schema):
-            return value
-        if isinstance(value, (str, Path)):
-            return cls.load(value)
-        if isinstance(value, Mapping):
-            return cls(tuple(Categorical(name, tuple(levels)) for name, levels in value.items()))
-        raise SchemaError(f"a schema is a Schema, a path or a mapping of levels, got {type(value).__name__}")
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """A hint with the closest known name."""
-    close = get_close_matches(str(name), known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; it has {', '.join(map(repr, known[:8]))}{', ...' if len(known) > 8 else ''}"
-
-
-def draft(table: Any, *, max_levels: int = 20) -> str:
-    """Write a draft schema (TOML text) for `table`. It LOOKS AT THE DATA: a person must check it."""
-    from dpcurate.private.draft import draft_schema
-
-    return draft_schema(table, max_levels=max_levels)

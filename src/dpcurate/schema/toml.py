@@ -8,11 +8,14 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from dpcurate import files
 from dpcurate.errors import SchemaError
-from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Person, Schema, did_you_mean
+from dpcurate.schema.columns import Categorical, Column, Numeric, Ordinal
+from dpcurate.schema.table import Person, Schema
+from dpcurate.wording import did_you_mean, shown
 
 T = TypeVar("T")
-_PART = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[\w-]+)"""
+_PART = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[\w-]++)"""
 _HEADER = re.compile(rf"\s*\[\[?\s*({_PART}(?:\s*\.\s*{_PART})*)\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNED = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=")
 _KINDS: Mapping[str, tuple[Callable[..., Column], tuple[str, ...], tuple[str, ...]]] = {
@@ -31,11 +34,7 @@ _REFUSED = {
 
 def loads(text: str) -> Schema:
     """Read TOML text; an error names its line."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        at = re.search(r"line (\d+)", str(error))
-        raise SchemaError(f"not valid TOML: {error}", line=int(at[1]) if at else None) from None
+    data = files.toml(text, SchemaError)
     _only(data, ("rows", "person", "columns"), "the schema", text, ())
     columns = data.get("columns")
     if not isinstance(columns, dict) or not columns:
@@ -50,13 +49,13 @@ def _column(name: str, fields: Any, text: str) -> Column:
     if not isinstance(fields, dict):
         raise SchemaError(f"column {name!r} must be a table: [columns.{_key(name)}]", line=_line(text, path))
     kind = fields.get("kind")
-    if kind in _REFUSED:
+    if isinstance(kind, str) and kind in _REFUSED:
         line = _line(text, (*path, "kind"))
         raise SchemaError(f"column {name!r} is declared as {_REFUSED[kind]}; or leave it out of the schema", line=line)
     if not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(_KINDS)
         line = _line(text, (*path, "kind")) or _line(text, path)
-        raise SchemaError(f"column {name!r}: kind must be one of {known}, got {kind!r}", line=line)
+        raise SchemaError(f"column {name!r}: kind must be one of {known}, got {shown(kind)}", line=line)
 
     make, needed, optional = _KINDS[kind]
     _only(fields, ("kind", *needed, *optional), f"{kind} column {name!r}", text, path)
@@ -98,7 +97,7 @@ def _at(text: str, path: tuple[str, ...], make: Callable[[], T]) -> T:
 def _line(text: str, path: tuple[str, ...]) -> int | None:
     """The line on which a table or key stands, by reading headers; None if it is not there."""
     here: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         header, assigned = _HEADER.match(line), _ASSIGNED.match(line)
         if header:
             here = _dotted(header[1])
@@ -115,7 +114,12 @@ def _dotted(key: str) -> tuple[str, ...]:
 
 
 def _unquoted(part: str) -> str:
-    return str(next(iter(tomllib.loads(f"x = {part}").values()))) if part[0] in "\"'" else part
+    if part[0] not in "\"'":
+        return part
+    try:
+        return str(tomllib.loads(f"x = {part}")["x"])
+    except tomllib.TOMLDecodeError:  # no key, but text that looks like one in a string of many lines
+        return part
 
 
 def _key(name: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dpcurate.graphs.drawing.edges import Origin, Shown
+from dpcurate.graphs.drawing.layout import HEIGHT, Box, Layout, Point, halfway, lay_out, stretches
+from dpcurate.graphs.drawing.text import SIZE, escape, short, width
 from dpcurate.graphs.graph import Graph
-from dpcurate.report.edges import Shown, Source
-from dpcurate.report.layout import HEIGHT, Box, Layout, Point, halfway, lay_out, stretches
-from dpcurate.report.text import SIZE, escape, short, width
 
 MARGIN = 14.0
 HEAD = 9.0
@@ -111,11 +111,11 @@ SYMBOLS: Mapping[str, str] = {
 
 def sign(edge: Shown) -> str | None:
     """Which symbol an edge carries."""
-    if edge.source is Source.GIVEN:
+    if edge.source is Origin.GIVEN:
         return "given"
     if edge.open_at:
         return "late"
-    return "direction" if edge.source is Source.DIRECTION else None
+    return "direction" if edge.source is Origin.DIRECTION else None
 
 
 def _symbol(edge: Shown, at: Point) -> str:

@@ -1,0 +1,1 @@
+"""A graph as a picture: where boxes and edges go, and SVG that stands alone."""

@@ -1,0 +1,25 @@
+"""Which tables are neighbours: the relation a privacy guarantee is about."""
+
+from __future__ import annotations
+
+import enum
+
+from dpcurate.errors import SchemaError
+from dpcurate.wording import shown
+
+
+class Adjacency(enum.Enum):
+    """Which two tables must be hard to tell apart."""
+
+    ADD_REMOVE = "add-remove"
+    """One unit (row or person) more or less; the number of rows is private."""
+    REPLACE = "replace"
+    """One unit changed; the number of rows read is public."""
+
+    @classmethod
+    def of(cls, value: Adjacency | str) -> Adjacency:
+        """Accept the enum or its text."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise SchemaError(f"neighbours must be 'add-remove' or 'replace', got {shown(value)}") from None

@@ -1,0 +1,140 @@
+"""Public facts about a table, chosen without looking at it: columns, persons, row count.
+
+A schema is an input. Levels, bounds and bins taken from the rows would tell what the rows hold,
+so `dpcurate.draft`, the one helper that looks, says so in what it writes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as kept
+from pathlib import Path
+from typing import Any
+
+from dpcurate import files
+from dpcurate.errors import RequestError, SchemaError
+from dpcurate.schema.columns import Categorical, Column, Numeric, check_name
+from dpcurate.wording import did_you_mean, shown
+
+LARGEST_COUNT = 2**63 - 1
+"""Of rows: what TOML and every engine can hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """The unit of privacy when a person may have several rows: at most `rows` of them are used."""
+
+    column: str
+    rows: int
+
+    def __post_init__(self) -> None:
+        check_name(self.column)
+        if not _is_count(self.rows):
+            raise SchemaError(
+                f"person: rows must be a whole number of at least 1, got {shown(self.rows)}", setting="rows"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The public description of a table.
+
+    `rows` is a public constant near the number of rows, or None. Under add-remove the real
+    number of rows is private, so it is never taken from the table.
+    """
+
+    columns: tuple[Column, ...]
+    rows: int | None = None
+    person: Person | None = None
+    _named: dict[str, Column] = kept(init=False, repr=False, compare=False)
+    """Columns by name: a search looks sizes up by the thousand."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        if any(not isinstance(c, (Categorical, Numeric)) for c in self.columns):
+            raise SchemaError("the columns of a schema are Categorical, Ordinal or Numeric values")
+        names = [c.name for c in self.columns]
+        object.__setattr__(self, "_named", dict(zip(names, self.columns, strict=True)))
+        if not names:
+            raise SchemaError("a schema needs at least one column")
+        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+        if repeated:
+            raise SchemaError(f"the schema names the column(s) {', '.join(map(shown, repeated[:8]))} more than once")
+        if self.rows is not None and not _is_count(self.rows):
+            raise SchemaError(
+                f"rows must be a whole number of at least 1, or left out; got {shown(self.rows)}", setting="rows"
+            )
+        if self.person is not None and self.person.column in names:
+            raise SchemaError(
+                f"column {self.person.column!r} names persons, so it cannot be analysed too", setting="person.column"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(c.name for c in self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        column = self._named.get(name)
+        if column is None:
+            raise RequestError(f"the schema has no column {name!r}{did_you_mean(name, self.names)}")
+        return column
+
+    def sizes(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Number of levels or bins of each named column."""
+        return tuple([self[n].size for n in names])
+
+    @property
+    def drops(self) -> bool:
+        """Whether some rule can leave a row out."""
+        return any(c.drops for c in self.columns)
+
+    @property
+    def rows_per_unit(self) -> int:
+        """How many rows one unit of privacy may hold."""
+        return 1 if self.person is None else self.person.rows
+
+    @property
+    def hash(self) -> str:
+        """A fingerprint of the public facts, for the ledger and the report."""
+        return hashlib.sha256(self.dumps().encode()).hexdigest()[:16]
+
+    def dumps(self) -> str:
+        """The schema as TOML."""
+        from dpcurate.schema.toml import dumps
+
+        return dumps(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as a TOML file."""
+        Path(path).write_text(self.dumps(), encoding="utf-8")
+
+    @classmethod
+    def loads(cls, text: str) -> Schema:
+        """Read TOML text; an error names its line."""
+        from dpcurate.schema.toml import loads
+
+        return loads(text)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a TOML file; an error names its line."""
+        return files.load(path, cls.loads, SchemaError)
+
+    @classmethod
+    def of(cls, value: Schema | str | Path | Mapping[str, Sequence[Any]]) -> Schema:
+        """Accept a schema, a path to one, or a mapping from column to levels."""
+        if isinstance(value, Schema):
+            return value
+        if isinstance(value, (str, Path)):
+            return cls.load(value)
+        if isinstance(value, Mapping):
+            return cls(tuple(Categorical(name, tuple(levels)) for name, levels in value.items()))
+        raise SchemaError(f"a schema is a Schema, a path or a mapping of levels, got {type(value).__name__}")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST_COUNT

@@ -1,0 +1,36 @@
+"""What an error message may say of a value from outside: never a page, never an error of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+LONGEST = 80
+_COMPARED = 2000
+"""Names that are looked through for a close one; comparing takes the product of two lengths."""
+
+
+def shown(value: object) -> str:
+    """The value as Python writes it, cut where it is long."""
+    if isinstance(value, str):
+        value = value[: LONGEST + 1]
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of too many digits, a value nested too deeply
+        text = f"a very large {type(value).__name__}"
+    return text if len(text) <= LONGEST + 2 else text[:LONGEST] + "..."
+
+
+def closest(name: object, known: Iterable[str]) -> str | None:
+    """The known name most like this one, if any is."""
+    short = [one for one in known if len(one) <= LONGEST][:_COMPARED]
+    found = get_close_matches(str(name)[:LONGEST], short, n=1)
+    return found[0] if found else None
+
+
+def did_you_mean(name: object, known: Sequence[str]) -> str:
+    """The end of a sentence about an unknown name: the closest known one, else the first few."""
+    near = closest(name, known)
+    if near is not None:
+        return f"; did you mean {near!r}?"
+    return f"; it has {', '.join(map(shown, known[:8]))}{', ...' if len(known) > 8 else ''}"
