@@ -34,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
         "controls": page.controls_table(controls),
         "proved": page.proved_table(studies),
         "run": f"`python -m dpcurate.audit --seconds {seconds:g} --workers {given.workers} --seed {given.seed}`: "
-        f"{spent:.0f} seconds; {wrong} not as it should be.",
+        f"{spent:.0f} seconds; {wrong} not as it should be; 0.7 of the noise caught in "
+        f"{sum(one.caught for one in studies)} of {len(studies)} cases.",
     }
     print("\n\n".join(sections.values()))
     if given.write is not None:

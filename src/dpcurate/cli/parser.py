@@ -206,7 +206,7 @@ def _audit(commands: _Parsers) -> None:
     made.add_argument("--epsilon", type=_number, default=1.0, metavar="E", help="budget of each run (default: 1)")
     made.add_argument("--runs", type=_whole, default=4000, metavar="N", help="runs on either table (default: 4000)")
     made.add_argument("--seed", type=_whole, default=0, metavar="S", help="the same seed gives the same audit")
-    made.add_argument("--long", action="store_true", help="all methods and controls, about 20 minutes")
+    made.add_argument("--long", action="store_true", help="all methods and controls, about 40 minutes")
 
 
 def _reproduce(commands: _Parsers) -> None:
