@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import random
 import select
 import shutil
 import signal
+import sys
 import tempfile
 import warnings
 from collections import Counter
@@ -136,6 +138,7 @@ def fork(work: Callable[[int], object], broken: str | None = None) -> Child:
     if pid == 0:
         try:
             os.close(out)
+            _end_with_parent()
             sabotage.apply(broken)
             work(into)
         except BaseException as problem:
@@ -144,6 +147,13 @@ def fork(work: Callable[[int], object], broken: str | None = None) -> Child:
             os._exit(0)
     os.close(into)
     return Child(pid, out)
+
+
+def _end_with_parent() -> None:
+    """A run that is stopped leaves nobody behind."""
+    if sys.platform == "linux":
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
 
 
 def apart(function: Callable[..., Any], *arguments: Any) -> Any:
