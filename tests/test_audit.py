@@ -12,6 +12,7 @@ from dpcurate.audit.__main__ import main
 from dpcurate.audit.controls import published, reachable
 from dpcurate.audit.examples import examples, worst_pair
 from dpcurate.audit.order import order_cases, order_faults
+from dpcurate.audit.page import write
 from dpcurate.audit.proved import Case, cases, methods
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, Truth, linked
 from dpcurate.errors import RequestError
@@ -414,3 +415,12 @@ def test_a_study_counts_twenty_audits(capsys):
     shown = capsys.readouterr()
     assert shown.out.count("| exponential mechanism, replace (rho) |") == 1
     assert "3 of 3 audited" in shown.err
+
+
+def test_tables_go_between_their_marks(tmp_path):
+    page = tmp_path / "audit.md"
+    page.write_text("before\n<!-- run -->\nold\n<!-- end of run -->\nafter\n")
+    write(page, {"run": "new"})
+    assert page.read_text() == "before\n<!-- run -->\nnew\n<!-- end of run -->\nafter\n"
+    with pytest.raises(RequestError, match="no place for proved"):
+        write(page, {"proved": "table"})
