@@ -159,9 +159,9 @@ def _recover(d: int, arcs: int, kind: Any, seed: int, plain: bool) -> None:
     for label, make in METHODS.items():
         if label == "Lagrangian, exp" and not plain:
             continue
-        door = Curator(table, world.schema, budget=Budget.unlimited())
+        queryable = Curator(table, world.schema, budget=Budget.unlimited())
         began = time.perf_counter()
-        graph = make().fit(door).graph
+        graph = make().fit(queryable).graph
         took = time.perf_counter() - began
         shd, tpr = directed(graph.adjacency().astype(float), truth)
         print(head, f"{label} | {shd} | {tpr:.3f} | {took:.2f} |", flush=True)

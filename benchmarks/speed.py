@@ -1,6 +1,6 @@
-"""Speed and memory: the room here, then the other benchmarks, each figure asked for beside the figure measured.
+"""Speed and memory: the session here, then the other benchmarks, each figure asked for beside the figure measured.
 
-    python -m benchmarks.speed [--quick | --room]
+    python -m benchmarks.speed [--quick | --session]
 
 The whole takes about an hour and writes docs/performance.md. Nothing here is a test: machines differ, so figures are
 printed and a person reads them.
@@ -29,7 +29,7 @@ from dpcurate.private.kernels import CountRows, Rows
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Randomness, Secure, Seeded
 from dpcurate.private.sources import Held, open_source
-from dpcurate.requests import Counts, Gaussian, Release
+from dpcurate.queries import Counts, Gaussian, Release
 
 ROWS = 100_000
 OTHERS = {
@@ -61,7 +61,7 @@ def seconds(run: Callable[[], object], *, times: int = 1) -> float:
 
 
 def counting() -> Iterator[Figure]:
-    """A fresh table over encoded rows that are not collapsed: the room's own counting path."""
+    """A fresh table over encoded rows that are not collapsed: the session's own counting path."""
     rng = np.random.default_rng(0)
     names = ("a", "b", "c", "d")
     codes = {n: rng.integers(0, 4, ROWS, dtype=np.uint8) for n in names}
@@ -79,8 +79,8 @@ def twenty_columns() -> tuple[dict[str, np.ndarray], Schema]:
     return table, Schema(tuple(Categorical(name, (0, 1, 2)) for name in table))
 
 
-def requests() -> Iterator[Figure]:
-    """1,000 distinct 3-way releases through the door, noise from the operating system."""
+def queries() -> Iterator[Figure]:
+    """1,000 distinct 3-way releases through the queryable, noise from the operating system."""
     table, schema = twenty_columns()
     opened = time.perf_counter()
     curator = Curator(table, schema, budget=Budget(epsilon=1, delta=1e-10))
@@ -90,9 +90,9 @@ def requests() -> Iterator[Figure]:
     asked = [Release(Counts(names), Gaussian(rho=rho)) for names in triples]
     scale = curator.ask(Release(Counts(()), Gaussian(rho=rho))).scale  # loads OpenDP
     busy = time.process_time()  # wall time above processor time means that the machine had other work
-    took = seconds(lambda: [curator.ask(request) for request in asked])
+    took = seconds(lambda: [curator.ask(query) for query in asked])
     busy = time.process_time() - busy
-    yield Figure("1,000 distinct 3-way requests, secure noise", "< 2 s", f"{took:.2f} s ({busy:.2f} s of processor)")
+    yield Figure("1,000 distinct 3-way queries, secure noise", "< 2 s", f"{took:.2f} s ({busy:.2f} s of processor)")
     source, randomness = open_source(table, schema), Secure()
     read = seconds(lambda: [source.totals([CountRows(names, (3, 3, 3))])[0] for names in triples])
     noise = seconds(lambda: [randomness.gaussian(scale, 27) for _ in triples])
@@ -139,12 +139,12 @@ def main() -> None:
     """Print every figure, then run the other benchmarks and write docs/performance.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller tables and fewer networks: minutes, not an hour")
-    parser.add_argument("--room", action="store_true", help="the figures of the room only")
+    parser.add_argument("--session", action="store_true", help="the figures of the session only")
     given = parser.parse_args()
     show(iter([Figure("figure", "asked", "measured")]))
-    for part in (counting(), requests(), charging(), drawing()):
+    for part in (counting(), queries(), charging(), drawing()):
         show(part)
-    if not given.room:
+    if not given.session:
         for module, few in OTHERS.items():
             print(f"\n{module}", flush=True)
             command = [sys.executable, "-m", f"benchmarks.{module}", *(few if given.quick else [])]

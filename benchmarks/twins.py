@@ -2,7 +2,7 @@
 
     python -m benchmarks.twins [-o speed/twins.json]
 
-The twin of a PC-like method is PC with Kendall's test through the same door, of a descent NOTEARS on exact
+The twin of a PC-like method is PC with Kendall's test through the same queryable, of a descent NOTEARS on exact
 moments, of measure-once the same search on an unlimited budget. Tables of 100,000 rows are in memory; opening them
 counts for both. Median of five, the first call left out (it pays for imports).
 """

@@ -11,9 +11,9 @@ from dpcurate.private.kernels import Rows
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
 from dpcurate.private.plans import plan
-from dpcurate.private.room import Room
+from dpcurate.private.session import Session
 from dpcurate.private.sources import Held
-from dpcurate.requests import Statistic
+from dpcurate.queries import Statistic
 from dpcurate.schema import GRID, Categorical, Neighbours, Numeric, Schema
 
 
@@ -68,10 +68,10 @@ def any_record(schema, draw_int):
     return record
 
 
-def sampled_room(network, rows, seed):
-    """A room over a fresh sample of a network, with a large budget and seeded noise; no file is opened."""
+def sampled_session(network, rows, seed):
+    """A session over a fresh sample of a network, with a large budget and seeded noise; no file is opened."""
     codes = network.codes(rows, seed=seed)
     columns = {name: np.ascontiguousarray(codes[:, i]) for i, name in enumerate(network.nodes)}
     source = Held(Rows(columns, {}, None, rows))
     ledger = Ledger(Budget(rho=1e9))
-    return Room(source, network.schema, Neighbours.ADD_REMOVE, ledger, Seeded(seed), allow_unproved=False)
+    return Session(source, network.schema, Neighbours.ADD_REMOVE, ledger, Seeded(seed), allow_unproved=False)

@@ -15,13 +15,13 @@ from dpcurate.audit.order import order_cases, order_faults
 from dpcurate.audit.page import write
 from dpcurate.audit.proved import Case, cases, methods
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, Truth, linked
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.learn.methods import PC, CuratePC, private
-from dpcurate.private import mechanisms, plans, room, statistics
+from dpcurate.private import mechanisms, plans, session, statistics
 from dpcurate.private.noise import Secure, Seeded
 from dpcurate.private.replay import ChargesLate, proved_statistics, randomness
 from dpcurate.published import PublishedCuratePC, PublishedFlips, PublishedKendallP
-from dpcurate.requests import (
+from dpcurate.queries import (
     AboveThreshold,
     Answer,
     Choose,
@@ -157,7 +157,7 @@ def test_a_proved_statistic_without_an_audit_is_refused(monkeypatch):
 
     monkeypatch.setitem(plans.PROVED, New, statistics.CountsPlan)
     for forgetful in (lambda: cases(1.0), order_faults):
-        with pytest.raises(RequestError, match=r"New: proved, and nothing here says how to audit it"):
+        with pytest.raises(QueryError, match=r"New: proved, and nothing here says how to audit it"):
             forgetful()
 
 
@@ -195,7 +195,7 @@ def test_every_negative_control_is_caught(control):
 
 
 def exact(monkeypatch):
-    monkeypatch.setattr(room.Room, "_noised", lambda self, parts, *_: parts)
+    monkeypatch.setattr(session.Session, "_noised", lambda self, parts, *_: parts)
 
 
 def shared_between_parts(monkeypatch):
@@ -204,7 +204,7 @@ def shared_between_parts(monkeypatch):
         drawn = {unit: mechanism.draw(unit, most, randomness) for unit in units}
         return tuple(p + drawn[u][: p.size].reshape(p.shape) for p, u in zip(parts, units, strict=True))
 
-    monkeypatch.setattr(room.Room, "_noised", noised)
+    monkeypatch.setattr(session.Session, "_noised", noised)
 
 
 def half_the_gumbel_noise(monkeypatch):
@@ -337,13 +337,13 @@ def test_values_of_a_float_sampler_are_reachable_from_their_own_count():
 def test_tables_of_the_user_are_taken_and_checked():
     schema = Schema((Categorical("a", ("0", "1")), Categorical("b", ("0", "1"))))
     one, two = {"a": ["0"], "b": ["0"]}, {"a": ["0", "1"], "b": ["0", "1"]}
-    request = Release(Counts(("a", "b")), Laplace(epsilon=1.0))
-    found = audit(request, pair=Pair(schema, one, two), runs=4_000)
+    query = Release(Counts(("a", "b")), Laplace(epsilon=1.0))
+    found = audit(query, pair=Pair(schema, one, two), runs=4_000)
     assert found.pair == "given by the user"
     assert found.lower > 0.5
     far = {"a": ["1", "1", "1"], "b": ["0", "1", "1"]}
-    with pytest.raises(RequestError, match="no neighbours"):
-        audit(request, pair=Pair(schema, one, far), runs=100)
+    with pytest.raises(QueryError, match="no neighbours"):
+        audit(query, pair=Pair(schema, one, far), runs=100)
 
 
 def test_tables_that_do_not_differ_tell_nothing():
@@ -356,41 +356,41 @@ def test_tables_that_do_not_differ_tell_nothing():
 def test_names_of_methods_are_known():
     assert not audit("svt-pc", runs=20, budget=Budget(epsilon=1.0, delta=0)).accused
     assert all(a.accused for a in audit_published("priv-pc"))
-    with pytest.raises(RequestError, match="known are"):
+    with pytest.raises(QueryError, match="known are"):
         published("pc")
-    with pytest.raises(RequestError, match="audit_published"):
+    with pytest.raises(QueryError, match="audit_published"):
         audit(PublishedCuratePC(), runs=20)
 
 
 def test_what_cannot_be_audited_is_refused():
-    with pytest.raises(RequestError, match="give pair="):
+    with pytest.raises(QueryError, match="give pair="):
         audit(Release(PublishedFlips("a", "b"), Laplace(epsilon=1.0)), runs=20)
-    with pytest.raises(RequestError, match="confidence"):
+    with pytest.raises(QueryError, match="confidence"):
         audit(COUNTS, confidence=1.0)
-    with pytest.raises(RequestError, match="at least 10 runs"):
+    with pytest.raises(QueryError, match="at least 10 runs"):
         audit(COUNTS, runs=3)
 
 
 def test_an_observer_passes_everything_on():
     tables = pairs.three_tests(Neighbours.ADD_REMOVE).opened()
-    room = tables.session(1, Budget(rho=10.0), randomness(0))
+    session = tables.session(1, Budget(rho=10.0), randomness(0))
     tally = Tally(Truth(tables))
-    door = Observer(room, tally)
+    queryable = Observer(session, tally)
     tau = Tau("a", "b")
-    assert door.schema is room.schema
-    assert door.neighbours is Neighbours.ADD_REMOVE
-    assert door.sensitivity(tau) == 2.0
-    assert 0 <= door.draw() < 1
+    assert queryable.schema is session.schema
+    assert queryable.neighbours is Neighbours.ADD_REMOVE
+    assert queryable.sensitivity(tau) == 2.0
+    assert 0 <= queryable.draw() < 1
     score = Score(tau, 1.0, "above")
-    with door.reserve(5.0):
-        door.ask(Choose(candidates=(score,), epsilon=1.0, or_none=True))
-    gate = door.open(AboveThreshold(epsilon=1.0))
+    with queryable.reserve(5.0):
+        queryable.ask(Choose(candidates=(score,), epsilon=1.0, or_none=True))
+    gate = queryable.open(AboveThreshold(epsilon=1.0))
     gate.ask(score)
     assert isinstance(gate.closed, bool)
-    sample = door.open(Sample(rate=0.5, epsilon=1.0))
+    sample = queryable.open(Sample(rate=0.5, epsilon=1.0))
     sample.ask(Release(tau, Laplace(epsilon=0.5)))
     assert tally.total != 0
-    assert len(door.privacy().events) == 3
+    assert len(queryable.privacy().events) == 3
 
 
 def test_an_exact_answer_that_differs_is_certain():

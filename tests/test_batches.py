@@ -14,7 +14,7 @@ from dpcurate import Budget, Curator
 from dpcurate.private.kernels import CountRows, Rows
 from dpcurate.private.sources import Held, Queried, batches, open_source, queried
 from dpcurate.private.sources.batches import Store, covers, cut, ordered, passes, turned
-from dpcurate.requests import Counts, Gaussian, Release
+from dpcurate.queries import Counts, Gaussian, Release
 from dpcurate.schema import Categorical, Numeric, Schema
 
 SIZES = {f"c{i}": 2 + i % 3 for i in range(9)}
@@ -137,8 +137,8 @@ def test_a_small_domain_with_numbers_is_counted_once_for_all(tmp_path):
     asked = [Release(Counts(pair), Gaussian(rho=0.1)) for pair in combinations(schema.names, 2)]
     assert curator.passes == 1
     assert curator.passes_for(asked) == 1
-    for request in asked:
-        curator.ask(request)
+    for query in asked:
+        curator.ask(query)
     assert curator.passes == 2
 
 

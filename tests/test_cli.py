@@ -23,12 +23,12 @@ from dpcurate.cli import main
 from dpcurate.cli.parser import build
 from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import columns, existing, one_line, plain
-from dpcurate.doors import Watched, limited
 from dpcurate.errors import FormatError, LedgerError, SourceError
 from dpcurate.graphs.formats import load
 from dpcurate.learn.methods import listed, private
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.room import Room
+from dpcurate.private.session import Session
+from dpcurate.queryables import Watched, limited
 
 DOCS = Path(__file__).parent.parent / "docs" / "choosing-epsilon.md"
 FILES = {"report.html", "report.json", "graph.json", "graph.dot", "graph.graphml", "edges.csv"}
@@ -279,15 +279,15 @@ def test_empty_and_pure_books(here, capsys):
 def test_ctrl_c_leaves_the_ledger_right(here, capsys, monkeypatch, words):
     """After three answers: those three are paid for, nothing is left reserved, and it is said."""
     main(["ledger", "init", "books", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"])
-    asked, real = [], Room.ask
+    asked, real = [], Session.ask
 
-    def ask(self, request):
+    def ask(self, query):
         if len(asked) == 3:
             raise KeyboardInterrupt
-        asked.append(request)
-        return real(self, request)
+        asked.append(query)
+        return real(self, query)
 
-    monkeypatch.setattr(Room, "ask", ask)
+    monkeypatch.setattr(Session, "ask", ask)
     capsys.readouterr()
     assert discover("--ledger", "books", "-o", "result", "--method", "em-pc", *words) == 130
     out, err = capsys.readouterr()
@@ -304,21 +304,21 @@ def test_ctrl_c_leaves_the_ledger_right(here, capsys, monkeypatch, words):
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, SourceError("the table could not be read")])
 def test_a_failure_without_a_ledger(here, capsys, monkeypatch, problem):
     """What was spent is told; a failure before anything was spent is only told as such."""
-    real = Room.ask
+    real = Session.ask
 
-    def ask(self, request):
-        real(self, request)
+    def ask(self, query):
+        real(self, query)
         raise problem
 
-    monkeypatch.setattr(Room, "ask", ask)
+    monkeypatch.setattr(Session, "ask", ask)
     code = 130 if problem is KeyboardInterrupt else 1
     assert discover("--epsilon", "1") == code
     assert "no ledger holds it" in capsys.readouterr().err
 
-    def refuse(self, request):
+    def refuse(self, query):
         raise problem
 
-    monkeypatch.setattr(Room, "ask", refuse)
+    monkeypatch.setattr(Session, "ask", refuse)
     assert discover("--epsilon", "1") == code
     err = capsys.readouterr().err
     assert "Spent" not in err
@@ -332,8 +332,8 @@ from dpcurate.private.curator import Curator
 
 ask = Curator.ask
 
-def interrupted(self, request):
-    answer = ask(self, request)
+def interrupted(self, query):
+    answer = ask(self, query)
     os.kill(os.getpid(), signal.SIGINT)
     return answer
 
@@ -686,16 +686,16 @@ def test_watching_changes_nothing(method):
 
 
 def test_a_share_is_the_most_that_is_spent():
-    door = curator()
-    start = door.ledger.spent
-    with limited(door, 0.01) as part:
+    queryable = curator()
+    start = queryable.ledger.spent
+    with limited(queryable, 0.01) as part:
         assert part.remaining <= 0.01
         private()["svt-pc"].fit(part)
-    assert 0 < door.ledger.spent - start <= 0.01
-    with pytest.raises(LedgerError), limited(door, 0.01), door.reserve(0.001):
+    assert 0 < queryable.ledger.spent - start <= 0.01
+    with pytest.raises(LedgerError), limited(queryable, 0.01), queryable.reserve(0.001):
         pass
-    with limited(door, None) as whole:
-        assert whole is door
+    with limited(queryable, None) as whole:
+        assert whole is queryable
 
 
 def test_texts(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The door: validate, charge, read, noise, answer; and nothing that depends on a row besides."""
+"""The queryable: validate, charge, read, noise, answer; and nothing that depends on a row besides."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from dpcurate.errors import (
     GateClosed,
     LedgerError,
     NotPrivate,
+    QueryError,
     RefusedError,
-    RequestError,
     SourceError,
 )
 from dpcurate.private import process
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import STEPS
 from dpcurate.private.noise import Secure
-from dpcurate.private.room import Room, describe
+from dpcurate.private.session import Session, describe
 from dpcurate.published import PublishedKendallP
-from dpcurate.requests import (
+from dpcurate.queries import (
     AboveThreshold,
     Answer,
     Choose,
@@ -101,9 +101,9 @@ class Broken(Untouchable):
         raise ValueError("cell 'secret' could not be read")
 
 
-def room(source, budget=None, allow_unproved=False):
+def session(source, budget=None, allow_unproved=False):
     budget = budget or Budget(rho=1)
-    return Room(source, LEVELS, Neighbours.ADD_REMOVE, Ledger(budget), Secure(), allow_unproved=allow_unproved)
+    return Session(source, LEVELS, Neighbours.ADD_REMOVE, Ledger(budget), Secure(), allow_unproved=allow_unproved)
 
 
 EVERY = [
@@ -159,7 +159,7 @@ def test_contrasts_and_moments_mean_what_they_say():
 
 
 def test_a_refusal_reads_nothing_and_spends_nothing():
-    r = room(Untouchable(), Budget(rho=1e-6))
+    r = session(Untouchable(), Budget(rho=1e-6))
     for ask in (
         lambda: r.ask(Release(Counts(("a",)), Gaussian(rho=1e-3))),
         lambda: r.ask(Release(Counts(("a",)), Exact())),
@@ -182,7 +182,7 @@ def test_a_refusal_reads_nothing_and_spends_nothing():
 
 
 def test_the_charge_is_made_before_the_rows_are_read():
-    r = room(Broken())
+    r = session(Broken())
     with pytest.raises(SourceError) as caught:
         r.ask(Release(Counts(("a",)), Gaussian(rho=0.25)))
     assert r.ledger.spent == pytest.approx(0.25)
@@ -259,7 +259,7 @@ def test_a_gate_answers_until_its_first_yes():
     with pytest.raises(GateClosed):
         gate.ask(Score(Tau("a", "b"), 0, "above"))
     other = c.open(AboveThreshold(epsilon=1))
-    with pytest.raises(RequestError, match="asked scores"):
+    with pytest.raises(QueryError, match="asked scores"):
         other.ask(Tau("a", "b"))
     with pytest.raises(NotPrivate):
         other.ask(Score(PublishedKendallP("a", "b"), 0.05, "above"))
@@ -300,7 +300,7 @@ def test_a_secret_sample_is_charged_when_it_opens_and_keeps_its_own_books():
     assert 1 - swap.remaining == pytest.approx(math.log(ratio), rel=1e-6)
     people = Schema(LEVELS.columns, person=Person("id", 2))
     grouped = Curator({**table(), "id": np.arange(300)}, people, budget=Budget(epsilon=1, delta=0))
-    with pytest.raises(RequestError, match="protects persons"):
+    with pytest.raises(QueryError, match="protects persons"):
         grouped.open(Sample(rate=0.5, epsilon=0.1))
     unsized = Curator(table(), Schema(LEVELS.columns), budget=Budget(epsilon=1, delta=0))
     assert unsized.open(Sample(rate=1, epsilon=0.1)).schema.rows is None
@@ -373,7 +373,7 @@ def test_a_strict_curator_stays_strict_on_lenient_books(tmp_path):
 def test_what_no_unit_can_move_is_not_sold():
     keeps = Schema((Categorical("a", ("0", "1"), missing="0", outside="0"),))
     c = Curator(table(), keeps, budget=Budget(rho=1), neighbours="replace")
-    with pytest.raises(RequestError, match="nothing to protect"):
+    with pytest.raises(QueryError, match="nothing to protect"):
         c.ask(Release(Contrasts(((),)), Gaussian(rho=0.1)))
     assert c.ledger.spent == 0
 
@@ -381,7 +381,7 @@ def test_what_no_unit_can_move_is_not_sold():
 def test_large_and_small_numbers_are_refused_or_served():
     c = curator(Budget(epsilon=2000, delta=0), schema=LEVELS)
     c.open(Sample(rate=0.5, epsilon=1000))
-    with pytest.raises(RequestError):
+    with pytest.raises(QueryError):
         c.ask(Release(Counts(("a",)), Laplace(epsilon=1e-300)))
     for rho in (10**400, 1e-200, float("nan")):
         with pytest.raises(BudgetError):
@@ -414,14 +414,14 @@ def test_a_machine_that_cannot_draw_noise_opens_no_table(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("seed", ["abc", -1, 1.5, True], ids=repr)
 def test_a_seed_is_a_whole_number(seed):
-    with pytest.raises(RequestError, match="insecure_seed must be a whole number"):
+    with pytest.raises(QueryError, match="insecure_seed must be a whole number"):
         curator(insecure_seed=seed)
 
 
 @pytest.mark.parametrize("option", ["allow_unproved", "check"])
 @pytest.mark.parametrize("value", ["no", 1, None, np.bool_(True), np.zeros(2)], ids=repr)
 def test_a_switch_is_true_or_false(option, value):
-    with pytest.raises(RequestError, match=f"{option} must be True or False"):
+    with pytest.raises(QueryError, match=f"{option} must be True or False"):
         curator(**{option: value})
 
 
@@ -475,7 +475,7 @@ class Counting(Untouchable):
 
 def test_what_is_asked_together_is_read_together_and_once():
     source = Counting()
-    r = room(source, Budget(rho=100))
+    r = session(source, Budget(rho=100))
     asked = [Release(s, Gaussian(rho=0.1)) for s in (Counts(("a",)), Counts(("a", "b")), Counts(("a",)), Tau("a", "b"))]
     assert r.passes_for(asked) == 2
     assert source.batches == []
@@ -490,7 +490,7 @@ def test_what_is_asked_together_is_read_together_and_once():
 def test_a_batch_holds_a_bounded_number_of_cells(monkeypatch):
     monkeypatch.setattr("dpcurate.private.reader.BATCH_CELLS", 8)
     source = Counting()
-    r = room(source, Budget(rho=100))
+    r = session(source, Budget(rho=100))
     r.ask_all([Release(Counts(c), Gaussian(rho=0.1)) for c in (("a", "b"), ("a",), ("b",), ("b", "a"))])
     assert [len(batch) for batch in source.batches] == [2, 1, 1]
 
@@ -505,16 +505,16 @@ def test_a_gate_finds_the_first_yes_of_many_in_one_read():
     assert gate.closed
     with pytest.raises(GateClosed):
         gate.first([low])
-    with pytest.raises(RequestError, match="asked scores"):
+    with pytest.raises(QueryError, match="asked scores"):
         c.open(AboveThreshold(epsilon=1)).first([low, 3])
     source = Counting()
-    assert room(source, Budget(rho=100)).open(AboveThreshold(epsilon=1)).first([]) is None
+    assert session(source, Budget(rho=100)).open(AboveThreshold(epsilon=1)).first([]) is None
     assert source.batches == []
 
 
 def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
     monkeypatch.setattr("dpcurate.private.reader.MOST_SCALARS", 2)
-    monkeypatch.setattr("dpcurate.private.room.MOST_PLANS", 2)
+    monkeypatch.setattr("dpcurate.private.session.MOST_PLANS", 2)
     c = curator(Budget(rho=1e6), schema=LEVELS)
     for given in ((), ("b",)):
         for threshold in (0, 1, 2):
@@ -530,11 +530,11 @@ def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
 def test_a_gate_on_a_table_that_is_gone_is_refused_and_free():
     class Gone(Untouchable):
         def check(self, kernel):
-            raise RequestError("gone")
+            raise QueryError("gone")
 
-    r = room(Gone())
+    r = session(Gone())
     for gate in (AboveThreshold(epsilon=1), Sample(rate=0.5, epsilon=1)):
-        with pytest.raises(RequestError, match="gone"):
+        with pytest.raises(QueryError, match="gone"):
             r.open(gate)
     assert r.ledger.spent == 0
 
@@ -687,7 +687,7 @@ GARBAGE = [None, True, -5, -1.5, "a", b"x", {}, [1], ("a",), float, object(), ma
 
 
 def test_garbage_at_any_way_in_is_refused_in_a_sentence_and_free():
-    r = room(Untouchable(), Budget(rho=100))
+    r = session(Untouchable(), Budget(rho=100))
     gate = r.open(AboveThreshold(epsilon=1))
     spent = r.ledger.spent
     ways = [r.ask, r.ask_all, r.open, r.sensitivity, r.reserve, gate.ask, gate.first, r.passes_for]
@@ -702,9 +702,9 @@ def test_garbage_at_any_way_in_is_refused_in_a_sentence_and_free():
 
 
 # --- what leaves is noised, by the noise that was paid for --------------------------------------------
-# Each of these fails on a broken room: exact answers, noise shared by parts, half the noise, one coin for all.
+# Each of these fails on a broken session: exact answers, noise shared by parts, half the noise, one coin for all.
 
-LEVEL = 1e-7  # a right room is accused once in ten million runs
+LEVEL = 1e-7  # a right session is accused once in ten million runs
 NOISES = [Gaussian(rho=0.02), Gaussian(epsilon=1.0, delta=1e-6), Laplace(epsilon=0.5)]
 NOISED = [
     Counts(("a", "b", "x")),
@@ -807,7 +807,7 @@ def test_equal_rows_of_a_secret_sample_have_coins_of_their_own(kind, tmp_path):
 
 
 def spied(base, log):
-    """A subclass of a request that notes when anything of it is looked at in the room."""
+    """A subclass of a query that notes when anything of it is looked at in the session."""
 
     def spy(name):
         def called(self, *args):
@@ -821,7 +821,7 @@ def spied(base, log):
 
 
 def spies(log):
-    """Every kind of request with a part, or itself, of a subclass: how to ask, and what is asked."""
+    """Every kind of query with a part, or itself, of a subclass: how to ask, and what is asked."""
 
     def mine(base, *args, **options):
         return spied(base, log)(*args, **options)
@@ -842,30 +842,30 @@ def spies(log):
 
 def test_subclasses_of_requests_are_refused_before_anything_of_them_is_called():
     log = []
-    r = room(Untouchable(), Budget(epsilon=10, delta=0))
+    r = session(Untouchable(), Budget(epsilon=10, delta=0))
     gate = r.open(AboveThreshold(epsilon=1))
     spent = r.ledger.spent
     ways = {"ask": r.ask, "gate": gate.ask, "open": r.open}
     tried = 0
     for way, odd in spies(log):
-        log.clear()  # a request may be looked at where it is made, which is the analyst's side
-        with pytest.raises(RequestError, match=r"itself"):
+        log.clear()  # a query may be looked at where it is made, which is the analyst's side
+        with pytest.raises(QueryError, match=r"itself"):
             ways[way](odd)
         assert log == []
         tried += 1
     assert tried == 13
     assert r.ledger.spent == spent
-    with pytest.raises(RequestError, match="itself"):
+    with pytest.raises(QueryError, match="itself"):
         r.sensitivity(spied(Tau, log)("a", "b"))
 
 
 def test_many_requests_come_as_a_list_or_tuple():
-    """Another iterable could fork, or run for ever, while the room goes through it."""
-    r = room(Untouchable())
+    """Another iterable could fork, or run for ever, while the session goes through it."""
+    r = session(Untouchable())
     gate = r.open(AboveThreshold(epsilon=0.1))
     for odd in (iter([]), (x for x in ()), {}, "ab", 5, None, np.zeros(2), type("L", (list,), {})()):
         for ask in (r.ask_all, r.passes_for, gate.first):
-            with pytest.raises(RequestError, match="list or tuple"):
+            with pytest.raises(QueryError, match="list or tuple"):
                 ask(odd)
 
 

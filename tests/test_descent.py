@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurate.errors import BudgetExceeded, GraphError, RequestError
+from dpcurate.errors import BudgetExceeded, GraphError, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.score.acyclic import (
     CONSTRAINTS,
@@ -28,7 +28,7 @@ from dpcurate.learn.score.objectives import (
 from dpcurate.networks import random_dag, random_linear
 from dpcurate.published.draws import normals
 from dpcurate.published.gradients import PublishedGradients
-from dpcurate.requests import Answer
+from dpcurate.queries import Answer
 from dpcurate.schema import Categorical, Numeric
 
 
@@ -170,7 +170,7 @@ def test_a_budget_that_ends_returns_what_there_is():
 
 @pytest.mark.parametrize("wrong", [{"acyclicity": "magic"}, {"penalty": -1.0}, {"tolerance": 0.0}])
 def test_a_descent_refuses_nonsense(wrong):
-    with pytest.raises(RequestError):
+    with pytest.raises(QueryError):
         Descent(**wrong)
 
 
@@ -226,7 +226,7 @@ def test_a_noised_matrix_becomes_a_valid_covariance():
 
 
 def test_a_table_lost_in_noise_is_told():
-    with pytest.raises(RequestError, match="too few rows"):
+    with pytest.raises(QueryError, match="too few rows"):
         ReleasedMoments.of(Answer((np.ones((2, 2)),), (50.0,)), [Numeric("a", 0, 1)])
 
 
@@ -236,7 +236,7 @@ def test_scales_are_the_table_s_units_the_bounds_or_the_spreads():
     np.testing.assert_allclose(factors(columns, covariance, "units"), [5, 1])
     np.testing.assert_allclose(factors(columns, covariance, "bounds"), [1, 1])
     np.testing.assert_allclose(factors(columns, covariance, "moments"), [0.5, 2])
-    with pytest.raises(RequestError, match="scale"):
+    with pytest.raises(QueryError, match="scale"):
         factors(columns, covariance, "inches")
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dpcurate.accounting import gaussian_epsilon
 from dpcurate.accounting.composition import RULES, under
 from dpcurate.budget import Budget, Cost, Event, epsilon_of
-from dpcurate.errors import BudgetError, RequestError
+from dpcurate.errors import BudgetError, QueryError
 from dpcurate.private.ledger import Ledger
 
 DELTA = 1e-10
@@ -234,7 +234,7 @@ def test_thousands_of_different_steps() -> None:
 
 
 def test_an_unknown_lens_lists_the_known_ones() -> None:
-    with pytest.raises(RequestError, match="basic, advanced, optimal, adaptive, moments, zcdp, pld"):
+    with pytest.raises(QueryError, match="basic, advanced, optimal, adaptive, moments, zcdp, pld"):
         under([], "magic", delta=DELTA)
 
 
@@ -242,7 +242,7 @@ def test_an_unknown_lens_lists_the_known_ones() -> None:
 def test_without_dp_accounting_the_error_says_what_to_install(lens: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("dp_accounting")]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(RequestError, match=r"pip install 'dpcurate\[accounting\]'"):
+    with pytest.raises(QueryError, match=r"pip install 'dpcurate\[accounting\]'"):
         under([laplace(0.1)], lens, delta=DELTA)
     assert epsilon([laplace(0.1)], "optimal") > 0
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import (
     STEPS,
     Exponential,
@@ -28,7 +28,7 @@ from dpcurate.private.mechanisms import (
     root_up,
 )
 from dpcurate.private.noise import Secure, Seeded
-from dpcurate.requests import Exact, Gaussian, Laplace
+from dpcurate.queries import Exact, Gaussian, Laplace
 
 positive = st.floats(1e-6, 1e6)
 fractions = st.fractions(Fraction(1, 10**6), 10**6)
@@ -59,12 +59,12 @@ def test_noise_asked_by_its_scale_costs_what_the_scale_says():
 def test_integer_noise_is_never_smaller_than_charged_for():
     for scale in (Fraction(1, 3), Fraction(10**17 + 1, 7), Fraction(5)):
         assert Fraction(integer_scale(scale, Fraction(10, 3))) >= scale * Fraction(10, 3)
-    with pytest.raises(RequestError, match="less noise"):
+    with pytest.raises(QueryError, match="less noise"):
         build(Gaussian(sigma=1e30), Sensitivity(Fraction(1), Fraction(1))).check(Fraction(1))
-    with pytest.raises(RequestError, match="less noise"):
+    with pytest.raises(QueryError, match="less noise"):
         build(Laplace(scale=1e30), Sensitivity(Fraction(1), Fraction(1))).check(Fraction(1))
     for kind in (Exponential, FirstAbove):
-        with pytest.raises(RequestError, match="less noise"):
+        with pytest.raises(QueryError, match="less noise"):
             kind(Fraction(1, 10**30))
 
 

@@ -14,11 +14,11 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.errors import BudgetExceeded, NotPrivate
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
-from dpcurate.learn.oracle import OracleDoor
+from dpcurate.learn.oracle import OracleQueryable
 from dpcurate.networks.worlds import random_dag, random_network
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
-from dpcurate.private.room import Room
+from dpcurate.private.session import Session
 from dpcurate.published import (
     Claim,
     CurateReading,
@@ -28,7 +28,7 @@ from dpcurate.published import (
     PublishedPrivPC,
     PublishedSVTPC,
 )
-from dpcurate.requests import Laplace, Release, Tau
+from dpcurate.queries import Laplace, Release, Tau
 from dpcurate.schema import Categorical, Neighbours, Numeric, Schema
 
 PROVED = [EMPC(), SVTPC(), PrivPC(), CuratePC()]
@@ -100,8 +100,8 @@ class Wild:
 def test_no_method_exceeds_its_budget_whatever_the_answers(method, seed, columns, budget, rows):
     schema = Schema(tuple(Categorical(f"c{i}", tuple(range(2 + i % 3))) for i in range(columns)), rows=rows)
     ledger = Ledger(budget)
-    room = Room(Wild(seed), schema, Neighbours.ADD_REMOVE, ledger, Seeded(seed), allow_unproved=False)
-    found = method.fit(room)
+    session = Session(Wild(seed), schema, Neighbours.ADD_REMOVE, ledger, Seeded(seed), allow_unproved=False)
+    found = method.fit(session)
     assert 0 <= ledger.spent <= budget.ceiling
     assert sum(float(e.cost.within(budget)) for e in ledger.events) <= budget.ceiling * (1 + 1e-12)
     assert ledger.private
@@ -272,21 +272,21 @@ def test_when_the_budget_ends_inside_an_order_the_edges_not_tested_to_the_end_ar
     assert set(left) == {frozenset(e.pair) for e in told[-3:]}
 
 
-class Limited(OracleDoor):
+class Limited(OracleQueryable):
     """An oracle that can be asked so often; a batch it cannot answer is refused whole."""
 
     def __init__(self, dag, answers):
         super().__init__(dag)
         self.answers = answers
 
-    def ask(self, request):
-        return self.ask_all([request])[0]
+    def ask(self, query):
+        return self.ask_all([query])[0]
 
-    def ask_all(self, requests):
-        if len(requests) > self.answers:
+    def ask_all(self, queries):
+        if len(queries) > self.answers:
             raise BudgetExceeded("no more")
-        self.answers -= len(requests)
-        return [OracleDoor.ask(self, r) for r in requests]
+        self.answers -= len(queries)
+        return [OracleQueryable.ask(self, r) for r in queries]
 
 
 def test_leakage_per_order_is_told():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcurate.errors import RefusedError, RequestError
+from dpcurate.errors import QueryError, RefusedError
 from dpcurate.private.noise import LARGEST_SCALE, Ahead, Secure, Seeded, check_scale
 
 LEVEL = 1e-6  # a right sampler is accused once in a million runs
@@ -115,7 +115,7 @@ def test_samplers_are_kept_for_reuse_but_not_forever():
 def test_noise_that_does_not_fit_is_refused():
     check_scale(LARGEST_SCALE)
     for scale in (LARGEST_SCALE * 2, math.inf, math.nan):
-        with pytest.raises(RequestError, match="less noise"):
+        with pytest.raises(QueryError, match="less noise"):
             check_scale(scale)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Schema, networks
-from dpcurate.errors import BudgetError, DpcurateError, FormatError, RequestError, SchemaError
+from dpcurate.errors import BudgetError, DpcurateError, FormatError, QueryError, SchemaError
 from dpcurate.learn.methods import PrivPC, private
 from dpcurate.networks import plausible
 from dpcurate.networks.plausible import random_world, simulate
@@ -55,7 +55,7 @@ def test_worlds_have_the_schema_and_no_other_levels():
     codes = world.codes(500, seed=3)
     assert (np.searchsorted(SMALL["age"].edges, table["age"], side="right") == codes[:, 2]).all()
     curator = Curator(table, SMALL, budget=Budget.unlimited(), insecure_seed=0)
-    from dpcurate.requests import Counts, Exact, Release
+    from dpcurate.queries import Counts, Exact, Release
 
     assert float(curator.ask(Release(Counts(()), Exact()))) == 500
 
@@ -135,11 +135,11 @@ def test_each_budget_is_kept(monkeypatch):
     real = planning.limited
 
     @contextmanager
-    def noted(door, amount):
-        before = door.ledger.spent
-        with real(door, amount) as inner:
+    def noted(queryable, amount):
+        before = queryable.ledger.spent
+        with real(queryable, amount) as inner:
             yield inner
-        spent.append((door.ledger.spent - before, amount))
+        spent.append((queryable.ledger.spent - before, amount))
 
     monkeypatch.setattr(planning, "limited", noted)
     for delta in (0.0, 1e-6):
@@ -159,7 +159,7 @@ def test_methods_that_cannot_are_left_out_and_named(monkeypatch):
     assert "priv-pc" not in found.methods
     assert "auto" in found.methods
     assert str(found).count("Left out: priv-pc: a secret sample") == 1
-    with pytest.raises(RequestError, match="priv-pc: a secret sample"):
+    with pytest.raises(QueryError, match="priv-pc: a secret sample"):
         plan(schema, 300, epsilons=(1,), worlds=1, methods=("auto", "priv-pc"))
 
 
@@ -184,7 +184,7 @@ def test_advice():
     assert "will not help" in made((0.1, 0.2, 0.3), limit=0.4).advice(0.8)
     assert "the best is 0.30" in made((0.1, 0.2, 0.3), limit=0.4).advice(0.8)
     assert "larger epsilon or more rows" in made((0.1, 0.2, 0.3), limit=0.9).advice(0.8)
-    with pytest.raises(RequestError, match="accuracy"):
+    with pytest.raises(QueryError, match="accuracy"):
         made((0.1, 0.2, 0.3)).advice(80)
 
 
@@ -229,14 +229,14 @@ def test_other_reports(tmp_path, small):
     ("words", "problem", "hint"),
     [
         ({"epsilons": (0,)}, BudgetError, "greater than 0"),
-        ({"epsilons": ()}, RequestError, "at least one epsilon"),
-        ({"epsilons": (math.inf,)}, RequestError, "finite"),
-        ({"methods": ("em-px",)}, RequestError, "did you mean 'em-pc'"),
-        ({"worlds": 0}, RequestError, "worlds must be"),
-        ({"rows": 0}, RequestError, "rows must be"),
+        ({"epsilons": ()}, QueryError, "at least one epsilon"),
+        ({"epsilons": (math.inf,)}, QueryError, "finite"),
+        ({"methods": ("em-px",)}, QueryError, "did you mean 'em-pc'"),
+        ({"worlds": 0}, QueryError, "worlds must be"),
+        ({"rows": 0}, QueryError, "rows must be"),
         ({"neighbours": "both"}, SchemaError, "neighbours"),
         ({"delta": 2}, BudgetError, "delta"),
-        ({"schema": {"a": ("0", "1")}}, RequestError, "at least two columns"),
+        ({"schema": {"a": ("0", "1")}}, QueryError, "at least two columns"),
     ],
 )
 def test_refusals(words, problem, hint):

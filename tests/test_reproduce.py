@@ -15,7 +15,7 @@ from dpcurate.published.reproduction.statements import STATEMENTS, Verdict
 from dpcurate.published.reproduction.store import grouped, read_runs, run_grid, write_runs
 from dpcurate.published.reproduction.summary import METRICS, Runs, Summary, beats
 from dpcurate.published.reproduction.world import AUTHORS_ARCS, world
-from dpcurate.requests import Exact, Laplace, Release
+from dpcurate.queries import Exact, Laplace, Release
 
 ROWS = 2_000
 
@@ -43,8 +43,8 @@ class TestEndToEnd:
             assert r["claimed"] > 0
             assert r["proved"] > 0
             assert all(0 <= r[m] <= 1 for m in (*METRICS, "authors_f1"))
-        endless = {r["method"] for r in rows if math.isinf(r["proved"])}
-        assert endless == {"em-pc", "noleaks", "curate-score"}
+        infinite = {r["method"] for r in rows if math.isinf(r["proved"])}
+        assert infinite == {"em-pc", "noleaks", "curate-score"}
 
     def test_figures_are_drawn(self, tiny_runs):
         drawn = sorted(p.name for p in (tiny_runs / "figures").iterdir())
@@ -119,29 +119,29 @@ class TestRehearsal:
     STATISTIC = PublishedKendallP("Smoker", "Cancer", (), bound="priv-pc")
 
     def test_noise_is_charged_at_the_bound_that_holds(self):
-        door = Rehearsal(memory("cancer", ROWS), "a")
+        queryable = Rehearsal(memory("cancer", ROWS), "a")
         for _ in range(3):
-            door.ask(Release(self.STATISTIC, Laplace(scale=2.0)))
-        assert door.rho == pytest.approx(3 * (RANGE / 2.0) ** 2 / 2)
-        door.ask(Release(self.STATISTIC, Exact()))
-        assert door.rho == math.inf
+            queryable.ask(Release(self.STATISTIC, Laplace(scale=2.0)))
+        assert queryable.rho == pytest.approx(3 * (RANGE / 2.0) ** 2 / 2)
+        queryable.ask(Release(self.STATISTIC, Exact()))
+        assert queryable.rho == math.inf
 
     def test_noise_by_epsilon_has_the_authors_scale(self):
-        door = Rehearsal(memory("cancer", ROWS), "a")
-        door.ask(Release(self.STATISTIC, Laplace(epsilon=0.5)))
-        assert door.rho == pytest.approx((RANGE * 0.5 / door.sensitivity(self.STATISTIC)) ** 2 / 2)
+        queryable = Rehearsal(memory("cancer", ROWS), "a")
+        queryable.ask(Release(self.STATISTIC, Laplace(epsilon=0.5)))
+        assert queryable.rho == pytest.approx((RANGE * 0.5 / queryable.sensitivity(self.STATISTIC)) ** 2 / 2)
 
     def test_noise_is_laplace(self):
-        door = Rehearsal(memory("cancer", ROWS), "a")
-        exact = float(door.ask(Release(self.STATISTIC, Exact())))
-        drawn = [float(door.ask(Release(self.STATISTIC, Laplace(scale=3.0)))) - exact for _ in range(4_000)]
+        queryable = Rehearsal(memory("cancer", ROWS), "a")
+        exact = float(queryable.ask(Release(self.STATISTIC, Exact())))
+        drawn = [float(queryable.ask(Release(self.STATISTIC, Laplace(scale=3.0)))) - exact for _ in range(4_000)]
         assert sum(map(abs, drawn)) / len(drawn) == pytest.approx(3.0, rel=0.08)
         assert abs(sum(drawn) / len(drawn)) < 0.3
 
     def test_a_proved_epsilon_is_larger_than_the_claimed_one(self):
-        door = Rehearsal(memory("cancer", 100_000), "a")
-        found = PublishedPrivPC(epsilon=0.05).fit(door)
-        assert epsilon_of(rho=door.rho, delta=1e-10) > 10 * found.claimed
+        queryable = Rehearsal(memory("cancer", 100_000), "a")
+        found = PublishedPrivPC(epsilon=0.05).fit(queryable)
+        assert epsilon_of(rho=queryable.rho, delta=1e-10) > 10 * found.claimed
 
 
 class TestTruths:

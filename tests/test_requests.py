@@ -1,4 +1,4 @@
-"""The door's vocabulary: frozen, hashable values without callables, refused with a reason when wrong."""
+"""The queryable's vocabulary: frozen, hashable values without callables, refused with a reason when wrong."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurate import requests
-from dpcurate.errors import RequestError
-from dpcurate.published import PublishedFlips, PublishedKendallP, queries
-from dpcurate.requests import (
+from dpcurate import queries
+from dpcurate.errors import QueryError
+from dpcurate.published import PublishedFlips, PublishedKendallP
+from dpcurate.published import queries as published_queries
+from dpcurate.queries import (
     AboveThreshold,
     Answer,
     Choose,
@@ -65,7 +66,7 @@ VALUES = [
 ]
 KINDS = [
     kind
-    for module in (requests, queries)
+    for module in (queries, published_queries)
     for kind in vars(module).values()
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
     if kind is not PairStatistic  # a base, which no session answers
@@ -96,7 +97,7 @@ PLAIN = {str, int, float, bool, type(None), Fraction}
 
 
 def plain(hint):
-    """Whether a field's type is built from text, numbers, tuples and other requests alone."""
+    """Whether a field's type is built from text, numbers, tuples and other queries alone."""
     if hint in PLAIN or hint in (*KINDS, PairStatistic) or hint is Ellipsis:
         return True
     if typing.get_origin(hint) is typing.Literal:
@@ -165,7 +166,7 @@ def test_every_amount_must_be_positive_and_finite(bad):
     if bad is not None:
         makers.append(lambda: Moments(("a",), clip=bad))
     for make in makers:
-        with pytest.raises(RequestError, match=r"finite number greater than 0|give exactly one|between 1e-9 and 1e9"):
+        with pytest.raises(QueryError, match=r"finite number greater than 0|give exactly one|between 1e-9 and 1e9"):
             make()
 
 
@@ -223,7 +224,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("make", "says"), WRONG, ids=[w[1] for w in WRONG])
 def test_a_wrong_request_is_refused_with_a_reason(make, says):
-    with pytest.raises(RequestError, match=says):
+    with pytest.raises(QueryError, match=says):
         make()
 
 
@@ -250,7 +251,7 @@ def test_privacy_parameters_are_named():
     ],
 )
 def test_bad_input_that_should_be_a_request_error(make):
-    with pytest.raises(RequestError):
+    with pytest.raises(QueryError):
         make()
 
 
@@ -260,7 +261,7 @@ def test_counts_take_any_different_names(names):
     if len(set(names)) == len(names):
         assert Counts(tuple(names)).columns == tuple(names)
     else:
-        with pytest.raises(RequestError):
+        with pytest.raises(QueryError):
             Counts(tuple(names))
 
 
@@ -309,7 +310,7 @@ def test_a_subclass_of_a_number_is_refused_and_never_called(bad):
         lambda: Sample(rate=bad, epsilon=1.0),
         lambda: Sample(rate=0.5, epsilon=bad),
     ):
-        with pytest.raises(RequestError, match=r"must|lies|are rows"):
+        with pytest.raises(QueryError, match=r"must|lies|are rows"):
             make()
     assert CALLED == []
 
@@ -326,7 +327,7 @@ def test_a_subclass_of_text_is_refused_and_never_called():
         lambda: KendallP("a", "b", (EVIL_TEXT,)),
         lambda: Score(Tau("a", "b"), 1, EVIL_TEXT),
     ):
-        with pytest.raises(RequestError, match=r"named by text|side must be"):
+        with pytest.raises(QueryError, match=r"named by text|side must be"):
             make()
     assert CALLED == []
 
@@ -345,9 +346,9 @@ def test_subclasses_of_requests_are_no_parts_of_a_request():
     class MyNoise(Laplace):
         pass
 
-    with pytest.raises(RequestError, match="candidates are scores"):
+    with pytest.raises(QueryError, match="candidates are scores"):
         Choose(candidates=(MyScore(Tau("a", "b"), 1, "above"),), epsilon=1)
-    with pytest.raises(RequestError, match="needs noise"):
+    with pytest.raises(QueryError, match="needs noise"):
         Release(Counts(("a",)), MyNoise(epsilon=1))
 
 
@@ -382,7 +383,7 @@ def test_a_fraction_is_copied_and_kept_short():
     mine._numerator = EVIL_INT
     assert gate.epsilon == Fraction(1, 2)
     for bad in (mine, Fraction(10**2000 + 1, 10**2000)):
-        with pytest.raises(RequestError, match="short Fraction"):
+        with pytest.raises(QueryError, match="short Fraction"):
             AboveThreshold(epsilon=bad)
 
 
@@ -426,7 +427,7 @@ def test_garbage_is_refused_in_a_sentence_or_makes_a_plain_request(kind, data):
         fields[name] = data.draw(garbage, label=name)
     try:
         made = kind(**fields)
-    except RequestError:
+    except QueryError:
         return
     for part in walk(made):
         assert type(part) in {*KINDS, *PLAIN, tuple}

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcurate.accounting import gaussian_multiplier
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.learn.score.schedules import spread
 from dpcurate.published.schedules import (
     INCREMENTS,
@@ -114,5 +114,5 @@ def test_the_analytic_gaussian_is_tight(epsilon, delta):
     ],
 )
 def test_nonsense_is_refused(wrong):
-    with pytest.raises(RequestError):
+    with pytest.raises(QueryError):
         wrong()

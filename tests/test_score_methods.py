@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcurate import Budget, Curator
-from dpcurate.errors import NotPrivate, RequestError
+from dpcurate.errors import NotPrivate, QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.metrics import score, shd
@@ -18,7 +18,7 @@ from dpcurate.learn.score.results import markov_class
 from dpcurate.networks import load, random_dag, random_linear
 from dpcurate.published import PublishedCurateScore, PublishedNoleaks
 from dpcurate.published.gradients import stated_sensitivity
-from dpcurate.requests import Answer, Gradient, GradientNorms
+from dpcurate.queries import Answer, Gradient, GradientNorms
 from dpcurate.schema import GRID, Neighbours, Numeric, Schema
 from helpers import distance, schema_of
 
@@ -53,10 +53,10 @@ def test_exact_notears_finds_small_worlds(kind, d, arcs):
 
 def test_exact_notears_asks_once_and_only_where_exact_answers_are_given():
     _, world, table = linear(5, 5, 0)
-    door = Curator(table, world.schema, budget=Budget.unlimited())
-    Notears(refine="none").fit(door)
-    assert len(door.privacy().events) == 1
-    assert not door.privacy().private
+    queryable = Curator(table, world.schema, budget=Budget.unlimited())
+    Notears(refine="none").fit(queryable)
+    assert len(queryable.privacy().events) == 1
+    assert not queryable.privacy().private
     with pytest.raises(NotPrivate):
         Notears().fit(Curator(table, world.schema, budget=Budget(epsilon=1, delta=1e-6)))
 
@@ -69,7 +69,7 @@ def test_the_scale_decides_what_notears_finds():
         for scale in ("units", "moments")
     }  # fmt: skip
     assert right["units"] < right["moments"]
-    with pytest.raises(RequestError):
+    with pytest.raises(QueryError):
         Notears(scale="inches").fit(Curator(table, world.schema, budget=Budget.unlimited()))
 
 
@@ -90,8 +90,8 @@ def test_knowledge_is_kept_by_every_method():
     )
     for method in [Notears(scale="moments", threshold=0.05), *PRIVATE]:
         budget = Budget(epsilon=5, delta=1e-6)
-        door = Curator(table, net.schema, budget=budget, allow_unproved=True, insecure_seed=0)
-        graph = method.fit(door, known).graph
+        queryable = Curator(table, net.schema, budget=budget, allow_unproved=True, insecure_seed=0)
+        graph = method.fit(queryable, known).graph
         assert ("Pollution", "Smoker") in graph.arrows
         assert frozenset(("Xray", "Dyspnoea")) in graph.edges
         assert frozenset(("Cancer", "Xray")) not in graph.edges
@@ -106,8 +106,8 @@ def test_noised_moments_find_the_small_networks(name, eps, least):
     found = []
     for seed in range(3):
         budget = Budget(epsilon=eps, delta=1e-10)
-        door = Curator(net.sample(100_000, seed=seed), net.schema, budget=budget, insecure_seed=seed)
-        learned = NotearsOnMoments().fit(door)
+        queryable = Curator(net.sample(100_000, seed=seed), net.schema, budget=budget, insecure_seed=seed)
+        learned = NotearsOnMoments().fit(queryable)
         assert isinstance(learned.graph, Cpdag)
         assert all(e.noise and e.threshold for e in learned.evidence)
         found.append(score(learned.graph, net.dag.cpdag()).skeleton_f1)
@@ -119,25 +119,25 @@ def test_noised_moments_find_the_small_networks(name, eps, least):
 def test_proved_methods_spend_nearly_all_and_never_more(method, neighbours):
     net = load("cancer")
     budget = Budget(epsilon=1, delta=1e-6)
-    door = Curator(net.sample(5000, seed=0), net.schema, budget=budget, neighbours=neighbours)
-    learned = method.fit(door)
-    privacy = door.privacy()
+    queryable = Curator(net.sample(5000, seed=0), net.schema, budget=budget, neighbours=neighbours)
+    learned = method.fit(queryable)
+    privacy = queryable.privacy()
     assert privacy.private
     assert privacy.spent <= budget.rho
     assert privacy.spent == pytest.approx(budget.rho, rel=1e-6)
     assert learned.notes
-    again = method.fit(door)  # nothing is left
-    assert door.privacy().spent <= budget.rho
+    again = method.fit(queryable)  # nothing is left
+    assert queryable.privacy().spent <= budget.rho
     assert not again.graph.edges
 
 
 @pytest.mark.parametrize("method", [CurateScore(iterations=5, rho=0.02), NotearsOnMoments(rho=0.02)])
 def test_rho_says_how_much_to_spend(method):
     net = load("cancer")
-    door = Curator(net.sample(5000, seed=0), net.schema, budget=Budget(rho=0.05))
-    method.fit(door)
-    assert door.privacy().spent == pytest.approx(0.02, rel=1e-6)
-    assert door.privacy().spent <= 0.02
+    queryable = Curator(net.sample(5000, seed=0), net.schema, budget=Budget(rho=0.05))
+    method.fit(queryable)
+    assert queryable.privacy().spent == pytest.approx(0.02, rel=1e-6)
+    assert queryable.privacy().spent <= 0.02
 
 
 class RandomDoor:
@@ -160,18 +160,18 @@ class RandomDoor:
     def draw(self):
         return float(self._source.random())
 
-    def ask_all(self, requests):
-        return [self.ask(r) for r in requests]
+    def ask_all(self, queries):
+        return [self.ask(r) for r in queries]
 
-    def ask(self, request):
-        self.spent += request.noise.rho
+    def ask(self, query):
+        self.spent += query.noise.rho
         assert self.spent <= self.total
-        d = len(request.statistic.columns)
-        if isinstance(request.statistic, Gradient):
-            assert np.isfinite(np.array(request.statistic.weights)).all()
+        d = len(query.statistic.columns)
+        if isinstance(query.statistic, Gradient):
+            assert np.isfinite(np.array(query.statistic.weights)).all()
             return Answer((self._source.normal(0, self._size, (d, d)) * (1 - np.eye(d)),), (self._size / 2,))
-        if isinstance(request.statistic, GradientNorms):
-            bins = len(request.statistic.edges) + 1
+        if isinstance(query.statistic, GradientNorms):
+            bins = len(query.statistic.edges) + 1
             return Answer((self._source.normal(0, self._size, bins),), (self._size,))
         matrix = self._source.normal(0, self._size, (d + 1, d + 1))
         matrix = matrix + matrix.T
@@ -182,26 +182,28 @@ class RandomDoor:
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(PRIVATE), st.integers(0, 10**6), st.sampled_from([1.0, 30.0, 1000.0]), st.integers(2, 5))
 def test_whatever_is_answered_the_result_is_a_graph_within_budget(method, seed, size, d):
-    door = RandomDoor(schema_of(*[2, 3, 2, 4, 2][:d]), seed, size)
-    graph = method.fit(door).graph
-    assert set(graph.nodes) == set(door.schema.names)
-    assert door.spent <= door.total
+    queryable = RandomDoor(schema_of(*[2, 3, 2, 4, 2][:d]), seed, size)
+    graph = method.fit(queryable).graph
+    assert set(graph.nodes) == set(queryable.schema.names)
+    assert queryable.spent <= queryable.total
 
 
 def test_a_run_whose_budget_ends_returns_the_graph_so_far():
     net = load("earthquake")
-    door = Curator(net.sample(20_000, seed=0), net.schema, budget=Budget(rho=0.1))
-    learned = Noleaks(iterations=5, rho=0.2).fit(door)  # asks for twice what there is
+    queryable = Curator(net.sample(20_000, seed=0), net.schema, budget=Budget(rho=0.1))
+    learned = Noleaks(iterations=5, rho=0.2).fit(queryable)  # asks for twice what there is
     assert any("budget ended" in note for note in learned.notes)
     assert isinstance(learned.graph, Dag)
-    assert door.privacy().spent <= 0.1
+    assert queryable.privacy().spent <= 0.1
 
 
 def test_a_tiny_table_gives_an_empty_graph_and_says_why():
     net = load("cancer")
     for method in PRIVATE[:3]:
-        door = Curator(net.sample(20, seed=0), net.schema, budget=Budget(epsilon=0.01, delta=1e-10), insecure_seed=1)
-        learned = method.fit(door)
+        queryable = Curator(
+            net.sample(20, seed=0), net.schema, budget=Budget(epsilon=0.01, delta=1e-10), insecure_seed=1
+        )
+        learned = method.fit(queryable)
         assert not learned.graph.edges
         assert "too few rows" in learned.notes[0]
 
@@ -211,17 +213,17 @@ def test_budgets_that_cannot_be_used_are_refused_before_anything_is_spent():
     table = net.sample(100, seed=0)
     pure = Curator(table, net.schema, budget=Budget(epsilon=1, delta=0))
     for method in PRIVATE[:3]:
-        with pytest.raises(RequestError, match="pure"):
+        with pytest.raises(QueryError, match="pure"):
             method.fit(pure)
-        with pytest.raises(RequestError, match="unlimited"):
+        with pytest.raises(QueryError, match="unlimited"):
             method.fit(Curator(table, net.schema, budget=Budget.unlimited()))
     assert pure.privacy().spent == 0
-    door = Curator(table, net.schema, budget=Budget(rho=1))
+    queryable = Curator(table, net.schema, budget=Budget(rho=1))
     wrong = [NotearsOnMoments(rho=-1.0), Noleaks(margin=1.0), CurateScore(ratio=0.5), CurateScore(iterations=0)]
     for method in wrong:
-        with pytest.raises(RequestError):
-            method.fit(door)
-    assert door.privacy().spent == 0
+        with pytest.raises(QueryError):
+            method.fit(queryable)
+    assert queryable.privacy().spent == 0
 
 
 @pytest.mark.parametrize(
@@ -239,7 +241,7 @@ def test_budgets_that_cannot_be_used_are_refused_before_anything_is_spent():
     ],
 )
 def test_no_recipe_is_built_with_an_option_it_would_ignore(make, says):
-    with pytest.raises(RequestError, match=says):
+    with pytest.raises(QueryError, match=says):
         make()
 
 
@@ -247,14 +249,14 @@ def test_the_clip_follows_a_quantile_of_the_rows_norms():
     names = ("a", "b")
     rows = {"a": np.linspace(-1, 1, 4001), "b": np.ones(4001)}
     schema = Schema(tuple(Numeric(n, -1, 1) for n in names))
-    door = Curator(rows, schema, budget=Budget(rho=1e6), insecure_seed=1)
-    source = Gradients(door, names, None, None, None, [])
+    queryable = Curator(rows, schema, budget=Budget(rho=1e6), insecure_seed=1)
+    source = Gradients(queryable, names, None, None, None, [])
     inside = np.zeros((2, 2))  # a row's matrix is -x x^T off the diagonal: its norm is |a| sqrt 2, uniform
     for kept in (0.5, 0.9):
         found = norm_quantile(source, inside, 1.0, kept, 100.0)
         assert kept * np.sqrt(2) <= found <= kept * np.sqrt(2) * np.sqrt(2)
     assert norm_quantile(source, inside, 1e-6, 0.9, 100.0) == pytest.approx(4e-6)  # all rows beyond the last edge
-    assert [e.mechanism for e in door.ledger.events] == ["insecure-seed", *["gaussian"] * 3]
+    assert [e.mechanism for e in queryable.ledger.events] == ["insecure-seed", *["gaussian"] * 3]
 
 
 def test_the_class_of_a_dag_with_knowledge_is_its_cpdag_where_knowledge_says_nothing():
@@ -319,9 +321,9 @@ def test_published_variants_are_refused_unless_allowed_and_state_their_claim(met
     table = net.sample(5000, seed=0)
     with pytest.raises(NotPrivate):
         method.fit(Curator(table, net.schema, budget=Budget(epsilon=1, delta=1e-6)))
-    door = Curator(table, net.schema, budget=Budget(epsilon=1, delta=1e-6), allow_unproved=True, insecure_seed=0)
-    learned = method.fit(door)
-    assert not door.privacy().private
+    queryable = Curator(table, net.schema, budget=Budget(epsilon=1, delta=1e-6), allow_unproved=True, insecure_seed=0)
+    learned = method.fit(queryable)
+    assert not queryable.privacy().private
     assert 0 < learned.claimed <= 2.0 + 1e-9
     assert "NOT PRIVATE" in learned.notes[0]
     assert isinstance(learned.graph, Dag)

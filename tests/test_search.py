@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
+from dpcurate.doors import Watched
 
 from dpcurate import Budget, Curator, networks
-from dpcurate.doors import Watched
 from dpcurate.errors import BudgetExceeded, GraphError, RequestError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpcurate.errors import DomainTooLarge, RequestError
+from dpcurate.errors import DomainTooLarge, QueryError
 from dpcurate.private import kendall, statistics
 from dpcurate.private.kendall import strata, upper_tail
 from dpcurate.private.plans import plan, sensitivity
 from dpcurate.published import PublishedFlips, PublishedKendallP, plans
-from dpcurate.requests import (
+from dpcurate.queries import (
     Contrasts,
     Counts,
     Gradient,
@@ -378,7 +378,7 @@ def test_the_row_count_is_needed_only_where_it_is_used():
     schema = schema_of(2, 2)
     plan(Tau("a", "b"), schema)
     for kind in (KendallP, PublishedKendallP):
-        with pytest.raises(RequestError, match="row count"):
+        with pytest.raises(QueryError, match="row count"):
             plan(kind("a", "b"), schema)
 
 
@@ -395,12 +395,12 @@ def test_tables_too_large_together_are_refused_with_their_size():
         plan(Tables((*combinations(schema.names, 2), schema.names)), schema)
     plan(Tables(triples), schema)  # 32 million cells
     wide = schema_of(*[200] * 5)
-    with pytest.raises(DomainTooLarge, match=r"these 10 tables have 80,000,000 cells together.* several requests"):
+    with pytest.raises(DomainTooLarge, match=r"these 10 tables have 80,000,000 cells together.* several queries"):
         plan(Tables(tuple(combinations(wide.names, 3))), wide)
 
 
 def test_something_else_is_no_statistic():
-    with pytest.raises(RequestError, match="not a statistic"):
+    with pytest.raises(QueryError, match="not a statistic"):
         plan("counts", schema_of(2))  # type: ignore[arg-type]
 
 

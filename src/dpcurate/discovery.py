@@ -1,4 +1,4 @@
-"""The front door: one call from a table to a graph with its evidence and its privacy statement."""
+"""The front queryable: one call from a table to a graph with its evidence and its privacy statement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 
 from dpcurate.accounting import Privacy
 from dpcurate.allowance import Allowance
-from dpcurate.doors import Notice, Watched, limited
 from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.formats import dumps, save
 from dpcurate.graphs.graph import Cpdag, Dag
@@ -20,7 +19,8 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair
-from dpcurate.requests import Door
+from dpcurate.queries import Queryable
+from dpcurate.queryables import Notice, Watched, limited
 from dpcurate.schema import Neighbours, Schema
 
 
@@ -166,7 +166,7 @@ def discover(
 
 
 def fit(
-    curator: Door,
+    curator: Queryable,
     method: str | Method = "auto",
     knowledge: Knowledge | None = None,
     *,

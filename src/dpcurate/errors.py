@@ -3,9 +3,9 @@
     DpcurateError
     ├── SchemaError        the public description of the table is wrong (also carries a line)
     ├── BudgetError        an epsilon, delta or rho that means nothing
-    ├── RequestError       a request the door does not understand or cannot hold
+    ├── QueryError         a query that a session does not understand or cannot hold
     │   └── DomainTooLarge a table with more cells than the limit
-    ├── RefusedError       the door stays shut: nothing was read, nothing was spent
+    ├── RefusedError       refused: nothing was read, nothing was spent
     │   ├── BudgetExceeded not enough budget is left
     │   ├── NotPrivate     an exact or unproved release on a private curator
     │   └── GateClosed     an interactive gate that has given its last answer
@@ -61,16 +61,19 @@ class BudgetError(DpcurateError):
     """An epsilon, delta or rho that means nothing."""
 
 
-class RequestError(DpcurateError):
-    """A request the door does not understand or cannot hold."""
+class QueryError(DpcurateError):
+    """A query that a session does not understand or cannot hold."""
 
 
-class DomainTooLarge(RequestError):
+RequestError = QueryError  # its name until 0.1
+
+
+class DomainTooLarge(QueryError):
     """A table with more cells than the limit."""
 
 
 class RefusedError(DpcurateError):
-    """The door stays shut: nothing was read, nothing was spent."""
+    """Refused: nothing was read, nothing was spent."""
 
 
 class BudgetExceeded(RefusedError):

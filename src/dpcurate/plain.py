@@ -1,8 +1,8 @@
 """Values from the analyst's side, taken by their exact type.
 
 A subclass of a number, of text or of a tuple may hold the analyst's code, which a comparison or a hash
-would then run inside the room. So a request keeps Python's own types and nothing else; NumPy's scalars
-are turned into them here, when the request is made.
+would then run inside the session. So a query keeps Python's own types and nothing else; NumPy's scalars
+are turned into them here, when the query is made.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 
 Number = int | float | Fraction
 TINY, HUGE = 1e-100, 1e100
 """Numbers outside these would lose their meaning in floating point."""
 LONGEST = 4096
-"""Bits of a fraction's numerator and denominator: longer ones would only make the room slow."""
+"""Bits of a fraction's numerator and denominator: longer ones would only make the session slow."""
 _SCALARS = (
     *(np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64),
     *(np.uint8, np.uint16, np.uint32, np.uint64),
@@ -64,7 +64,7 @@ def positive(name: str, value: object) -> Number:
     """A finite number above 0, or a refusal."""
     found = between(TINY, value, HUGE)
     if found is None:
-        raise RequestError(
+        raise QueryError(
             f"{name} must be a finite number greater than 0 (an int, float, short Fraction or NumPy scalar, "
             f"between {TINY:g} and {HUGE:g}), got {shown(value)}"
         )
@@ -78,7 +78,7 @@ def listed(value: Any, what: str) -> tuple[Any, ...]:
             return tuple(value)
         except TypeError:
             pass
-    raise RequestError(f"{what}, got {shown(value)}")
+    raise QueryError(f"{what}, got {shown(value)}")
 
 
 def text(value: object) -> str | None:
@@ -92,10 +92,10 @@ def names(*given: object) -> tuple[str, ...]:
     """Different names of columns, or a refusal."""
     found = tuple(name for name in map(text, given) if name is not None)
     if len(found) < len(given):
-        raise RequestError(f"columns are named by text (str itself, not a subclass of it), got {shown(given)}")
+        raise QueryError(f"columns are named by text (str itself, not a subclass of it), got {shown(given)}")
     if len(set(found)) < len(found):
         repeated = sorted({n for n in found if found.count(n) > 1})
-        raise RequestError(f"the column(s) {', '.join(map(shown, repeated))} stand more than once in one statistic")
+        raise QueryError(f"the column(s) {', '.join(map(shown, repeated))} stand more than once in one statistic")
     return found
 
 

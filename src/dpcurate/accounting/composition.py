@@ -29,7 +29,7 @@ import numpy.typing as npt
 from dpcurate.accounting.budgets import Event
 from dpcurate.accounting.conversions import epsilon_of, gaussian_epsilon
 from dpcurate.accounting.search import least
-from dpcurate.errors import BudgetError, RequestError
+from dpcurate.errors import BudgetError, QueryError
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class _Step:
 def under(events: Iterable[Event], rule: str, *, delta: float) -> CompositionReport:
     """What one rule reports for the events, at the given delta."""
     if rule not in RULES:
-        raise RequestError(f"there is no composition rule {rule!r}; choose one of {', '.join(RULES)}")
+        raise QueryError(f"there is no composition rule {rule!r}; choose one of {', '.join(RULES)}")
     if not 0 <= delta < 1:
         raise BudgetError(f"delta must be at least 0 and below 1, got {delta!r}")
     steps = _grouped(events)
@@ -222,7 +222,7 @@ def _accounting(module: str) -> Any:
     try:
         return importlib.import_module(f"dp_accounting.{module}")
     except ModuleNotFoundError:
-        raise RequestError(
+        raise QueryError(
             "this rule needs Google's dp-accounting, which is not installed; pip install 'dpcurate[accounting]', "
             "or use basic, advanced, optimal, adaptive or zcdp"
         ) from None

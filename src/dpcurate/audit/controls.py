@@ -17,14 +17,14 @@ from dpcurate.audit import pairs
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.targets import pieces
 from dpcurate.audit.transcript import Observer, Tally, Truth
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.learn.methods import Method
 from dpcurate.learn.score.objectives import ReleasedMoments
 from dpcurate.private.replay import randomness, uniforms
 from dpcurate.published import METHODS, CurateReading, PublishedCuratePC, PublishedFlips, PublishedKendallP
 from dpcurate.published.draws import pick
 from dpcurate.published.gradients import SCALE, PublishedGradients, stated_sensitivity
-from dpcurate.requests import Laplace, Moments, Release, Statistic
+from dpcurate.queries import Laplace, Moments, Release, Statistic
 
 Array = NDArray[np.float64]
 Hits = tuple[int, int]
@@ -291,5 +291,5 @@ def published(method: str) -> tuple[Control, ...]:
     found = tuple(c for c in all_controls() if c.method == method)
     if not found:
         known = sorted({c.method for c in all_controls()})
-        raise RequestError(f"no published parts of {method!r} are audited; known are {', '.join(known)}")
+        raise QueryError(f"no published parts of {method!r} are audited; known are {', '.join(known)}")
     return found

@@ -9,9 +9,9 @@ from itertools import combinations
 from dpcurate.audit import pairs
 from dpcurate.audit.controls import published_pair
 from dpcurate.audit.pairs import Pair
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.private.replay import proved_statistics
-from dpcurate.requests import (
+from dpcurate.queries import (
     Contrasts,
     Counts,
     Gradient,
@@ -59,7 +59,7 @@ def examples() -> dict[str, Statistic]:
     known = _known()
     missing = [kind.__name__ for kind in proved_statistics() if kind not in known]
     if missing:
-        raise RequestError(
+        raise QueryError(
             f"{', '.join(missing)}: proved, and nothing here says how to audit it. Add an example and its pair of "
             "tables to audit/examples.py"
         )
@@ -73,5 +73,5 @@ def worst_pair(statistic: Statistic, relation: Neighbours) -> Pair:
         return published
     known = _known().get(type(statistic))
     if known is None:
-        raise RequestError(f"there is no built-in pair of tables for {type(statistic).__name__}: give pair=")
+        raise QueryError(f"there is no built-in pair of tables for {type(statistic).__name__}: give pair=")
     return known.pair(relation)

@@ -6,15 +6,15 @@ from dpcurate.audit.examples import examples, worst_pair
 from dpcurate.audit.pairs import Pair
 from dpcurate.budget import Budget
 from dpcurate.private.replay import order_of
-from dpcurate.private.room import Room
-from dpcurate.requests import AboveThreshold, Choose, Gaussian, Laplace, Release, Request, Sample, Score, Tau
+from dpcurate.private.session import Session
+from dpcurate.queries import AboveThreshold, Choose, Gaussian, Laplace, Query, Release, Sample, Score, Tau
 from dpcurate.schema import Neighbours
 
 AMPLE, NOTHING = Budget(rho=1e6), Budget(rho=1e-12)
-Asked = Request | AboveThreshold | Sample
+Asked = Query | AboveThreshold | Sample
 
 
-def order_faults(kind: type[Room] = Room) -> tuple[str, ...]:
+def order_faults(kind: type[Session] = Session) -> tuple[str, ...]:
     """What is wrong with the order of charging, reading and drawing, a sentence each; none if all is well."""
     faults = []
     for name, pair, asked in order_cases():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpcurate.audit.long import REPEATS, Study
 from dpcurate.audit.run import Audit
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 
 
 def controls_table(audits: Sequence[Audit]) -> str:
@@ -59,6 +59,6 @@ def write(path: Path, sections: dict[str, str]) -> None:
         before, found, rest = page.partition(start)
         _, closed, after = rest.partition(end)
         if not found or not closed:
-            raise RequestError(f"{path} has no place for {name}: it needs the lines {start.strip()} and {end.strip()}")
+            raise QueryError(f"{path} has no place for {name}: it needs the lines {start.strip()} and {end.strip()}")
         page = before + start + text + end + after
     path.write_text(page, encoding="utf-8")

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.private.replay import OpenPair, randomness
-from dpcurate.requests import Counts, Exact, Release
+from dpcurate.queries import Counts, Exact, Release
 from dpcurate.schema import Categorical, Column, Neighbours, Numeric, Schema
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
@@ -37,7 +37,7 @@ class Pair:
         one, two = (pair.unlimited(which, randomness(0)).ask(asked).value for which in (0, 1))
         apart = float(np.abs(one - two).sum())
         if apart > (1 if self.neighbours is ADD else 2) * self.schema.rows_per_unit:
-            raise RequestError(
+            raise QueryError(
                 f"the two tables differ in {apart:g} rows and are no neighbours under {self.neighbours.value}"
             )
         return pair

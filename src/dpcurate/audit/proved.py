@@ -18,7 +18,7 @@ from dpcurate.audit.run import Audited
 from dpcurate.audit.targets import Gate, Sampled, Script
 from dpcurate.learn.measure_once import Constants
 from dpcurate.learn.methods import Method, entry_of, private
-from dpcurate.requests import Choose, Counts, Gaussian, Laplace, Noise, Release, Score, Tau
+from dpcurate.queries import Choose, Counts, Gaussian, Laplace, Noise, Release, Score, Tau
 from dpcurate.schema import Neighbours
 
 MIDDLE = {Neighbours.ADD_REMOVE: 2.5, Neighbours.REPLACE: 2.0}

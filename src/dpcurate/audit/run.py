@@ -24,9 +24,9 @@ from dpcurate.audit.targets import (
     of_sampled,
     of_script,
 )
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.learn.methods import Method, entry_of, get
-from dpcurate.requests import Choose, Release
+from dpcurate.queries import Choose, Release
 from dpcurate.schema import Neighbours
 
 WEAK = 0.7
@@ -111,16 +111,16 @@ def audit(
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     power: int = 0,
 ) -> Audit:
-    """Run a request, a gate, a method (or its name) or a negative control many times on two tables.
+    """Run a query, a gate, a method (or its name) or a negative control many times on two tables.
 
     `pair` is a pair of neighbouring tables, the built-in worst one unless given. `budget` is what a method may
     spend. `runs` is the number of runs on each table, half of which choose the event. `seed=None` draws
     from the secure source. `power` is how many audits of the weakened mechanism to make.
     """
     if not 0 < confidence < 1:
-        raise RequestError(f"confidence lies between 0 and 1, got {confidence!r}")
+        raise QueryError(f"confidence lies between 0 and 1, got {confidence!r}")
     if runs < 10:
-        raise RequestError(f"an audit needs at least 10 runs on each table, got {runs}")
+        raise QueryError(f"an audit needs at least 10 runs on each table, got {runs}")
     if isinstance(subject, Control):
         return _control(subject, runs, confidence, seed or 0)
     target = target_of(subject, pair, budget, Neighbours.of(neighbours))
@@ -179,7 +179,7 @@ def target_of(subject: Audited, pair: Pair | None, budget: Budget | None, relati
 def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relation: Neighbours) -> Target:
     made = get(subject)
     if is_published(made):
-        raise RequestError("a published variant states no cost: audit its parts with audit_published()")
+        raise QueryError("a published variant states no cost: audit its parts with audit_published()")
     name = subject if isinstance(subject, str) else type(made).__name__
     return of_method(name, made, pair or method_pair(made, relation), budget)
 

@@ -15,13 +15,13 @@ from dpcurate.audit.transcript import Coordinates, Observer, Tally, ThresholdLik
 from dpcurate.budget import Budget, Event
 from dpcurate.learn.methods import Method
 from dpcurate.private.replay import OpenPair, Randomness, randomness
-from dpcurate.requests import AboveThreshold, Answer, Choose, Door, Release, Sample, Score
+from dpcurate.queries import AboveThreshold, Answer, Choose, Queryable, Release, Sample, Score
 
 Scores = NDArray[np.float64]
 """Numbers by view, table and run. A view is one way to sum up what was seen in a run."""
 Run = Callable[[int, int | None, float], Scores]
 """So many runs on each table, from a seed (None: the secure source), with noise times a factor."""
-Ask = Callable[[Door, int], Sequence[Sequence[Answer]]]
+Ask = Callable[[Queryable, int], Sequence[Sequence[Answer]]]
 """So many runs of a session: for each release its answers, one a run."""
 TOGETHER = 1_000
 """Runs of which the answers are held at one time."""
@@ -83,11 +83,11 @@ class Script:
 # --- releases ------------------------------------------------------------------------------------------
 
 
-def of_release(request: Release, pair: Pair) -> Target:
+def of_release(query: Release, pair: Pair) -> Target:
     """A released statistic, asked of the session as an analyst would."""
     tables = pair.opened()
-    event = tables.charged(request)
-    return _target(event.about, pair, _limits(event, tables.steps(request)), _released(tables, [request]))
+    event = tables.charged(query)
+    return _target(event.about, pair, _limits(event, tables.steps(query)), _released(tables, [query]))
 
 
 def of_script(name: str, script: Script, pair: Pair, budget: Budget) -> Target:
@@ -103,7 +103,7 @@ def of_sampled(sampled: Sampled, pair: Pair) -> Target:
     """A release on a fresh sample each run, against what was charged when the sample was drawn."""
     tables = pair.opened()
 
-    def ask(session: Door, runs: int) -> Sequence[Sequence[Answer]]:
+    def ask(session: Queryable, runs: int) -> Sequence[Sequence[Answer]]:
         return [[session.open(sampled.sample).ask(sampled.release) for _ in range(runs)]]
 
     run = _views(tables, [sampled.release], ask, sampled.rate)
@@ -111,7 +111,7 @@ def of_sampled(sampled: Sampled, pair: Pair) -> Target:
 
 
 def _released(tables: OpenPair, asked: Sequence[Release]) -> Run:
-    def ask(session: Door, runs: int) -> Sequence[Sequence[Answer]]:
+    def ask(session: Queryable, runs: int) -> Sequence[Sequence[Answer]]:
         answers = session.ask_all(list(asked) * runs)
         return [answers[i :: len(asked)] for i in range(len(asked))]
 
@@ -122,7 +122,7 @@ def _views(tables: OpenPair, asked: Sequence[Release], ask: Ask, rate: float = 1
     """Two views of releases: the likelihood of what was seen, and noise that answers share."""
     truth = Truth(tables)
 
-    def view(session: Door, runs: int) -> Scores:
+    def view(session: Queryable, runs: int) -> Scores:
         answers = ask(session, runs)
         seen = [Coordinates.of(r, each, truth, rate) for r, each in zip(asked, answers, strict=True)]
         shared = linked(seen)
@@ -132,7 +132,7 @@ def _views(tables: OpenPair, asked: Sequence[Release], ask: Ask, rate: float = 1
     return _runs(tables, view)
 
 
-def _runs(tables: OpenPair, view: Callable[[Door, int], Scores]) -> Run:
+def _runs(tables: OpenPair, view: Callable[[Queryable, int], Scores]) -> Run:
     """All runs on either table, some at a time in a session of their own."""
 
     def run(runs: int, seed: int | None, factor: float) -> Scores:
@@ -155,16 +155,16 @@ def pieces(runs: int) -> Iterator[int]:
 # --- choices and gates -----------------------------------------------------------------------------------
 
 
-def of_choice(request: Choose, pair: Pair) -> Target:
+def of_choice(query: Choose, pair: Pair) -> Target:
     """An exponential mechanism; each index has its log-likelihood ratio."""
     tables = pair.opened()
     truth = Truth(tables)
-    ratios = np.array([choice_ratio(truth, request, i) for i in range(len(request.candidates) + request.or_none)])
+    ratios = np.array([choice_ratio(truth, query, i) for i in range(len(query.candidates) + query.or_none)])
 
-    def view(session: Door, runs: int) -> Scores:
-        return ratios[session.ask_all([request] * runs)][None, :]
+    def view(session: Queryable, runs: int) -> Scores:
+        return ratios[session.ask_all([query] * runs)][None, :]
 
-    return _target("exponential mechanism", pair, _limits(tables.charged(request), math.inf), _runs(tables, view))
+    return _target("exponential mechanism", pair, _limits(tables.charged(query), math.inf), _runs(tables, view))
 
 
 def of_gate(gate: Gate, pair: Pair) -> Target:
@@ -173,7 +173,7 @@ def of_gate(gate: Gate, pair: Pair) -> Target:
     truth, opened = Truth(tables), AboveThreshold(epsilon=gate.epsilon)
     ratios = np.array([_gate_ratio(truth, gate, place) for place in range(len(gate.scores) + 1)])
 
-    def view(session: Door, runs: int) -> Scores:
+    def view(session: Queryable, runs: int) -> Scores:
         places = [session.open(opened).first(gate.scores) for _ in range(runs)]
         return ratios[[len(gate.scores) if place is None else place for place in places]][None, :]
 

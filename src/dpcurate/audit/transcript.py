@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 
 from dpcurate.budget import Privacy
 from dpcurate.private.replay import OpenPair, randomness
-from dpcurate.requests import (
+from dpcurate.queries import (
     AboveThreshold,
     Answer,
     Choose,
-    Door,
     Exact,
     Gaussian,
     Laplace,
     Moments,
     PairStatistic,
+    Query,
+    Queryable,
     Release,
-    Request,
     Sample,
     Score,
     Statistic,
@@ -150,15 +150,15 @@ class Tally:
         """Add what a released statistic tells."""
         self.total += float(Coordinates.of(release, [answer], self.truth, rate).ratios()[0])
 
-    def choice(self, request: Choose, index: int) -> None:
+    def choice(self, query: Choose, index: int) -> None:
         """Add what a choice tells."""
-        self.total += choice_ratio(self.truth, request, index)
+        self.total += choice_ratio(self.truth, query, index)
 
 
-def choice_ratio(truth: Truth, request: Choose, index: int) -> float:
+def choice_ratio(truth: Truth, query: Choose, index: int) -> float:
     """What a choice tells."""
-    pairs = [truth.scores(c) for c in request.candidates] + [(0.0, 0.0)] * request.or_none
-    weights = np.array(pairs) * request.epsilon / 2
+    pairs = [truth.scores(c) for c in query.candidates] + [(0.0, 0.0)] * query.or_none
+    weights = np.array(pairs) * query.epsilon / 2
     log = weights - np.logaddexp.reduce(weights, axis=0)
     return float(log[index, 1] - log[index, 0])
 
@@ -219,7 +219,7 @@ class ObservedThreshold:
 class Observer:
     """The session of one run, with the auditor beside it."""
 
-    def __init__(self, session: Door, tally: Tally, rate: float = 1.0) -> None:
+    def __init__(self, session: Queryable, tally: Tally, rate: float = 1.0) -> None:
         self._session, self._tally, self._rate = session, tally, rate
 
     @property
@@ -237,19 +237,19 @@ class Observer:
         """What is left of the budget, in its currency."""
         return self._session.remaining
 
-    def ask(self, request: Request) -> Any:
+    def ask(self, query: Query) -> Any:
         """Ask, and add what the answer tells."""
-        return self.ask_all([request])[0]
+        return self.ask_all([query])[0]
 
-    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
         """Ask together, and add what the answers tell."""
-        answers = self._session.ask_all(requests)
-        self._tally.asked.extend(requests)
-        for request, answer in zip(requests, answers, strict=True):
-            if isinstance(request, Choose):
-                self._tally.choice(request, answer)
+        answers = self._session.ask_all(queries)
+        self._tally.asked.extend(queries)
+        for query, answer in zip(queries, answers, strict=True):
+            if isinstance(query, Choose):
+                self._tally.choice(query, answer)
             else:
-                self._tally.answer(request, answer, self._rate)
+                self._tally.answer(query, answer, self._rate)
         return answers
 
     def open(self, gate: AboveThreshold | Sample) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dpcurate.accounting import DELTA, Budget
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 
 
 def run(args: Namespace) -> None:
@@ -15,7 +15,7 @@ def run(args: Namespace) -> None:
 
         raise SystemExit(main(["--long"]))
     if args.method is None:
-        raise RequestError("name a method to audit ('dpcurate methods' lists them), or give --long")
+        raise QueryError("name a method to audit ('dpcurate methods' lists them), or give --long")
     from dpcurate.audit import audit, audit_published
 
     if args.variant == "published":

@@ -11,7 +11,7 @@ from dpcurate.accounting import DELTA
 from dpcurate.budget import Budget, Event, epsilon_of
 from dpcurate.cli.discover import load_schema
 from dpcurate.cli.texts import columns, existing, one_line, show
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.lenses import LENSES
 from dpcurate.schema import Neighbours
@@ -87,7 +87,7 @@ def _lenses(books: Ledger) -> Iterator[tuple[str, ...]]:
     for name in LENSES:
         try:
             lens = books.under(name)
-        except RequestError as error:  # an optional package
+        except QueryError as error:  # an optional package
             yield name, "-", "", str(error)
             continue
         yield name, f"{lens.epsilon:.4g}", "allowed" if lens.adaptive else "not allowed", lens.remark

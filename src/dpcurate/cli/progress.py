@@ -8,8 +8,8 @@ import sys
 import time
 from typing import TextIO
 
-from dpcurate.doors import Notice
-from dpcurate.requests import Door
+from dpcurate.queries import Queryable
+from dpcurate.queryables import Notice
 
 WIDTH = 20
 EVERY = 0.1
@@ -41,7 +41,7 @@ class Bar:
             self._stream.flush()
 
 
-def progress(queryable: Door, bar: Bar) -> Notice:
+def progress(queryable: Queryable, bar: Bar) -> Notice:
     """Shows the stage, the tests done and the budget left on the bar."""
     start, done = math.nan, 0
 

@@ -1,1 +1,1 @@
-"""Learners: pure code on the other side of the door. They see answers, never a row."""
+"""Learners: pure code on the other side of the queryable. They see answers, never a row."""

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.recipes import EMPC, PC, SVTPC, CuratePC, PrivPC
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.outcome import Learned
 from dpcurate.learn.score.noised_gradients import CurateScore, Noleaks
 from dpcurate.learn.score.notears import Notears, NotearsOnMoments
-from dpcurate.requests import Door
+from dpcurate.queries import Queryable
 from dpcurate.schema import did_you_mean
 
 __all__ = [
@@ -29,10 +29,10 @@ Variant = Literal["proved", "published"]
 
 
 class Method(Protocol):
-    """Anything that learns a graph through a door."""
+    """Anything that learns a graph through a queryable."""
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
-        """Learn within what is left of the door's budget."""
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+        """Learn within what is left of the queryable's budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ _METHODS: dict[str, Listed] = {}
 def register(method: Listed) -> None:
     """Enter a method under a name of its own."""
     if method.name in _METHODS:
-        raise RequestError(f"there is a method {method.name!r} already: choose another name")
+        raise QueryError(f"there is a method {method.name!r} already: choose another name")
     _METHODS[method.name] = method
 
 
@@ -92,7 +92,7 @@ def listed(variant: Variant = "proved") -> Mapping[str, Listed]:
 
         return METHODS
     if variant != "proved":
-        raise RequestError(f"variant must be 'proved' or 'published', got {variant!r}")
+        raise QueryError(f"variant must be 'proved' or 'published', got {variant!r}")
     return dict(_METHODS)
 
 
@@ -116,5 +116,5 @@ def find(name: str, *, variant: Variant = "proved") -> Listed:
     known = listed(variant)
     if name not in known:
         what = "method" if variant == "proved" else "published method"
-        raise RequestError(f"there is no {what} {name!r}{did_you_mean(name, list(known))}")
+        raise QueryError(f"there is no {what} {name!r}{did_you_mean(name, list(known))}")
     return known[name]

@@ -1,4 +1,4 @@
-"""A door that knows the true graph and answers by d-separation: for testing learners, not data."""
+"""A queryable that knows the true graph and answers by d-separation: for testing learners, not data."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from dpcurate.budget import Budget, Privacy
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
-from dpcurate.requests import (
+from dpcurate.queries import (
     AboveThreshold,
     Answer,
-    Door,
     KendallP,
     PairStatistic,
+    Query,
+    Queryable,
     Release,
-    Request,
     Sample,
     Score,
     Statistic,
@@ -28,7 +28,7 @@ from dpcurate.schema import Categorical, Neighbours, Schema
 STRONG = 1e9
 
 
-class OracleDoor:
+class OracleQueryable:
     """Noiseless answers: a tau of zero or a very large one, a p-value of 1/2 or zero."""
 
     def __init__(self, dag: Dag) -> None:
@@ -39,7 +39,7 @@ class OracleDoor:
 
     def _value(self, statistic: Statistic) -> float:
         if not isinstance(statistic, PairStatistic):
-            raise RequestError("the oracle answers tests of independence only")
+            raise QueryError("the oracle answers tests of independence only")
         return self.value(statistic, apart=self._dag.d_separated(statistic.x, statistic.y, statistic.given))
 
     def value(self, statistic: PairStatistic, *, apart: bool) -> float:
@@ -48,16 +48,16 @@ class OracleDoor:
             return 0.5 if apart else 0.0
         return 0.0 if apart else STRONG
 
-    def ask(self, request: Request) -> Any:
+    def ask(self, query: Query) -> Any:
         """An exact answer."""
-        if isinstance(request, Release):
-            return Answer((np.asarray(self._value(request.statistic)),), (0.0,))
-        scores = [self.score(c) for c in request.candidates] + [0.0] * request.or_none
+        if isinstance(query, Release):
+            return Answer((np.asarray(self._value(query.statistic)),), (0.0,))
+        scores = [self.score(c) for c in query.candidates] + [0.0] * query.or_none
         return int(np.argmax(scores))
 
-    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
         """Exact answers."""
-        return [self.ask(r) for r in requests]
+        return [self.ask(r) for r in queries]
 
     def score(self, score: Score) -> float:
         """How far beyond its threshold."""
@@ -65,7 +65,7 @@ class OracleDoor:
         return gap if score.side == "above" else -gap
 
     def open(self, gate: AboveThreshold | Sample) -> Any:
-        """A gate that never errs, or the same door for a sample."""
+        """A gate that never errs, or the same queryable for a sample."""
         return _Gate(self) if isinstance(gate, AboveThreshold) else self
 
     @contextmanager
@@ -91,17 +91,17 @@ class _Gate:
 
     closed = False
 
-    def __init__(self, door: OracleDoor) -> None:
-        self._door = door
+    def __init__(self, queryable: OracleQueryable) -> None:
+        self._queryable = queryable
 
     def ask(self, score: Score) -> bool:
         """Whether the score is positive."""
-        return self._door.score(score) > 0
+        return self._queryable.score(score) > 0
 
     def first(self, scores: Sequence[Score]) -> int | None:
         """Ask each in turn."""
         return next((index for index, score in enumerate(scores) if self.ask(score)), None)
 
 
-def _is_a_door(oracle: OracleDoor) -> Door:
+def _is_a_queryable(oracle: OracleQueryable) -> Queryable:
     return oracle  # checked by the type checker

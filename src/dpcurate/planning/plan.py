@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from dpcurate.accounting import DELTA, Budget
-from dpcurate.doors import limited
-from dpcurate.errors import FormatError, RequestError
+from dpcurate.errors import FormatError, QueryError
 from dpcurate.graphs.graph import Graph
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.methods import get, private
@@ -30,6 +29,7 @@ from dpcurate.networks.network import Network
 from dpcurate.networks.plausible import edge_count, random_world, simulate
 from dpcurate.networks.streams import whole
 from dpcurate.private.curator import Curator
+from dpcurate.queryables import limited
 from dpcurate.schema import Neighbours, Schema
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -189,7 +189,7 @@ class Plan:
 def check_accuracy(accuracy: float) -> None:
     """Refuse what is no F1, before anything is simulated."""
     if not 0 < accuracy <= 1:
-        raise RequestError(f"accuracy is a skeleton F1 above 0 and at most 1, got {accuracy!r}")
+        raise QueryError(f"accuracy is a skeleton F1 above 0 and at most 1, got {accuracy!r}")
 
 
 def check_report(path: str | Path) -> Path:
@@ -241,12 +241,12 @@ def plan(
     """
     facts, relation = Schema.of(schema), Neighbours.of(neighbours).value
     if len(facts.names) < 2:
-        raise RequestError(f"a graph needs at least two columns, the schema has {len(facts.names)}")
+        raise QueryError(f"a graph needs at least two columns, the schema has {len(facts.names)}")
     budgets = tuple(sorted({float(e) for e in epsilons}))
     for epsilon in budgets:
         Budget(epsilon=epsilon, delta=delta)
     if not budgets or math.isinf(budgets[-1]):
-        raise RequestError("plan needs at least one epsilon, and finite ones: a run without noise is always shown")
+        raise QueryError("plan needs at least one epsilon, and finite ones: a run without noise is always shown")
     names = _distinct() if methods is None else tuple(dict.fromkeys(methods))
     for name in names:
         get(name)
@@ -259,7 +259,7 @@ def plan(
     refusals = tuple(dict.fromkeys(r for r in found if isinstance(r, Refusal)))
     able = tuple(n for n in names if n not in {r.method for r in refusals})
     if refusals and (methods is not None or not able):
-        raise RequestError(f"{refusals[0].method}: {refusals[0].reason}")
+        raise QueryError(f"{refusals[0].method}: {refusals[0].reason}")
     runs = tuple(r for r in found if isinstance(r, Run))
     return Plan(facts, rows, simulated, delta, relation, budgets, able, worlds, runs, refusals)
 
@@ -323,14 +323,14 @@ def _world(job: _Job) -> list[Run | Refusal]:
     for method in job.methods:
         try:
             found += [_run(job, curator, method, epsilon, network) for epsilon in (*job.epsilons, math.inf)]
-        except RequestError as error:
+        except QueryError as error:
             found.append(Refusal(method, str(error)))
     return found
 
 
 def _run(job: _Job, curator: Curator, method: str, epsilon: float, network: Network) -> Run:
-    with limited(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as door:
-        graph = get(method).fit(door).graph
+    with limited(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as queryable:
+        graph = get(method).fit(queryable).graph
     return compare(job.world, method, epsilon, graph, network.dag)
 
 

@@ -1,1 +1,1 @@
-"""The room: the only folder that sees rows. The one way out is `Curator.ask` and `Curator.open`."""
+"""The session: the only folder that sees rows. The one way out is `Curator.ask` and `Curator.open`."""

@@ -1,4 +1,4 @@
-"""The curator: the trusted party that holds the table, and the only door to it."""
+"""The curator: the trusted party that holds the table, and the only queryable to it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate.budget import Budget, Cost, Event
-from dpcurate.errors import BudgetError, LedgerError, RequestError
+from dpcurate.errors import BudgetError, LedgerError, QueryError
 from dpcurate.plain import number, shown
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Randomness, Secure, Seeded
-from dpcurate.private.room import Room
+from dpcurate.private.session import Session
 from dpcurate.private.sources import check_rows, open_source
 from dpcurate.schema import Neighbours, Schema
 
 
-class Curator(Room):
-    """Holds a table and answers requests within a privacy budget.
+class Curator(Session):
+    """Holds a table and answers queries within a privacy budget.
 
     >>> from dpcurate import Budget, Curator
-    >>> from dpcurate.requests import Counts, Gaussian, Release
+    >>> from dpcurate.queries import Counts, Gaussian, Release
     >>> table = {"smokes": ["yes", "no", "no"], "coughs": ["yes", "yes", "no"]}
     >>> levels = {"smokes": ("no", "yes"), "coughs": ("no", "yes")}
     >>> curator = Curator(table, levels, budget=Budget(epsilon=1, delta=1e-6))
@@ -78,7 +78,7 @@ class Curator(Room):
 def _check_options(ledger: object, **switches: object) -> None:
     for name, value in switches.items():
         if type(value) is not bool:  # the text "no" would count as yes
-            raise RequestError(f"{name} must be True or False, got {shown(value)}")
+            raise QueryError(f"{name} must be True or False, got {shown(value)}")
     if ledger is not None and (not isinstance(ledger, (str, Path)) or not str(ledger) or "\0" in str(ledger)):
         raise LedgerError(f"ledger is the path of a file that keeps the books, got {shown(ledger)}")
 
@@ -88,7 +88,7 @@ def _randomness(seed: int | None) -> Randomness:
         return Secure()
     found = number(seed)
     if type(found) is not int or found < 0:
-        raise RequestError(
+        raise QueryError(
             f"insecure_seed must be a whole number, 0 or more, got {shown(seed)}: give one for a simulation, "
             "or leave it out for noise that is private"
         )

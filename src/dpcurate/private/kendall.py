@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.private.kernels import Integers, Kernel
 from dpcurate.private.mechanisms import Sensitivity, root_up
 from dpcurate.private.statistics import table_of
-from dpcurate.requests import KendallP, PairStatistic, Tau
+from dpcurate.queries import KendallP, PairStatistic, Tau
 from dpcurate.schema import Neighbours, Schema
 
 TAU_STEPS = 1024
@@ -130,7 +130,7 @@ class KendallPPlan(PairPlan):
 
     def __post_init__(self) -> None:
         if self.schema.rows is None:
-            raise RequestError("a p-value needs a public row count: give the schema rows=, or ask for Tau")
+            raise QueryError("a p-value needs a public row count: give the schema rows=, or ask for Tau")
 
     def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
         """P in steps of 2^-40."""

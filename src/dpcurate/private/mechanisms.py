@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpcurate.budget import Cost, Number
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.private.noise import Integers, Randomness, check_scale
-from dpcurate.requests import Exact, Gaussian, Laplace, Noise
+from dpcurate.queries import Exact, Gaussian, Laplace, Noise
 
 STEPS = 1 << 20
 """Integer steps of a score between two tables that differ by one unit."""
@@ -167,7 +167,7 @@ def build(noise: Noise, sensitivity: Sensitivity) -> Mechanism:
     if isinstance(noise, Exact):
         return NoNoise()
     if sensitivity.l1 == 0 or sensitivity.l2_squared == 0:
-        raise RequestError(
+        raise QueryError(
             "no single unit can move this statistic, so there is nothing to protect or to pay for: it follows from the "
             "schema and the public row count, so leave it out"
         )
@@ -284,7 +284,7 @@ class FirstAbove:
 
 
 _DIGITS = Context(prec=200, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
-"""Any epsilon of a request, from 1e-100 to 1e100, keeps ninety digits after cancellation."""
+"""Any epsilon of a query, from 1e-100 to 1e100, keeps ninety digits after cancellation."""
 
 
 def amplified(epsilon: Number, rate: Fraction, *, replace: bool) -> Fraction:

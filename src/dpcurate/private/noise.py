@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.errors import RefusedError, RequestError
+from dpcurate.errors import QueryError, RefusedError
 
 Integers = NDArray[np.int64]
 AHEAD = 64
 """Single numbers drawn at a time."""
 LARGEST_SCALE = 2.0**56
-"""Noise of this scale still fits into 64-bit integers with room to spare."""
+"""Noise of this scale still fits into 64-bit integers with session to spare."""
 
 
 class Randomness(Protocol):
@@ -78,7 +78,7 @@ class Ahead:
 def check_scale(scale: float) -> None:
     """Refuse noise that would not fit into 64-bit integers."""
     if not scale <= LARGEST_SCALE:
-        raise RequestError(
+        raise QueryError(
             f"this asks for noise of {scale:.3g} integer steps, above the limit of {LARGEST_SCALE:.3g}: "
             "ask for less noise"
         )

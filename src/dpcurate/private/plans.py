@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpcurate.errors import DomainTooLarge, RequestError
+from dpcurate.errors import DomainTooLarge, QueryError
 from dpcurate.private.kendall import KendallPPlan, PairPlan, TauPlan
 from dpcurate.private.kernels import CountRows, Kernel
 from dpcurate.private.mechanisms import Sensitivity
@@ -18,7 +18,7 @@ from dpcurate.private.statistics import (
     Plan,
     TablesPlan,
 )
-from dpcurate.requests import (
+from dpcurate.queries import (
     MOST_CELLS,
     Contrasts,
     Counts,
@@ -34,7 +34,7 @@ from dpcurate.requests import (
 from dpcurate.schema import Neighbours, Schema
 
 MOST_TOGETHER = 50_000_000
-"""Cells of all tables of one request: 400 MB of integers."""
+"""Cells of all tables of one query: 400 MB of integers."""
 
 Maker = Callable[[Any, Schema], Plan]
 
@@ -58,7 +58,7 @@ def register_unproved(query: type[PairStatistic], maker: type[PairPlan]) -> None
     Only a pair statistic whose plan says `proved = False` can be entered, so that nothing becomes proved this way.
     """
     if query in PROVED or maker.proved is not False:
-        raise RequestError(f"{query.__name__} cannot be registered: its plan must say proved = False")
+        raise QueryError(f"{query.__name__} cannot be registered: its plan must say proved = False")
     _UNPROVED[query] = maker
 
 
@@ -77,8 +77,8 @@ def plan(statistic: Statistic, schema: Schema) -> Plan:
 def check_kind(statistic: object) -> None:
     """Refuse what is not exactly one of the statistics, before anything of it is called, its hash included."""
     if not any(type(statistic) is kind for kind in (*PROVED, *_UNPROVED)):
-        raise RequestError(
-            f"{type(statistic).__name__} is not a statistic of the door: ask for one of dpcurate.requests, "
+        raise QueryError(
+            f"{type(statistic).__name__} is not a statistic of the queryable: ask for one of dpcurate.queries, "
             "such as Counts or Tau, itself and not a subclass of it"
         )
 
@@ -105,5 +105,5 @@ def _check_together(kernels: tuple[Kernel, ...]) -> None:
     if cells > MOST_TOGETHER:
         raise DomainTooLarge(
             f"these {len(kernels):,} tables have {cells:,} cells together, above the limit of {MOST_TOGETHER:,}: "
-            "ask for them in several requests, or declare fewer levels or bins"
+            "ask for them in several queries, or declare fewer levels or bins"
         )

@@ -1,4 +1,4 @@
-"""Reading for the room: what plans need, many at a time. Its integers are exact and stay in the room."""
+"""Reading for the session: what plans need, many at a time. Its integers are exact and stay in the session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpcurate.private.kernels import CountRows, Integers, Kernel
 from dpcurate.private.mechanisms import STEPS, Sensitivity
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics import Plan
-from dpcurate.requests import PairStatistic, Score, Statistic
+from dpcurate.queries import PairStatistic, Score, Statistic
 
 Parts = tuple[Integers, ...]
 BATCH_CELLS = 1 << 24

@@ -18,9 +18,9 @@ from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import GaussianNoise, build, integer_scale
 from dpcurate.private.noise import Randomness as Randomness
 from dpcurate.private.noise import Secure, Seeded
-from dpcurate.private.room import Room
+from dpcurate.private.session import Session
 from dpcurate.private.sources import Source, open_source
-from dpcurate.requests import AboveThreshold, Release, Request, Sample, Statistic
+from dpcurate.queries import AboveThreshold, Query, Release, Sample, Statistic
 from dpcurate.schema import Neighbours, Schema
 
 Array = NDArray[np.float64]
@@ -72,23 +72,23 @@ class OpenPair:
         first, second = (open_source(table, schema) for table in tables)
         return cls(schema, neighbours, (first, second))
 
-    def session(self, which: int, budget: Budget, noise: Randomness) -> Room:
+    def session(self, which: int, budget: Budget, noise: Randomness) -> Session:
         """A session on one of the tables, with a ledger of its own."""
         ledger = Ledger(budget, neighbours=self.neighbours.value)
-        room = Room(self.sources[which], self.schema, self.neighbours, ledger, noise, allow_unproved=False)
+        session = Session(self.sources[which], self.schema, self.neighbours, ledger, noise, allow_unproved=False)
         # Plans and exact tables are the same in every run; sharing them saves time and changes no answer.
-        room._reader, room._plans = self._known.setdefault(which, (room._reader, room._plans))
-        return room
+        session._reader, session._plans = self._known.setdefault(which, (session._reader, session._plans))
+        return session
 
-    def unlimited(self, which: int, noise: Randomness) -> Room:
+    def unlimited(self, which: int, noise: Randomness) -> Session:
         """A session that answers everything."""
         return self.session(which, Budget.unlimited(), noise)
 
-    def charged(self, asked: Request | AboveThreshold | Sample) -> Event:
+    def charged(self, asked: Query | AboveThreshold | Sample) -> Event:
         """What a session really charged for this, once answered or opened."""
-        room = self.unlimited(0, Seeded(0))
-        room.open(asked) if isinstance(asked, (AboveThreshold, Sample)) else room.ask(asked)
-        (event,) = room.ledger.events
+        session = self.unlimited(0, Seeded(0))
+        session.open(asked) if isinstance(asked, (AboveThreshold, Sample)) else session.ask(asked)
+        (event,) = session.ledger.events
         return event
 
     def steps(self, release: Release) -> float:
@@ -150,27 +150,27 @@ class _NotedNoise:
 
 
 def order_of(
-    pair: OpenPair, asked: Request | AboveThreshold | Sample, budget: Budget, kind: type[Room] = Room
+    pair: OpenPair, asked: Query | AboveThreshold | Sample, budget: Budget, kind: type[Session] = Session
 ) -> tuple[str, ...]:
     """What happened, in order, when a fresh session was asked: 'charge', 'read', 'draw', 'refused'."""
     log: list[str] = []
     ledger = _Noted(budget, neighbours=pair.neighbours.value)
     ledger.log = log
     noise: Any = _NotedNoise(Seeded(0), log)
-    room = kind(_Watched(pair.sources[0], log), pair.schema, pair.neighbours, ledger, noise, allow_unproved=False)
+    session = kind(_Watched(pair.sources[0], log), pair.schema, pair.neighbours, ledger, noise, allow_unproved=False)
     try:
-        room.open(asked) if isinstance(asked, (AboveThreshold, Sample)) else room.ask(asked)
+        session.open(asked) if isinstance(asked, (AboveThreshold, Sample)) else session.ask(asked)
     except RefusedError:
         log.append("refused")
     return tuple(log)
 
 
-class ChargesLate(Room):
+class ChargesLate(Session):
     """A negative control: it reads and answers first and charges afterwards."""
 
-    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
         """The wrong order."""
-        jobs = [self._job(request) for request in requests]
+        jobs = [self._job(query) for query in queries]
         answers = self._answers(jobs)
         self._charge([job.event for job in jobs])
         return answers

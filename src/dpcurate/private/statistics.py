@@ -1,6 +1,6 @@
 """Statistics: integers from sums over rows, each with its sensitivity and the proof of it.
 
-A plan is made from public facts alone (request, schema, neighbours). It names the sums it needs,
+A plan is made from public facts alone (query, schema, neighbours). It names the sums it needs,
 turns their totals into integers in steps of 1 / unit, and states how far one row can move them.
 Longer proofs are in docs/proofs/sensitivity.md.
 """
@@ -27,7 +27,7 @@ from dpcurate.private.kernels import (
     NormRows,
 )
 from dpcurate.private.mechanisms import Sensitivity, root_up
-from dpcurate.requests import (
+from dpcurate.queries import (
     Contrasts,
     Counts,
     Gradient,

@@ -1,6 +1,6 @@
 """Papers as printed and as coded, to show their figures and where their claims fail: NOT PRIVATE.
 
-Importing it registers its queries with the room, which answers them only in a session opened with
+Importing it registers its queries with the session, which answers them only in a session opened with
 allow_unproved=True. Nothing of the product depends on it.
 """
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.measures import known_rows
 from dpcurate.learn.constraint.recipes import deletable_pairs, learned, sizes
@@ -23,7 +23,7 @@ from dpcurate.published.edge_tests import (
     PublishedSieve,
     PublishedSvt,
 )
-from dpcurate.requests import Door
+from dpcurate.queries import Queryable
 
 PublishedTest = PublishedChoice | PublishedSvt | PublishedSieve | PublishedCurate
 Redraw = Literal["gaussian", "laplace"]
@@ -45,11 +45,13 @@ class PublishedPC:
     def __post_init__(self) -> None:
         check_choice("style", self.style, get_args(Style))
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """Learn from exact p-values."""
-        deletable_pairs(door, knowledge)
-        test, order, levels = PublishedExact(door, self.alpha), self.max_order, sizes(door)
-        found = search(door.schema.names, test, knowledge=knowledge, max_order=order, style=self.style, sizes=levels)
+        deletable_pairs(queryable, knowledge)
+        test, order, levels = PublishedExact(queryable, self.alpha), self.max_order, sizes(queryable)
+        found = search(
+            queryable.schema.names, test, knowledge=knowledge, max_order=order, style=self.style, sizes=levels
+        )
         return learned(test, found, knowledge)
 
 
@@ -63,13 +65,13 @@ class _Published(ABC):
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """Learn a graph, and state the authors' epsilon."""
-        deletable_pairs(door, knowledge)
-        rows, names = known_rows(door), door.schema.names
-        test = self._edge_test(door, rows)
+        deletable_pairs(queryable, knowledge)
+        rows, names = known_rows(queryable), queryable.schema.names
+        test = self._edge_test(queryable, rows)
         last = reach(rows, len(names)) if self.max_order is None else self.max_order
-        found = search(names, test, knowledge=knowledge, max_order=last, style="sequential", sizes=sizes(door))
+        found = search(names, test, knowledge=knowledge, max_order=last, style="sequential", sizes=sizes(queryable))
         if isinstance(test, PublishedCurate):
             test.finish()
         made, claimed = learned(test, found, knowledge), test.claimed
@@ -77,7 +79,7 @@ class _Published(ABC):
         return replace(made, claimed=claimed, notes=(*made.notes, note))
 
     @abstractmethod
-    def _edge_test(self, door: Door, rows: float) -> PublishedTest:
+    def _edge_test(self, queryable: Queryable, rows: float) -> PublishedTest:
         """How edges are tested."""
 
 
@@ -93,8 +95,8 @@ class _Stepwise(_Published, ABC):
 class PublishedEMPC(_Stepwise):
     """EM-PC (Xu, Yuan, Wu 2017), as re-implemented with Priv-PC."""
 
-    def _edge_test(self, door: Door, rows: float) -> PublishedChoice:
-        return PublishedChoice(door, self.epsilon, self.threshold, self.claim)
+    def _edge_test(self, queryable: Queryable, rows: float) -> PublishedChoice:
+        return PublishedChoice(queryable, self.epsilon, self.threshold, self.claim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +109,8 @@ class PublishedSVTPC(_Stepwise):
         _Published.__post_init__(self)
         check_choice("redraw", self.redraw, get_args(Redraw))
 
-    def _edge_test(self, door: Door, rows: float) -> PublishedSvt:
-        return PublishedSvt(door, rows, self.epsilon, self.threshold, self.claim, self.redraw)
+    def _edge_test(self, queryable: Queryable, rows: float) -> PublishedSvt:
+        return PublishedSvt(queryable, rows, self.epsilon, self.threshold, self.claim, self.redraw)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +120,8 @@ class PublishedPrivPC(_Stepwise):
     tweak: float = 0.02
     rate: float = 1.0
 
-    def _edge_test(self, door: Door, rows: float) -> PublishedSieve:
-        return PublishedSieve(door, rows, self.epsilon, self.threshold, self.tweak, self.rate, self.claim)
+    def _edge_test(self, queryable: Queryable, rows: float) -> PublishedSieve:
+        return PublishedSieve(queryable, rows, self.epsilon, self.threshold, self.tweak, self.rate, self.claim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +140,7 @@ class PublishedCuratePC(_Published):
     def __post_init__(self) -> None:
         _Published.__post_init__(self)
         if not self.total > 0:
-            raise RequestError(f"total is a claimed epsilon above 0, got {self.total!r}")
+            raise QueryError(f"total is a claimed epsilon above 0, got {self.total!r}")
 
-    def _edge_test(self, door: Door, rows: float) -> PublishedCurate:
-        return PublishedCurate(door, self.total, self.threshold, self.beta1, self.beta2, self.rate, self.reading)
+    def _edge_test(self, queryable: Queryable, rows: float) -> PublishedCurate:
+        return PublishedCurate(queryable, self.total, self.threshold, self.beta1, self.beta2, self.rate, self.reading)

@@ -9,23 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.learn.constraint.measures import normal_quantile
-from dpcurate.requests import Door
+from dpcurate.queries import Queryable
 
 
-def laplace(door: Door, scale: float) -> float:
+def laplace(queryable: Queryable, scale: float) -> float:
     """Laplace noise from public randomness."""
-    u = door.draw() - 0.5
+    u = queryable.draw() - 0.5
     return -scale * math.copysign(math.log(max(1 - 2 * abs(u), 1e-300)), u)
 
 
-def normal(door: Door, scale: float) -> float:
+def normal(queryable: Queryable, scale: float) -> float:
     """Normal noise from public randomness."""
-    return scale * normal_quantile(min(max(door.draw(), 1e-300), 1 - 1e-16))
+    return scale * normal_quantile(min(max(queryable.draw(), 1e-300), 1 - 1e-16))
 
 
-def pick(door: Door, scores: Sequence[float], epsilon: float) -> int:
+def pick(queryable: Queryable, scores: Sequence[float], epsilon: float) -> int:
     """The exponential mechanism with sensitivity 1, from public randomness."""
-    noised = [epsilon * s / 2 - math.log(-math.log(max(door.draw(), 1e-300))) for s in scores]
+    noised = [epsilon * s / 2 - math.log(-math.log(max(queryable.draw(), 1e-300))) for s in scores]
     return int(np.argmax(noised))
 
 

@@ -24,7 +24,7 @@ from dpcurate.published.claims import Claim, CurateReading
 from dpcurate.published.draws import laplace, normal, pick
 from dpcurate.published.opt import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
 from dpcurate.published.queries import Bound, PublishedFlips, PublishedKendallP
-from dpcurate.requests import Door, Exact, Laplace, Release, Sample, SampleGate
+from dpcurate.queries import Exact, Laplace, Queryable, Release, Sample, SampleGate
 
 UNDEFINED = -1e5
 """Below this a published p-value means that its test was undefined; the authors keep the edge."""
@@ -51,7 +51,7 @@ class PublishedExact(PValueTest):
 class PublishedCurate:
     """Algorithm 1 of the CURATE paper."""
 
-    door: Door
+    queryable: Queryable
     total: float
     level: float
     beta1: float
@@ -100,7 +100,7 @@ class PublishedCurate:
         worst = self.reading.tests == "worst"
         tests = [worst_tests(edges, d, j) if worst else max(likely_tests(degrees, j), 1.0) for j in orders]
         q = Question(graph.nodes[0], graph.nodes[1], ())
-        stated = self.door.sensitivity(p_value(q, self.reading.bound))
+        stated = self.queryable.sensitivity(p_value(q, self.reading.bound))
         errors = OpenErrors(self.level * self.beta1, stated, self.reading.c, self.rate)
         leak = PublishedLeak(self.reading.delta_prime)
         solver = optimise_from_zero if self.reading.start == "zero" else optimise
@@ -116,7 +116,7 @@ class PublishedCurate:
             return False
         above, below = value > self.level * (1 + self.beta2), value < self.level * (1 - self.beta1)
         grey = not above and not below
-        cut = above or (grey and self.reading.coin == "fair" and self.door.draw() >= 0.5)
+        cut = above or (grey and self.reading.coin == "fair" and self.queryable.draw() >= 0.5)
         if self.reading.charge == "all" or above or grey:
             self._count += 1
         self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
@@ -128,8 +128,8 @@ class PublishedCurate:
         epsilon = max(effective, 1e-9)
         statistic = p_value(q, self.reading.bound)
         if self.rate == 1:
-            return float(self.door.ask(Release(statistic, Laplace(epsilon=epsilon))))
-        sample: SampleGate = self.door.open(Sample(rate=self.rate, epsilon=epsilon))
+            return float(self.queryable.ask(Release(statistic, Laplace(epsilon=epsilon))))
+        sample: SampleGate = self.queryable.open(Sample(rate=self.rate, epsilon=epsilon))
         return float(sample.ask(Release(statistic, Laplace(epsilon=epsilon))))
 
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
@@ -145,7 +145,7 @@ class PublishedCurate:
 class PublishedSvt(Steady):
     """SVT-PC: a noisy threshold, re-drawn with a Gaussian after each hit; misses are free."""
 
-    door: Door
+    queryable: Queryable
     rows: float
     epsilon: float
     level: float
@@ -164,7 +164,7 @@ class PublishedSvt(Steady):
     def begin(self, order: int, graph: WorkingGraph) -> bool:
         """The first threshold."""
         if self._threshold is None:
-            self._threshold = self.level + laplace(self.door, 2 * priv_pc_sensitivity(self.rows) / self.epsilon)
+            self._threshold = self.level + laplace(self.queryable, 2 * priv_pc_sensitivity(self.rows) / self.epsilon)
         return True
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
@@ -173,14 +173,14 @@ class PublishedSvt(Steady):
 
     def _cuts(self, q: Question) -> bool:
         scale = priv_pc_sensitivity(self.rows) / self.epsilon
-        value = float(self.door.ask(Release(p_value(q, "priv-pc"), Laplace(scale=8 * scale))))
+        value = float(self.queryable.ask(Release(p_value(q, "priv-pc"), Laplace(scale=8 * scale))))
         assert self._threshold is not None
         if value < UNDEFINED or value < self._threshold:
             return False
         self.hits += 1
         self.evidence.append(Evidence((q.x, q.y), q.given, "cut", value, None, self._threshold))
         noise = normal if self.redraw == "gaussian" else laplace
-        self._threshold = self.level + noise(self.door, 2 * scale)
+        self._threshold = self.level + noise(self.queryable, 2 * scale)
         return True
 
 
@@ -188,7 +188,7 @@ class PublishedSvt(Steady):
 class PublishedSieve(Steady):
     """Priv-PC: sieve on a sample, examine on the full table; epsilon computed from the sieve's hits."""
 
-    door: Door
+    queryable: Queryable
     rows: float
     epsilon: float
     level: float
@@ -220,8 +220,8 @@ class PublishedSieve(Steady):
         return 2 * priv_pc_sensitivity(self.rows) / math.sqrt(self.rate) / raw
 
     def _refresh(self) -> None:
-        self._threshold = self.level - self.tweak + laplace(self.door, self._scale)
-        self._sample = self.door if self.rate == 1 else self.door.open(Sample(rate=self.rate, epsilon=1.0))
+        self._threshold = self.level - self.tweak + laplace(self.queryable, self._scale)
+        self._sample = self.queryable if self.rate == 1 else self.queryable.open(Sample(rate=self.rate, epsilon=1.0))
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
         """Cut what passes both."""
@@ -238,7 +238,7 @@ class PublishedSieve(Steady):
         self._refresh()
         self.examined += 1
         scale = priv_pc_sensitivity(self.rows) / (self.epsilon / 2)
-        value = float(self.door.ask(Release(statistic, Laplace(scale=scale))))
+        value = float(self.queryable.ask(Release(statistic, Laplace(scale=scale))))
         cut = value >= self.level
         self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
         return cut
@@ -252,7 +252,7 @@ class PublishedChoice(Steady):
     must go to flip a G test. A chosen edge is not taken out of the draw but given a very low score.
     """
 
-    door: Door
+    queryable: Queryable
     epsilon: float
     level: float
     claim: Claim
@@ -269,11 +269,11 @@ class PublishedChoice(Steady):
         """Two choices: a number, then that many edges."""
         self.visits += 1
         best = self._best(tests)
-        flips = list(map(float, self.door.ask_all([Release(self._flips(q), Exact()) for q, _ in best])))
-        number = pick(self.door, self._number_scores(flips, [p for _, p in best]), self.epsilon / 2)
+        flips = list(map(float, self.queryable.ask_all([Release(self._flips(q), Exact()) for q, _ in best])))
+        number = pick(self.queryable, self._number_scores(flips, [p for _, p in best]), self.epsilon / 2)
         chosen: list[Question] = []
         for _ in range(number):
-            index = pick(self.door, flips, self.epsilon / (2 * number))
+            index = pick(self.queryable, flips, self.epsilon / (2 * number))
             flips[index] = -10_000.0
             if best[index][0] not in chosen:
                 chosen.append(best[index][0])
@@ -288,7 +288,7 @@ class PublishedChoice(Steady):
         """For each partner the set with the largest p-value."""
         found: dict[str, tuple[Question, float]] = {}
         asked = [Release(p_value(q, "priv-pc"), Exact()) for q in tests]
-        for q, answer in zip(tests, self.door.ask_all(asked), strict=True):
+        for q, answer in zip(tests, self.queryable.ask_all(asked), strict=True):
             p = -1.0 if float(answer) < UNDEFINED else float(answer)
             if q.y not in found or p > found[q.y][1]:
                 found[q.y] = (q, p)

@@ -1,4 +1,4 @@
-"""How the room computes the published statistics, with the sensitivities their authors state: NOT PROVED.
+"""How the session computes the published statistics, with the sensitivities their authors state: NOT PROVED.
 
 Where the stated bounds fail stands in docs/proofs/published.md.
 """
@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.private.kendall import P_STEPS, UNDEFINED, PairPlan, strata, upper_tail
 from dpcurate.private.kernels import Integers
 from dpcurate.private.mechanisms import Sensitivity
@@ -41,7 +41,7 @@ class PublishedKendallPPlan(PairPlan):
 
     def __post_init__(self) -> None:
         if self.schema.rows is None:
-            raise RequestError("the published p-values need a row count: give the schema rows=")
+            raise QueryError("the published p-values need a row count: give the schema rows=")
 
     def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
         """P in steps of 2^-40; UNDEFINED where no stratum is left."""

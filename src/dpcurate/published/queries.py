@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from dpcurate import plain
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.plain import shown
-from dpcurate.requests import PairStatistic
+from dpcurate.queries import PairStatistic
 
 Bound = Literal["priv-pc", "curate-printed", "curate-code"]
 
@@ -28,7 +28,7 @@ class PublishedKendallP(PairStatistic):
     def __post_init__(self) -> None:
         PairStatistic.__post_init__(self)
         if plain.text(self.bound) not in get_args(Bound):
-            raise RequestError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {shown(self.bound)}")
+            raise QueryError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {shown(self.bound)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +40,4 @@ class PublishedFlips(PairStatistic):
     def __post_init__(self) -> None:
         PairStatistic.__post_init__(self)
         if plain.between(0, self.level, 1) is None:
-            raise RequestError(f"a level lies between 0 and 1, got {shown(self.level)}")
+            raise QueryError(f"a level lies between 0 and 1, got {shown(self.level)}")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.learn.score.schedules import check_spread
 
 Increment = Literal["additive", "exponential", "multiplicative"]
@@ -102,5 +102,5 @@ def _runs_through(kind: str, total: float, first: float, iterations: int) -> boo
 def _increment(kind: str) -> Callable[[float, float], float]:
     found = INCREMENTS.get(kind)
     if found is None:
-        raise RequestError(f"an increment is one of {', '.join(map(repr, INCREMENTS))}, got {kind!r}")
+        raise QueryError(f"an increment is one of {', '.join(map(repr, INCREMENTS))}, got {kind!r}")
     return found

@@ -23,7 +23,7 @@ from dpcurate.learn.score.objectives import ReleasedMoments
 from dpcurate.learn.score.results import learned
 from dpcurate.published import schedules
 from dpcurate.published.gradients import SCALE, PublishedGradients, stated_sensitivity
-from dpcurate.requests import Door, Exact, Moments, Release
+from dpcurate.queries import Exact, Moments, Queryable, Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +37,14 @@ class _PublishedDescent(ABC):
     threshold: float = 0.3
     penalty: float = 0.1
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """A DAG, and the epsilon its authors would report."""
-        nodes, budgets = door.schema.names, self._budgets()
+        nodes, budgets = queryable.schema.names, self._budgets()
         facts = Facts.of(nodes, knowledge)
-        moments = ReleasedMoments.of(door.ask(Release(Moments(nodes), Exact())), door.schema.columns)
+        moments = ReleasedMoments.of(queryable.ask(Release(Moments(nodes), Exact())), queryable.schema.columns)
         stated = stated_sensitivity(len(nodes), moments.count)
         sigmas = {e: stated * gaussian_multiplier(epsilon=e, delta=self.delta) for e in set(budgets)}
-        source = PublishedGradients(moments.valid() * SCALE**2, [sigmas[e] for e in budgets], door.draw)
+        source = PublishedGradients(moments.valid() * SCALE**2, [sigmas[e] for e in budgets], queryable.draw)
         # The artifact lets L-BFGS-B run on noisy slopes; it may stop early, or use up what is claimed.
         descent = Descent(penalty=self.penalty, acyclicity="exp", rule=Lagrangian(), tolerance=2.2e-9)
         ended = descent.run(source, facts.allowed)

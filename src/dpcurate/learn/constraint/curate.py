@@ -20,7 +20,7 @@ from dpcurate.learn.constraint.measures import Measure, TauMeasure, beyond
 from dpcurate.learn.constraint.search import Decision
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
 from dpcurate.learn.outcome import Evidence
-from dpcurate.requests import Answer, Door, Laplace, Release, Sample, SampleGate
+from dpcurate.queries import Answer, Laplace, Queryable, Release, Sample, SampleGate
 
 
 @dataclass
@@ -31,7 +31,7 @@ class CurateTest:
     coin. After each order OPT runs again on what is left, with the degrees of the released graph.
     """
 
-    door: Door
+    queryable: Queryable
     measure: Measure
     level: float
     beta1: float
@@ -48,7 +48,7 @@ class CurateTest:
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
         """Solve OPT for the orders to come and take the first budget."""
-        self._left = self.door.remaining
+        self._left = self.queryable.remaining
         if self._left <= 0:
             return False
         tests = _orders_to_come(graph, order, self.max_order)
@@ -61,7 +61,7 @@ class CurateTest:
         return budgets[0] > 0
 
     def _leak(self) -> Leak:
-        return pure_leak if self.door.privacy().budget.pure else zcdp_leak
+        return pure_leak if self.queryable.privacy().budget.pure else zcdp_leak
 
     @property
     def _margins(self) -> tuple[float, float]:
@@ -74,7 +74,7 @@ class CurateTest:
 
     def _errors(self, graph: WorkingGraph) -> Errors:
         tests = (self.measure.statistic(Question(a, b, ())) for a, b in graph.edges)
-        return LaplaceErrors(*self._margins, max(self.door.sensitivity(t) for t in tests))
+        return LaplaceErrors(*self._margins, max(self.queryable.sensitivity(t) for t in tests))
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
         """Delete, keep, or toss a coin; the coin's zone is never wider than the noise."""
@@ -87,7 +87,7 @@ class CurateTest:
             elif gap < -inner:
                 verdict, cut = "kept", False
             else:
-                cut = self.door.draw() >= 0.5
+                cut = self.queryable.draw() >= 0.5
                 verdict = "cut by coin" if cut else "kept by coin"
             self.evidence.append(Evidence((q.x, q.y), q.given, verdict, value, noise, threshold))
             yield q, cut
@@ -99,15 +99,15 @@ class CurateTest:
             return
         asked = [Release(self.measure.statistic(q), Laplace(epsilon=self.epsilons[-1])) for q in tests]
         try:
-            answers: Iterable[Answer] = self.door.ask_all(asked)
+            answers: Iterable[Answer] = self.queryable.ask_all(asked)
         except BudgetExceeded:  # nothing was charged
-            answers = map(self.door.ask, asked)
+            answers = map(self.queryable.ask, asked)
         for answer in answers:
             yield float(answer), answer.scale
 
     def _sampled(self, q: Question) -> tuple[float, float]:
         raw = math.log1p(math.expm1(min(self.epsilons[-1], 500.0)) / self.rate)
-        sample: SampleGate = self.door.open(Sample(rate=self.rate, epsilon=raw))
+        sample: SampleGate = self.queryable.open(Sample(rate=self.rate, epsilon=raw))
         answer = sample.ask(Release(self.measure.statistic(q), Laplace(epsilon=raw)))
         # On a sample g is smaller; bring it to the scale of the threshold.
         factor = 1 / math.sqrt(self.rate) if isinstance(self.measure, TauMeasure) else 1.0
@@ -115,7 +115,7 @@ class CurateTest:
 
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
         """What the order has cost, in the budget's currency."""
-        self.leaked.append(self._left - self.door.remaining)
+        self.leaked.append(self._left - self.queryable.remaining)
 
 
 def _orders_to_come(graph: WorkingGraph, order: int, max_order: int | None) -> list[float]:

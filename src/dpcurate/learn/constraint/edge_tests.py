@@ -1,6 +1,6 @@
 """What edge tests share, and EM-PC's: the exponential mechanism chooses.
 
-Each asks the door and keeps to its answers. The others are in exact.py, sparse_vector.py and curate.py.
+Each asks the queryable and keeps to its answers. The others are in exact.py, sparse_vector.py and curate.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dpcurate.learn.constraint.measures import Measure
 from dpcurate.learn.constraint.search import Decision
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
 from dpcurate.learn.outcome import Evidence
-from dpcurate.requests import Choose, Door
+from dpcurate.queries import Choose, Queryable
 
 
 class Steady:
@@ -51,9 +51,9 @@ class EvenShare:
     total: float
 
     @classmethod
-    def of(cls, door: Door) -> EvenShare:
-        """All that the door has left."""
-        return cls(door.privacy().budget.pure, door.remaining)
+    def of(cls, queryable: Queryable) -> EvenShare:
+        """All that the queryable has left."""
+        return cls(queryable.privacy().budget.pure, queryable.remaining)
 
     def epsilon(self, steps: float, *, range_bounded: bool = False) -> float:
         """The epsilon of one of `steps` equal pure (or bounded-range) steps."""
@@ -73,15 +73,15 @@ class ExponentialTest(Recorder):
 
     scope: Scope = "order"
 
-    def __init__(self, door: Door, measure: Measure, level: float, choices: float) -> None:
+    def __init__(self, queryable: Queryable, measure: Measure, level: float, choices: float) -> None:
         super().__init__()
-        self._door, self._measure, self._level = door, measure, level
-        self._epsilon = EvenShare.of(door).epsilon(choices, range_bounded=True)
+        self._queryable, self._measure, self._level = queryable, measure, level
+        self._epsilon = EvenShare.of(queryable).epsilon(choices, range_bounded=True)
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
         """The chosen one is cut, if any."""
         candidates = tuple(self._measure.score(q, self._level) for q in tests)
-        index = self._door.ask(Choose(candidates=candidates, epsilon=self._epsilon, or_none=True))
+        index = self._queryable.ask(Choose(candidates=candidates, epsilon=self._epsilon, or_none=True))
         if index < len(tests):
             self.note(tests[index], "cut", threshold=self._measure.cut(self._level))
         return ((q, place == index) for place, q in enumerate(tests))

@@ -1,4 +1,4 @@
-"""Exact tests of independence: tables, moments or p-values through the door, at infinite cost.
+"""Exact tests of independence: tables, moments or p-values through the queryable, at infinite cost.
 
 Tests cost nothing here and passes over the rows do, so each round looks twice as far ahead as the one
 before. What was asked of an edge beyond the test that cut it is dropped.
@@ -14,7 +14,7 @@ from dpcurate.learn.constraint.edge_tests import Recorder
 from dpcurate.learn.constraint.independence import fisher_test, p_values
 from dpcurate.learn.constraint.search import Decision
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
-from dpcurate.requests import Array, Door, Exact, KendallP, Moments, PairStatistic, Release, Tables
+from dpcurate.queries import Array, Exact, KendallP, Moments, PairStatistic, Queryable, Release, Tables
 
 
 class ExactTest(Recorder, ABC):
@@ -22,9 +22,9 @@ class ExactTest(Recorder, ABC):
 
     growth = 2
 
-    def __init__(self, door: Door, level: float) -> None:
+    def __init__(self, queryable: Queryable, level: float) -> None:
         super().__init__()
-        self._door, self._level = door, level
+        self._queryable, self._level = queryable, level
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
         """Compare each p-value with the level."""
@@ -42,14 +42,14 @@ class ExactTest(Recorder, ABC):
 class TableTest(ExactTest):
     """G, chi-squared, Spearman or Kendall on exact tables; tests over the same columns share one."""
 
-    def __init__(self, door: Door, level: float, test: str) -> None:
-        super().__init__(door, level)
+    def __init__(self, queryable: Queryable, level: float, test: str) -> None:
+        super().__init__(queryable, level)
         self._test = test
 
     def _p_values(self, tests: Sequence[Question]) -> list[float]:
         columns = [tuple(sorted((q.x, q.y, *q.given))) for q in tests]
         sets = dict.fromkeys(columns)
-        parts = self._door.ask(Release(Tables(tuple(sets)), Exact())).parts
+        parts = self._queryable.ask(Release(Tables(tuple(sets)), Exact())).parts
         found = dict(zip(sets, parts, strict=True))
         tables = [_turned(found[names], names, q) for names, q in zip(columns, tests, strict=True)]
         return list(map(float, p_values(self._test, tables)))
@@ -60,14 +60,14 @@ class PartialCorrelationTest(ExactTest):
 
     growth = 1
 
-    def __init__(self, door: Door, level: float) -> None:
-        super().__init__(door, level)
-        self._names = door.schema.names
+    def __init__(self, queryable: Queryable, level: float) -> None:
+        super().__init__(queryable, level)
+        self._names = queryable.schema.names
         self._moments: Array | None = None
 
     def _p_values(self, tests: Sequence[Question]) -> list[float]:
         if self._moments is None:
-            self._moments = self._door.ask(Release(Moments(self._names), Exact())).value
+            self._moments = self._queryable.ask(Release(Moments(self._names), Exact())).value
         return [self._partial(q, self._moments) for q in tests]
 
     def _partial(self, q: Question, moments: Array) -> float:
@@ -76,11 +76,11 @@ class PartialCorrelationTest(ExactTest):
 
 
 class PValueTest(ExactTest):
-    """P-values that the room computes itself."""
+    """P-values that the session computes itself."""
 
     def _p_values(self, tests: Sequence[Question]) -> list[float]:
         asked = [Release(self._statistic(q), Exact()) for q in tests]
-        return [float(answer) for answer in self._door.ask_all(asked)]
+        return [float(answer) for answer in self._queryable.ask_all(asked)]
 
     def _statistic(self, q: Question) -> PairStatistic:
         return KendallP(q.x, q.y, q.given)

@@ -8,14 +8,14 @@ from functools import lru_cache
 from typing import Literal
 
 from dpcurate.learn.constraint.working_graph import Question
-from dpcurate.requests import (
+from dpcurate.queries import (
     Counts,
-    Door,
     Exact,
     Gaussian,
     KendallP,
     Laplace,
     Noise,
+    Queryable,
     Release,
     Score,
     Tau,
@@ -33,15 +33,15 @@ def normal_quantile(upper: float) -> float:
     return -float(ndtri(upper))
 
 
-def known_rows(door: Door) -> float:
+def known_rows(queryable: Queryable) -> float:
     """The public row count, or a paid noisy one."""
-    if door.schema.rows is not None:
-        return float(door.schema.rows)
-    share = COUNT_SHARE * door.remaining
+    if queryable.schema.rows is not None:
+        return float(queryable.schema.rows)
+    share = COUNT_SHARE * queryable.remaining
     noise: Noise = Exact()
     if math.isfinite(share):
-        noise = Laplace(epsilon=share) if door.privacy().budget.pure else Gaussian(rho=share)
-    return max(1.0, float(door.ask(Release(Counts(()), noise))))
+        noise = Laplace(epsilon=share) if queryable.privacy().budget.pure else Gaussian(rho=share)
+    return max(1.0, float(queryable.ask(Release(Counts(()), noise))))
 
 
 @dataclass(frozen=True, slots=True)

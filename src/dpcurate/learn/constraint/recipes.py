@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.learn.constraint.curate import CurateTest
@@ -22,7 +22,7 @@ from dpcurate.learn.constraint.sparse_vector import SieveTest, SparseVectorTest
 from dpcurate.learn.constraint.working_graph import Style
 from dpcurate.learn.options import check_choice, check_threshold
 from dpcurate.learn.outcome import Learned
-from dpcurate.requests import MOST_CELLS, Door
+from dpcurate.queries import MOST_CELLS, Queryable
 
 StatisticName = Literal["tau", "kendall-p"]
 EXACT_TESTS = (*TABLE_TESTS, "partial-correlation", "kendall-proved")
@@ -50,34 +50,34 @@ def learned(edge_test: EdgeTest, found: Searched, knowledge: Knowledge | None) -
     )
 
 
-def deletable_pairs(door: Door, knowledge: Knowledge | None) -> int:
+def deletable_pairs(queryable: Queryable, knowledge: Knowledge | None) -> int:
     """How many edges a search may cut, at least 1."""
-    names = door.schema.names
+    names = queryable.schema.names
     if len(names) < 2:
-        raise RequestError(f"a graph needs at least two columns, the schema has {len(names)}")
+        raise QueryError(f"a graph needs at least two columns, the schema has {len(names)}")
     if knowledge is not None:
         knowledge.check(names)
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     return max(1, sum(knowledge is None or knowledge.allows(a, b) for a, b in pairs))
 
 
-def sizes(door: Door) -> dict[str, int]:
+def sizes(queryable: Queryable) -> dict[str, int]:
     """Levels of each column."""
-    return {column.name: column.size for column in door.schema.columns}
+    return {column.name: column.size for column in queryable.schema.columns}
 
 
-def _block(door: Door) -> AbstractContextManager[object]:
+def _block(queryable: Queryable) -> AbstractContextManager[object]:
     """All that is left, set aside at once: thousands of small charges make one durable entry."""
-    left = door.remaining
-    return door.reserve(left) if 0 < left < math.inf else nullcontext()
+    left = queryable.remaining
+    return queryable.reserve(left) if 0 < left < math.inf else nullcontext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PC:
-    """The PC algorithm without privacy, through the same door, at infinite cost.
+    """The PC algorithm without privacy, through the same queryable, at infinite cost.
 
     `test` is 'g', 'chi-squared', 'spearman', 'kendall' (with ties), 'partial-correlation' or
-    'kendall-proved' (the p-value that the room computes).
+    'kendall-proved' (the p-value that the session computes).
     """
 
     test: str = "g"
@@ -89,17 +89,21 @@ class PC:
         check_choice("test", self.test, EXACT_TESTS)
         check_choice("style", self.style, get_args(Style))
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """Learn from exact releases; needs an unlimited budget or allow_unproved=True."""
         if self.test == "partial-correlation":
-            return self._fit(door, knowledge, PartialCorrelationTest(door, self.alpha), {})  # moments have no cells
+            return self._fit(
+                queryable, knowledge, PartialCorrelationTest(queryable, self.alpha), {}
+            )  # moments have no cells
         if self.test in TABLE_TESTS:
-            return self._fit(door, knowledge, TableTest(door, self.alpha, self.test), sizes(door))
-        return self._fit(door, knowledge, PValueTest(door, self.alpha), sizes(door))
+            return self._fit(queryable, knowledge, TableTest(queryable, self.alpha, self.test), sizes(queryable))
+        return self._fit(queryable, knowledge, PValueTest(queryable, self.alpha), sizes(queryable))
 
-    def _fit(self, door: Door, knowledge: Knowledge | None, test: ExactTest, levels: Mapping[str, int]) -> Learned:
-        deletable_pairs(door, knowledge)
-        names = door.schema.names
+    def _fit(
+        self, queryable: Queryable, knowledge: Knowledge | None, test: ExactTest, levels: Mapping[str, int]
+    ) -> Learned:
+        deletable_pairs(queryable, knowledge)
+        names = queryable.schema.names
         found = search(names, test, knowledge=knowledge, max_order=self.max_order, style=self.style, sizes=levels)
         return learned(test, found, knowledge)
 
@@ -116,24 +120,24 @@ class _Private(ABC):
         check_threshold(self.threshold)
         check_choice("statistic", self.statistic, get_args(StatisticName))
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
-        """Learn a graph through the door."""
-        pairs = deletable_pairs(door, knowledge)
-        with _block(door):
-            test = self._edge_test(door, pairs)
-            names, order, levels = door.schema.names, self.max_order, sizes(door)
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+        """Learn a graph through the queryable."""
+        pairs = deletable_pairs(queryable, knowledge)
+        with _block(queryable):
+            test = self._edge_test(queryable, pairs)
+            names, order, levels = queryable.schema.names, self.max_order, sizes(queryable)
             found = search(names, test, knowledge=knowledge, max_order=order, style=self._style, sizes=levels)
         return learned(test, found, knowledge)
 
-    def _measure(self, door: Door) -> Measure:
-        return TauMeasure(known_rows(door)) if self.statistic == "tau" else PMeasure()
+    def _measure(self, queryable: Queryable) -> Measure:
+        return TauMeasure(known_rows(queryable)) if self.statistic == "tau" else PMeasure()
 
     @property
     def _style(self) -> Style:
         return "stable"
 
     @abstractmethod
-    def _edge_test(self, door: Door, pairs: int) -> EdgeTest:
+    def _edge_test(self, queryable: Queryable, pairs: int) -> EdgeTest:
         """How edges are tested."""
 
 
@@ -141,9 +145,9 @@ class _Private(ABC):
 class EMPC(_Private):
     """EM-PC (Xu, Yuan, Wu 2017): the exponential mechanism chooses what goes."""
 
-    def _edge_test(self, door: Door, pairs: int) -> EdgeTest:
-        orders = len(door.schema.names) - 1 if self.max_order is None else self.max_order + 1
-        return ExponentialTest(door, self._measure(door), self.threshold, choices=pairs + orders)
+    def _edge_test(self, queryable: Queryable, pairs: int) -> EdgeTest:
+        orders = len(queryable.schema.names) - 1 if self.max_order is None else self.max_order + 1
+        return ExponentialTest(queryable, self._measure(queryable), self.threshold, choices=pairs + orders)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +169,8 @@ class _Ordered(_Private, ABC):
 class SVTPC(_Ordered):
     """SVT-PC (Wang, Pang, Song 2020): the sparse vector technique, one hit an edge."""
 
-    def _edge_test(self, door: Door, pairs: int) -> EdgeTest:
-        return SparseVectorTest(door, self._measure(door), self.threshold, hits=pairs + 1)
+    def _edge_test(self, queryable: Queryable, pairs: int) -> EdgeTest:
+        return SparseVectorTest(queryable, self._measure(queryable), self.threshold, hits=pairs + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +180,9 @@ class PrivPC(_Ordered):
     tweak: float = 0.02
     rate: float = 1.0
 
-    def _edge_test(self, door: Door, pairs: int) -> EdgeTest:
-        measure = self._measure(door)
-        return SieveTest(door, measure, self.threshold, tweak=self.tweak, rate=self.rate, hits=pairs + 1)
+    def _edge_test(self, queryable: Queryable, pairs: int) -> EdgeTest:
+        measure = self._measure(queryable)
+        return SieveTest(queryable, measure, self.threshold, tweak=self.tweak, rate=self.rate, hits=pairs + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +197,8 @@ class CuratePC(_Ordered):
     rate: float = 1.0
     floor: float = 0.7
 
-    def _edge_test(self, door: Door, pairs: int) -> EdgeTest:
-        measure = self._measure(door)
-        return CurateTest(door, measure, self.threshold, self.beta1, self.beta2, self.rate, self.max_order, self.floor)
+    def _edge_test(self, queryable: Queryable, pairs: int) -> EdgeTest:
+        measure = self._measure(queryable)
+        return CurateTest(
+            queryable, measure, self.threshold, self.beta1, self.beta2, self.rate, self.max_order, self.floor
+        )

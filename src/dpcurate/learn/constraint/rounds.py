@@ -9,7 +9,7 @@ from itertools import combinations, islice
 
 from dpcurate.learn.constraint.working_graph import Question, Scope, Style, WorkingGraph
 from dpcurate.learn.outcome import Pair
-from dpcurate.requests import MOST_CELLS
+from dpcurate.queries import MOST_CELLS
 
 MOST_TESTS = 1 << 15
 MOST_AT_ONCE = 1 << 22

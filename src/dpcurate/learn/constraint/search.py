@@ -23,7 +23,7 @@ TOO_LARGE = "kept: table too large"
 
 
 class EdgeTest(Protocol):
-    """Decides tests by what the door releases."""
+    """Decides tests by what the queryable releases."""
 
     @property
     def scope(self) -> Scope:

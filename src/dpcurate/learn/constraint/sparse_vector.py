@@ -10,7 +10,7 @@ from dpcurate.learn.constraint.edge_tests import EvenShare, Recorder
 from dpcurate.learn.constraint.measures import Measure, beyond
 from dpcurate.learn.constraint.search import Decision
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
-from dpcurate.requests import AboveThreshold, Door, Laplace, Release, Sample, SampleGate, Score, ThresholdGate
+from dpcurate.queries import AboveThreshold, Laplace, Queryable, Release, Sample, SampleGate, Score, ThresholdGate
 
 FEW = 8
 """Scores handed over after a hit, then twice as many each time: the rest of a round is not gone through again."""
@@ -19,9 +19,9 @@ FEW = 8
 class _Gated(Recorder, ABC):
     """What they share. A round holds one test of an edge, so none is asked after its edge was cut."""
 
-    def __init__(self, door: Door, measure: Measure, level: float) -> None:
+    def __init__(self, queryable: Queryable, measure: Measure, level: float) -> None:
         super().__init__()
-        self._door, self._measure, self._level = door, measure, level
+        self._queryable, self._measure, self._level = queryable, measure, level
         self._gate: ThresholdGate | None = None
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
@@ -70,9 +70,9 @@ class SparseVectorTest(_Gated):
     Every gate is paid in full when it opens, misses are free by its proof.
     """
 
-    def __init__(self, door: Door, measure: Measure, level: float, hits: float) -> None:
-        super().__init__(door, measure, level)
-        self._epsilon = EvenShare.of(door).epsilon(hits)
+    def __init__(self, queryable: Queryable, measure: Measure, level: float, hits: float) -> None:
+        super().__init__(queryable, measure, level)
+        self._epsilon = EvenShare.of(queryable).epsilon(hits)
         self._threshold = measure.cut(level)
 
     def _reach(self, tests: int) -> int:
@@ -80,7 +80,7 @@ class SparseVectorTest(_Gated):
         return tests
 
     def _fresh(self) -> ThresholdGate:
-        gate: ThresholdGate = self._door.open(AboveThreshold(epsilon=self._epsilon))
+        gate: ThresholdGate = self._queryable.open(AboveThreshold(epsilon=self._epsilon))
         return gate
 
     def _score(self, q: Question) -> Score:
@@ -101,11 +101,13 @@ class SieveTest(_Gated):
     Half of each step's epsilon goes to the sieve, half to the examination; both are charged.
     """
 
-    def __init__(self, door: Door, measure: Measure, level: float, *, tweak: float, rate: float, hits: float) -> None:
-        super().__init__(door, measure, level)
+    def __init__(
+        self, queryable: Queryable, measure: Measure, level: float, *, tweak: float, rate: float, hits: float
+    ) -> None:
+        super().__init__(queryable, measure, level)
         self._tweak, self._rate = tweak, rate
         self._small = measure.scaled(rate)
-        self._epsilon = EvenShare.of(door).epsilon(2 * hits)
+        self._epsilon = EvenShare.of(queryable).epsilon(2 * hits)
 
     def _reach(self, tests: int) -> int:
         """One on a sample, since a hit makes all that was counted in it useless."""
@@ -113,10 +115,10 @@ class SieveTest(_Gated):
 
     def _fresh(self) -> ThresholdGate:
         if self._rate == 1:
-            gate: ThresholdGate = self._door.open(AboveThreshold(epsilon=self._epsilon))
+            gate: ThresholdGate = self._queryable.open(AboveThreshold(epsilon=self._epsilon))
             return gate
         raw = math.log1p(math.expm1(min(self._epsilon, 500.0)) / self._rate)
-        sample: SampleGate = self._door.open(Sample(rate=self._rate, epsilon=raw))
+        sample: SampleGate = self._queryable.open(Sample(rate=self._rate, epsilon=raw))
         return sample.open(AboveThreshold(epsilon=raw))
 
     def _score(self, q: Question) -> Score:
@@ -127,7 +129,7 @@ class SieveTest(_Gated):
         return q, False
 
     def _examine(self, q: Question) -> bool:
-        answer = self._door.ask(Release(self._measure.statistic(q), Laplace(epsilon=self._epsilon)))
+        answer = self._queryable.ask(Release(self._measure.statistic(q), Laplace(epsilon=self._epsilon)))
         cut = beyond(self._measure, float(answer), self._level) >= 0
         self.note(q, "cut" if cut else "kept", float(answer), answer.scale, self._measure.cut(self._level))
         return cut

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dpcurate.errors import BudgetExceeded, DpcurateError, RequestError
+from dpcurate.errors import BudgetExceeded, DpcurateError, QueryError
 from dpcurate.learn.score.acyclic import CONSTRAINTS, Array, Constraint, Mask
 
 Loss = Callable[[Array], tuple[float, Array]]
@@ -24,7 +24,7 @@ class Source(Protocol):
     """Where the loss comes from."""
 
     def near(self, weights: Array) -> Loss:
-        """Value and gradient of the loss for weights not far from these; may ask the door."""
+        """Value and gradient of the loss for weights not far from these; may ask the queryable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +131,9 @@ class Descent:
 
     def __post_init__(self) -> None:
         if self.acyclicity not in CONSTRAINTS:
-            raise RequestError(f"acyclicity must be 'logdet' or 'exp', got {self.acyclicity!r}")
+            raise QueryError(f"acyclicity must be 'logdet' or 'exp', got {self.acyclicity!r}")
         if not 0 <= self.penalty < math.inf or not 0 < self.tolerance < 1:
-            raise RequestError(f"penalty must be at least 0 and tolerance within (0, 1), got {self!r}")
+            raise QueryError(f"penalty must be at least 0 and tolerance within (0, 1), got {self!r}")
 
     def run(self, source: Source, free: Mask, start: Array | None = None) -> Descended:
         """Minimise over the weights where `free`; a refusal by the budget ends it with what it has."""

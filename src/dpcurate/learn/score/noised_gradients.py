@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dpcurate.errors import BudgetExceeded, RequestError
+from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Learned
@@ -17,7 +17,7 @@ from dpcurate.learn.score.descent import Descent, Path
 from dpcurate.learn.score.objectives import Gradients, Margins, TooNoisy
 from dpcurate.learn.score.results import empty, learned, purse
 from dpcurate.learn.score.schedules import Shape, spread
-from dpcurate.requests import Door, Gaussian, GradientNorms, Release
+from dpcurate.queries import Gaussian, GradientNorms, Queryable, Release
 
 RATIO, KEPT = 4.0, 0.9
 
@@ -40,10 +40,10 @@ class Noleaks:
     penalty: float = 0.02
     steepest: float = 1e7
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """A DAG over the schema's columns."""
         plan = Plan("even", 1.0, self.iterations, self.margin, self.clip)
-        return _by_gradients(door, knowledge, plan, self)
+        return _by_gradients(queryable, knowledge, plan, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +74,16 @@ class CurateScore:
         check_choice("budgets", self.budgets, ("planned", "released"))
         check_choice("clipping", self.clipping, ("fixed", "quantile"))
         if self.ratio is not None and self.schedule != "geometric":
-            raise RequestError(f"ratio belongs to the geometric schedule: leave it out with {self.schedule!r}")
+            raise QueryError(f"ratio belongs to the geometric schedule: leave it out with {self.schedule!r}")
         if self.kept is not None and self.clipping != "quantile":
-            raise RequestError("kept belongs to clipping='quantile': leave it out with a fixed clip")
+            raise QueryError("kept belongs to clipping='quantile': leave it out with a fixed clip")
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """A DAG over the schema's columns."""
         kept = (self.kept or KEPT) if self.clipping == "quantile" else None
         ratio, reacting = self.ratio or RATIO, self.budgets == "released"
         plan = Plan(self.schedule, ratio, self.iterations, self.margin, self.clip, reacting, kept)
-        return _by_gradients(door, knowledge, plan, self)
+        return _by_gradients(queryable, knowledge, plan, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Plan:
     def prices(self, rho: float) -> tuple[float, ...]:
         """The planned price of each look."""
         if not 0 < self.margin < 1:
-            raise RequestError(f"margin is a share of the budget between 0 and 1, got {self.margin!r}")
+            raise QueryError(f"margin is a share of the budget between 0 and 1, got {self.margin!r}")
         return spread(rho, self.iterations, self.shape, ratio=self.ratio)
 
 
@@ -141,22 +141,24 @@ def norm_quantile(gradients: Gradients, inside: Array, around: float, kept: floa
     """The edge below which about a share `kept` of the rows' norms lies, from a paid noised histogram."""
     edges = tuple(around * 2.0 ** (k / 2) for k in range(-12, 5))
     statistic = GradientNorms(gradients.columns, tuple(map(tuple, inside.tolist())), edges)
-    counts = np.maximum(gradients.door.ask(Release(statistic, Gaussian(rho=rho))).value, 0.0)
+    counts = np.maximum(gradients.queryable.ask(Release(statistic, Gaussian(rho=rho))).value, 0.0)
     below = np.cumsum(counts[:-1]) >= kept * max(1.0, float(counts.sum()))
     return float(edges[int(np.argmax(below))]) if below.any() else float(edges[-1])
 
 
-def _by_gradients(door: Door, knowledge: Knowledge | None, plan: Plan, recipe: Noleaks | CurateScore) -> Learned:
+def _by_gradients(
+    queryable: Queryable, knowledge: Knowledge | None, plan: Plan, recipe: Noleaks | CurateScore
+) -> Learned:
     """Margins first, then one paid gradient for each stage of the descent."""
-    nodes = door.schema.names
+    nodes = queryable.schema.names
     facts = Facts.of(nodes, knowledge)
-    rho = purse(door, recipe.rho)
+    rho = purse(queryable, recipe.rho)
     spender = _Spender(plan, rho * (1 - plan.margin), len(nodes))
     try:
-        margins = Margins.ask(door, nodes, rho * plan.margin)
+        margins = Margins.ask(queryable, nodes, rho * plan.margin)
     except (BudgetExceeded, TooNoisy) as error:
         return empty(facts, knowledge, str(error))
-    source = Gradients(door, nodes, margins, spender.clip, spender.price, [])
+    source = Gradients(queryable, nodes, margins, spender.clip, spender.price, [])
     # Correlations of a few hundredths move the loss by 1e-4: stages end late.
     descent = Descent(penalty=recipe.penalty, rule=Path.of(plan.iterations, last=recipe.steepest), tolerance=1e-9)
     ended = descent.run(source, facts.allowed)

@@ -18,7 +18,7 @@ from dpcurate.learn.score.descent import ConvergenceError, Descent
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Search, Separation, checked
 from dpcurate.learn.score.objectives import SCALES, Quadratic, ReleasedMoments, TooNoisy, factors
 from dpcurate.learn.score.results import empty, learned, markov_class, purse
-from dpcurate.requests import Door, Exact, Gaussian, Moments, Release
+from dpcurate.queries import Exact, Gaussian, Moments, Queryable, Release
 from dpcurate.schema import Column
 
 CLOSE = 0.1
@@ -43,12 +43,12 @@ class Notears:
         check_choice("scale", self.scale, SCALES)
         check_choice("refine", self.refine, ("search", "none"))
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """A DAG over the schema's columns."""
-        nodes = door.schema.names
+        nodes = queryable.schema.names
         facts = Facts.of(nodes, knowledge)
-        spread = ReleasedMoments.of(door.ask(Release(Moments(nodes), Exact())), door.schema.columns)
-        covariance = _scaled(spread.valid(), factors(door.schema.columns, spread.valid(), self.scale))
+        spread = ReleasedMoments.of(queryable.ask(Release(Moments(nodes), Exact())), queryable.schema.columns)
+        covariance = _scaled(spread.valid(), factors(queryable.schema.columns, spread.valid(), self.scale))
         ended = self.descent.run(Quadratic(covariance), facts.allowed)
         if ended.h > CLOSE:
             raise ConvergenceError(f"NOTEARS ended at h = {ended.h:.3g}, which is not acyclic", ended.history)
@@ -89,13 +89,13 @@ class NotearsOnMoments:
     def __post_init__(self) -> None:
         check_choice("scale", self.scale, SCALES)
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """A CPDAG over the schema's columns, with a z-value for every pair looked at."""
-        nodes, columns = door.schema.names, door.schema.columns
+        nodes, columns = queryable.schema.names, queryable.schema.columns
         facts = Facts.of(nodes, knowledge)
-        rho = purse(door, self.rho)
+        rho = purse(queryable, self.rho)
         try:
-            answer = door.ask(Release(Moments(nodes), Gaussian(rho=rho)))
+            answer = queryable.ask(Release(Moments(nodes), Gaussian(rho=rho)))
             spread = ReleasedMoments.of(answer, columns)
         except (BudgetExceeded, TooNoisy) as error:
             return empty(facts, knowledge, str(error))

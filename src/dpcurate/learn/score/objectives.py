@@ -1,7 +1,7 @@
 """Where the loss of a descent comes from: exact moments, noised moments, or noised clipped gradients.
 
 The loss is (1/2) tr((I - W)^T C (I - W)) with C the covariance, so second moments are all it needs:
-the exact and the noised-moments forms ask the door once. The gradient is linear in C, so released
+the exact and the noised-moments forms ask the queryable once. The gradient is linear in C, so released
 gradients, too, are noisy equations for C; `Gradients` solves them all together (a quasi-Newton
 method whose Hessian, I (x) C, is fitted to every gradient released so far).
 """
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.learn.score.acyclic import Array, Mask
 from dpcurate.learn.score.descent import Loss
-from dpcurate.requests import Answer, Door, Gaussian, Gradient, Moments, Release
+from dpcurate.queries import Answer, Gaussian, Gradient, Moments, Queryable, Release
 from dpcurate.schema import Column, Numeric
 
 SCALES = ("units", "bounds", "moments")
@@ -97,7 +97,7 @@ class ReleasedMoments:
         return np.asarray(self.entry**2 * (upper + squares), dtype=np.float64)
 
 
-class TooNoisy(RequestError):
+class TooNoisy(QueryError):
     """A release that tells nothing; learners turn it into an empty graph with a note."""
 
 
@@ -109,7 +109,7 @@ def factors(columns: Sequence[Column], covariance: Array, scale: str) -> Array:
         return np.ones(len(columns))
     if scale == "moments":
         return np.asarray(1.0 / np.sqrt(np.diag(covariance)), dtype=np.float64)
-    raise RequestError(f"scale must be one of {', '.join(map(repr, SCALES))}, got {scale!r}")
+    raise QueryError(f"scale must be one of {', '.join(map(repr, SCALES))}, got {scale!r}")
 
 
 # --- gradients -------------------------------------------------------------------------------
@@ -125,10 +125,10 @@ class Margins:
     noise: float
 
     @classmethod
-    def ask(cls, door: Door, columns: tuple[str, ...], rho: float) -> Margins:
+    def ask(cls, queryable: Queryable, columns: tuple[str, ...], rho: float) -> Margins:
         """One release for each column, `rho` altogether; the counts are averaged."""
         each = Gaussian(rho=rho / len(columns) * (1 - 1e-9))
-        answers = door.ask_all([Release(Moments((c,)), each) for c in columns])
+        answers = queryable.ask_all([Release(Moments((c,)), each) for c in columns])
         number = float(np.mean([a.value[0, 0] for a in answers]))
         noise = max(a.scale for a in answers)
         if number < max(2.0, 4.0 * noise):
@@ -147,12 +147,12 @@ class Margins:
 class Gradients:
     """Released clipped gradients, and the covariance that explains all of them best.
 
-    Weights outside are on the scale of the released spreads (V = D^-1 ... D), the room's on that of
+    Weights outside are on the scale of the released spreads (V = D^-1 ... D), the session's on that of
     the public bounds. Each call of `near` is one paid look; `rho` gives its price and may look at
     what was released before.
     """
 
-    door: Door
+    queryable: Queryable
     columns: tuple[str, ...]
     margins: Margins
     clip: Callable[[Gradients, Array], float]
@@ -170,7 +170,7 @@ class Gradients:
     def look(self, inside: Array, clip: float, rho: float) -> Look:
         """One paid gradient, kept."""
         statistic = Gradient(self.columns, tuple(map(tuple, inside.tolist())), clip)
-        answer = self.door.ask(Release(statistic, Gaussian(rho=rho)))
+        answer = self.queryable.ask(Release(statistic, Gaussian(rho=rho)))
         number = self.margins.count
         found = Look(inside, answer.value / number, answer.scale / number, clip, rho)
         self.looks.append(found)

@@ -6,24 +6,24 @@ import math
 
 import numpy as np
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.learn.outcome import Evidence, Learned
 from dpcurate.learn.score.acyclic import Array, Facts, Mask, acyclic_part, dag_of, indices
-from dpcurate.requests import Door
+from dpcurate.queries import Queryable
 
 
-def purse(door: Door, rho: float | None) -> float:
+def purse(queryable: Queryable, rho: float | None) -> float:
     """What a proved run may spend, from public facts."""
-    if door.privacy().budget.pure:
-        raise RequestError("this method needs Gaussian noise, which a pure budget (delta = 0) cannot pay: give a delta")
-    if rho is None and math.isinf(door.remaining):
-        raise RequestError("the budget is unlimited: give rho=, or use Notears, which is exact")
+    if queryable.privacy().budget.pure:
+        raise QueryError("this method needs Gaussian noise, which a pure budget (delta = 0) cannot pay: give a delta")
+    if rho is None and math.isinf(queryable.remaining):
+        raise QueryError("the budget is unlimited: give rho=, or use Notears, which is exact")
     if rho is not None and not 0 < rho < math.inf:
-        raise RequestError(f"rho must be a finite number above 0, got {rho!r}")
-    return door.remaining * (1 - 1e-12) if rho is None else rho
+        raise QueryError(f"rho must be a finite number above 0, got {rho!r}")
+    return queryable.remaining * (1 - 1e-12) if rho is None else rho
 
 
 def markov_class(dag: Dag, knowledge: Knowledge | None) -> Cpdag:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 
 Shape = Literal["even", "additive", "exponential", "geometric"]
 
@@ -18,10 +18,10 @@ def spread(total: float, iterations: int, shape: Shape = "geometric", *, ratio: 
     """
     check_spread(total, iterations)
     if not 1 <= ratio < math.inf:
-        raise RequestError(f"a rising schedule needs a ratio of at least 1, got {ratio!r}")
+        raise QueryError(f"a rising schedule needs a ratio of at least 1, got {ratio!r}")
     last = {"even": 1.0, "additive": 2.0, "exponential": math.e, "geometric": ratio}.get(shape)
     if last is None:
-        raise RequestError(f"shape must be 'even', 'additive', 'exponential' or 'geometric', got {shape!r}")
+        raise QueryError(f"shape must be 'even', 'additive', 'exponential' or 'geometric', got {shape!r}")
     steps = [i / max(1, iterations - 1) for i in range(iterations)]
     weights = [1 + t if shape == "additive" else last**t for t in steps]
     whole = math.fsum(weights)
@@ -35,6 +35,6 @@ def spread(total: float, iterations: int, shape: Shape = "geometric", *, ratio: 
 def check_spread(amount: float, iterations: int) -> None:
     """Refuse what cannot be spread."""
     if not 0 < amount < math.inf:
-        raise RequestError(f"a budget to spread must be a finite number above 0, got {amount!r}")
+        raise QueryError(f"a budget to spread must be a finite number above 0, got {amount!r}")
     if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-        raise RequestError(f"iterations must be a whole number of at least 1, got {iterations!r}")
+        raise QueryError(f"iterations must be a whole number of at least 1, got {iterations!r}")

@@ -1,4 +1,4 @@
-"""A door for published variants: exact statistics once, noise from a seed, and books at a bound that holds."""
+"""A queryable for published variants: exact statistics once, noise from a seed, and books at a bound that holds."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from dpcurate import Budget
 from dpcurate.budget import Privacy
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.published.edge_tests import UNDEFINED
 from dpcurate.published.queries import PublishedKendallP
 from dpcurate.published.reproduction.world import world
-from dpcurate.requests import Answer, Door, Exact, Laplace, Release, Statistic
+from dpcurate.queries import Answer, Exact, Laplace, Queryable, Release, Statistic
 
 RANGE = 0.5
 """A one-sided p-value lies in [0, 1/2], so one row moves it by at most 1/2; 0.481 is attained."""
@@ -27,20 +27,20 @@ class Memory:
     """Exact answers of an unprotected curator, each asked for once."""
 
     def __init__(self, name: str, rows: int) -> None:
-        self.door: Door = world(name, rows).alphabetical.curator(Budget.unlimited(), 1)
+        self.queryable: Queryable = world(name, rows).alphabetical.curator(Budget.unlimited(), 1)
         self._answers: dict[Statistic, Answer] = {}
         self._bounds: dict[Statistic, float] = {}
 
     def answer(self, statistic: Statistic) -> Answer:
         """The exact answer."""
         if statistic not in self._answers:
-            self._answers[statistic] = self.door.ask(Release(statistic, Exact()))
+            self._answers[statistic] = self.queryable.ask(Release(statistic, Exact()))
         return self._answers[statistic]
 
     def bound(self, statistic: Statistic) -> float:
         """The sensitivity that the authors state."""
         if statistic not in self._bounds:
-            self._bounds[statistic] = self.door.sensitivity(statistic)
+            self._bounds[statistic] = self.queryable.sensitivity(statistic)
         return self._bounds[statistic]
 
 
@@ -51,7 +51,7 @@ def memory(name: str, rows: int) -> Memory:
 
 
 class Rehearsal:
-    """The door as a published learner sees it, on simulated data. NOT PRIVATE.
+    """The queryable as a published learner sees it, on simulated data. NOT PRIVATE.
 
     `rho` adds up what every noised answer costs in zCDP if one row can move a p-value by RANGE: Laplace
     noise of scale b is (RANGE / b)-DP, hence (RANGE / b)^2 / 2-zCDP. An exact release makes it infinite.
@@ -63,24 +63,24 @@ class Rehearsal:
     def __init__(self, known: Memory, seed: str) -> None:
         self._known = known
         self._random = Random(seed)
-        self.schema = known.door.schema
-        self.neighbours = known.door.neighbours
+        self.schema = known.queryable.schema
+        self.neighbours = known.queryable.neighbours
         self.rho = 0.0
         self.undefined = 0
 
-    def ask(self, request: Any) -> Answer:
+    def ask(self, query: Any) -> Answer:
         """An exact answer with this run's noise on it."""
-        if not isinstance(request, Release):
-            raise RequestError("a rehearsal answers releases only")
-        exact = self._known.answer(request.statistic)
-        if not isinstance(request.noise, Laplace) or not isinstance(request.statistic, PublishedKendallP):
+        if not isinstance(query, Release):
+            raise QueryError("a rehearsal answers releases only")
+        exact = self._known.answer(query.statistic)
+        if not isinstance(query.noise, Laplace) or not isinstance(query.statistic, PublishedKendallP):
             self.rho = math.inf
             return exact
         value = float(exact)
         if value < UNDEFINED:
             self.undefined += 1
             return exact
-        scale = self._scale(request.statistic, request.noise)
+        scale = self._scale(query.statistic, query.noise)
         self.rho += (RANGE / scale) ** 2 / 2
         sign, size = (1, -1)[self._random.random() < 0.5], -math.log(1.0 - self._random.random())
         return Answer((np.asarray(value + sign * scale * size),), (scale,))
@@ -91,13 +91,13 @@ class Rehearsal:
         assert noise.epsilon is not None
         return self._known.bound(statistic) / float(noise.epsilon)
 
-    def ask_all(self, requests: Sequence[Any]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Any]) -> list[Any]:
         """One after the other."""
-        return [self.ask(r) for r in requests]
+        return [self.ask(r) for r in queries]
 
     def open(self, gate: Any) -> Any:
         """No gates."""
-        raise RequestError("a rehearsal has no gates")
+        raise QueryError("a rehearsal has no gates")
 
     @contextmanager
     def reserve(self, amount: float) -> Iterator[None]:
@@ -114,4 +114,4 @@ class Rehearsal:
 
     def privacy(self) -> Privacy:
         """None."""
-        return self._known.door.privacy()
+        return self._known.queryable.privacy()

@@ -27,7 +27,7 @@ from dpcurate.published.reproduction.grid import Cell
 from dpcurate.published.reproduction.rehearsal import Memory, Rehearsal, memory
 from dpcurate.published.reproduction.world import THRESHOLD, Arcs, World, world
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
-from dpcurate.requests import Door
+from dpcurate.queries import Queryable
 
 DELTA = 1e-10
 """Every proved epsilon goes with this delta."""
@@ -139,12 +139,12 @@ def calibrated(cell: Cell, known: Memory) -> float:
     """The epsilon a step at which the mean claimed epsilon meets the target."""
     if cell.method in ("curate-pc", "noleaks", "curate-score"):
         return cell.target
-    columns = len(known.door.schema.names)
+    columns = len(known.queryable.schema.names)
     step = _first_guess(cell, columns)
     turns, runs = (4, 8) if cell.method != "em-pc" else (2, 4) if columns <= 6 else (1, 1)
     for turn in range(turns if cell.kind == "private" else 0):
-        doors = [Rehearsal(known, f"{cell.name}/calibrate/{turn}/{i}") for i in range(runs)]
-        claimed = np.mean([recipe(cell, step).fit(door).claimed for door in doors])
+        queryables = [Rehearsal(known, f"{cell.name}/calibrate/{turn}/{i}") for i in range(runs)]
+        claimed = np.mean([recipe(cell, step).fit(queryable).claimed for queryable in queryables])
         step *= min(max(cell.target / max(float(claimed), 1e-9), 0.1), 10.0)
     return step
 
@@ -163,16 +163,16 @@ def _published(cell: Cell) -> Iterator[Run]:
     step = calibrated(cell, known)
     method = recipe(cell, step)
     for seed in range(cell.runs):
-        door = Rehearsal(known, f"{cell.name}/{seed}")
+        queryable = Rehearsal(known, f"{cell.name}/{seed}")
         began = time.perf_counter()
-        found = method.fit(door)
+        found = method.fit(queryable)
         seconds = time.perf_counter() - began
         facts = {
             "step": step,
             "claimed": found.claimed,
-            "proved": epsilon_of(rho=door.rho, delta=DELTA),
+            "proved": epsilon_of(rho=queryable.rho, delta=DELTA),
             "tests": _tests(cell, found),
-            "undefined": door.undefined,
+            "undefined": queryable.undefined,
             "seconds": seconds,
         }
         yield from _both(cell, place, found, seed, facts)
@@ -227,8 +227,8 @@ def _timed(cell: Cell) -> Iterator[Run]:
     place = world(cell.network, cell.rows)
     step = calibrated(cell, memory(cell.network, cell.rows))
     for seed in range(cell.runs):
-        door = place.alphabetical.curator(Budget.unlimited(), _number(cell, seed))
-        found, seconds = _clocked(recipe(cell, step).fit, door)
+        queryable = place.alphabetical.curator(Budget.unlimited(), _number(cell, seed))
+        found, seconds = _clocked(recipe(cell, step).fit, queryable)
         yield scored(cell, place, found.graph, seed, step=step, seconds=seconds, claimed=found.claimed)
 
 
@@ -238,8 +238,8 @@ def _timed(cell: Cell) -> Iterator[Run]:
 def _proved(cell: Cell) -> Iterator[Run]:
     place, method = world(cell.network, cell.rows), methods.get(NAMES.get(cell.method, cell.method))
     for seed in range(cell.runs):
-        door = place.natural.curator(Budget(epsilon=cell.target, delta=DELTA), _number(cell, seed))
-        found, seconds = _clocked(method.fit, door)
+        queryable = place.natural.curator(Budget(epsilon=cell.target, delta=DELTA), _number(cell, seed))
+        found, seconds = _clocked(method.fit, queryable)
         facts = {"claimed": cell.target, "proved": cell.target, "tests": float(sum(found.tests)), "seconds": seconds}
         yield scored(cell, place, found.graph, seed, **facts)
 
@@ -248,9 +248,9 @@ def _number(cell: Cell, seed: int) -> int:
     return zlib.crc32(f"{cell.name}/{seed}".encode())
 
 
-def _clocked(fit: Callable[[Door], Learned], door: Door) -> tuple[Learned, float]:
+def _clocked(fit: Callable[[Queryable], Learned], queryable: Queryable) -> tuple[Learned, float]:
     began = time.perf_counter()
-    found = fit(door)
+    found = fit(queryable)
     return found, time.perf_counter() - began
 
 

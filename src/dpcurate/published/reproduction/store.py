@@ -152,8 +152,8 @@ def write_runs(rows: Iterable[Row], path: Path) -> None:
     """One tidy Parquet file, through DuckDB."""
     import duckdb
 
-    with TemporaryDirectory(dir=path.parent) as room:
-        source, draft = Path(room) / "runs.csv", Path(room) / "runs.parquet"
+    with TemporaryDirectory(dir=path.parent) as session:
+        source, draft = Path(session) / "runs.csv", Path(session) / "runs.parquet"
         with source.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, list(COLUMNS))
             writer.writeheader()

@@ -90,8 +90,8 @@ class World:
 
     def exact_pc(self) -> Learned:
         """Non-private PC as published: Kendall's p, 0.05, the sequential loop."""
-        door = self.alphabetical.curator(Budget.unlimited(), 1)
-        return PublishedPC(alpha=THRESHOLD, max_order=reach(self.rows, len(self.dag.nodes))).fit(door)
+        queryable = self.alphabetical.curator(Budget.unlimited(), 1)
+        return PublishedPC(alpha=THRESHOLD, max_order=reach(self.rows, len(self.dag.nodes))).fit(queryable)
 
     @cached_property
     def pc(self) -> Cpdag | Dag:

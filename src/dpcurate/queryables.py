@@ -1,4 +1,4 @@
-"""Doors in front of a door: part of a budget, and somebody who counts what passes."""
+"""Queryables in front of a queryable: part of a budget, and somebody who counts what passes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from operator import itemgetter
 from typing import Any
 
 from dpcurate.budget import Privacy
-from dpcurate.requests import (
+from dpcurate.queries import (
     AboveThreshold,
     Choose,
     Contrasts,
-    Door,
     PairStatistic,
+    Query,
+    Queryable,
     Release,
-    Request,
     Sample,
     Score,
     Statistic,
@@ -31,55 +31,55 @@ Notice = Callable[[str, int], None]
 class Passing:
     """Hands everything on."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, queryable: Queryable) -> None:
+        self._queryable = queryable
 
     @property
     def schema(self) -> Schema:
         """The public description of the table."""
-        return self._door.schema
+        return self._queryable.schema
 
     @property
     def neighbours(self) -> Neighbours:
         """The relation the guarantee is about."""
-        return self._door.neighbours
+        return self._queryable.neighbours
 
     @property
     def remaining(self) -> float:
         """What is left of the budget, in its currency."""
-        return self._door.remaining
+        return self._queryable.remaining
 
-    def ask(self, request: Request) -> Any:
+    def ask(self, query: Query) -> Any:
         """An Answer to a Release, an index to a Choose."""
-        return self._door.ask(request)
+        return self._queryable.ask(query)
 
-    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
-        """Answers to many requests."""
-        return self._door.ask_all(requests)
+    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+        """Answers to many queries."""
+        return self._queryable.ask_all(queries)
 
     def open(self, gate: AboveThreshold | Sample) -> Any:
         """Open an interactive gate."""
-        return self._door.open(gate)
+        return self._queryable.open(gate)
 
     def reserve(self, amount: float) -> AbstractContextManager[Any]:
-        """Set aside budget for many small requests."""
-        return self._door.reserve(amount)
+        """Set aside budget for many small queries."""
+        return self._queryable.reserve(amount)
 
     def sensitivity(self, statistic: Statistic) -> float:
         """How far one unit can move a statistic."""
-        return self._door.sensitivity(statistic)
+        return self._queryable.sensitivity(statistic)
 
     def draw(self) -> float:
         """A fresh public random number."""
-        return self._door.draw()
+        return self._queryable.draw()
 
     def privacy(self) -> Privacy:
         """What has been spent on what."""
-        return self._door.privacy()
+        return self._queryable.privacy()
 
 
 class _Share(Passing):
-    """The door inside a reserved block: a learner's wish to reserve is already met."""
+    """The queryable inside a reserved block: a learner's wish to reserve is already met."""
 
     def reserve(self, amount: float) -> AbstractContextManager[Any]:
         """Nothing more to set aside."""
@@ -87,35 +87,35 @@ class _Share(Passing):
 
 
 @contextmanager
-def limited(door: Door, amount: float | None) -> Iterator[Door]:
-    """A door that can spend `amount` and no more, which the ledger enforces; None is all that is left."""
+def limited(queryable: Queryable, amount: float | None) -> Iterator[Queryable]:
+    """A queryable that can spend `amount` and no more, which the ledger enforces; None is all that is left."""
     if amount is None:
-        yield door
+        yield queryable
         return
-    with door.reserve(amount):
-        yield _Share(door)
+    with queryable.reserve(amount):
+        yield _Share(queryable)
 
 
 class Watched(Passing):
-    """Tells `notice` of every test before it is made; requests and answers are public, so this is too."""
+    """Tells `notice` of every test before it is made; queries and answers are public, so this is too."""
 
-    def __init__(self, door: Door, notice: Notice) -> None:
-        super().__init__(door)
+    def __init__(self, queryable: Queryable, notice: Notice) -> None:
+        super().__init__(queryable)
         self._notice = notice
 
-    def ask(self, request: Request) -> Any:
+    def ask(self, query: Query) -> Any:
         """An Answer to a Release, an index to a Choose."""
-        self._notice(*_stage(request))
-        answer = super().ask(request)
-        if isinstance(request, Release) and isinstance(request.statistic, Contrasts):
+        self._notice(*_stage(query))
+        answer = super().ask(query)
+        if isinstance(query, Release) and isinstance(query.statistic, Contrasts):
             self._notice("search", 0)  # such a learner measures first and then thinks for long
         return answer
 
-    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
-        """Answers to many requests."""
-        for stage, alike in groupby(map(_stage, requests), key=itemgetter(0)):
+    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+        """Answers to many queries."""
+        for stage, alike in groupby(map(_stage, queries), key=itemgetter(0)):
             self._notice(stage, sum(tests for _, tests in alike))
-        return super().ask_all(requests)
+        return super().ask_all(queries)
 
     def open(self, gate: AboveThreshold | Sample) -> Any:
         """Open an interactive gate, watched too."""
@@ -133,7 +133,7 @@ class _WatchedGate:
         """Whether it has said yes."""
         return bool(self._gate.closed)
 
-    def ask(self, what: Request | Score) -> Any:
+    def ask(self, what: Query | Score) -> Any:
         """Ask through the gate."""
         self._notice(*_stage(what))
         return self._gate.ask(what)
@@ -152,7 +152,7 @@ class _WatchedGate:
         return _WatchedGate(self._gate.open(gate), self._notice)
 
 
-def _stage(what: Request | Score) -> tuple[str, int]:
+def _stage(what: Query | Score) -> tuple[str, int]:
     """A word for the stage, and how many tests this is."""
     if isinstance(what, Choose):
         return _order(what.candidates[0].statistic), len(what.candidates)

@@ -1,0 +1,401 @@
+"""The session: validate, charge, read, noise, answer, in this order and nowhere else."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import wraps
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dpcurate import plain
+from dpcurate.budget import Budget, Cost, Event, Privacy
+from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError, RefusedError
+from dpcurate.private.kernels import CountRows
+from dpcurate.private.ledger import Ledger
+from dpcurate.private.mechanisms import (
+    Exponential,
+    FirstAbove,
+    Mechanism,
+    NoNoise,
+    Sensitivity,
+    amplified,
+    build,
+)
+from dpcurate.private.noise import Ahead, Randomness
+from dpcurate.private.plans import check_kind, plan, sensitivity
+from dpcurate.private.process import process
+from dpcurate.private.reader import Parts, Reader
+from dpcurate.private.sources import Source
+from dpcurate.private.statistics import Plan
+from dpcurate.queries import (
+    AboveThreshold,
+    Answer,
+    Choose,
+    Exact,
+    Laplace,
+    Noise,
+    PairStatistic,
+    Query,
+    Release,
+    Sample,
+    Score,
+    Statistic,
+    Tables,
+)
+from dpcurate.schema import Neighbours, Schema
+
+MOST_PLANS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A validated query: what it will cost, what it reads once that is paid, and how it is answered."""
+
+    event: Event
+    plans: Sequence[Plan]
+    answer: Callable[[Sequence[Parts], Randomness], Any]
+
+
+def _checked(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, but only in the process that made the object; asked before any lock, which a fork may have copied."""
+
+    @wraps(call)
+    def mine(self: Unique, *args: Any, **options: Any) -> Any:
+        if process() != self._process:
+            raise RefusedError(
+                "this was opened by another process, and a forked copy would be a second budget and a second set of "
+                "secrets. Nothing was read and nothing was spent. Open a curator in each process, with the books on "
+                "disk (ledger=) so that they share one budget"
+            )
+        return call(self, *args, **options)
+
+    return mine
+
+
+class Unique:
+    """Refuses copies, pickles and forks: a second one would be a second budget.
+
+    Whatever a class of this kind offers in public, methods and properties, checks the process first.
+    """
+
+    def __init__(self) -> None:
+        self._process = process()
+
+    def __init_subclass__(cls) -> None:
+        for name, member in list(vars(cls).items()):
+            if name.startswith("_"):
+                continue
+            guarded = property(_checked(member.fget)) if isinstance(member, property) else _checked(member)  # type: ignore[arg-type]
+            setattr(cls, name, guarded)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise RefusedError("what guards a budget cannot be copied or pickled: a second one would be a second budget")
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
+
+
+class Session(Unique):
+    """Rows, their books and a source of noise, with the methods of a queryable.
+
+    The analyst holds the curator, which is a session that was opened on a table; a secret sample is a
+    smaller session inside it.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        schema: Schema,
+        neighbours: Neighbours,
+        ledger: Ledger,
+        randomness: Randomness,
+        *,
+        allow_unproved: bool,
+        outer: Session | None = None,
+    ) -> None:
+        super().__init__()
+        self._outer = outer
+        self._lock = threading.RLock()
+        self._source = source
+        self._schema = schema
+        self._neighbours = neighbours
+        self._ledger = ledger
+        self._randomness = randomness
+        self._allow_unproved = allow_unproved or math.isinf(ledger.budget.ceiling)
+        self._reader = Reader(source)
+        self._plans: dict[Statistic, tuple[Plan, Sensitivity]] = {}
+
+    @property
+    def schema(self) -> Schema:
+        """The public description of the table."""
+        return self._schema
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation the guarantee is about."""
+        return self._neighbours
+
+    @property
+    def ledger(self) -> Ledger:
+        """The books."""
+        return self._ledger
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget, in its currency."""
+        return self._ledger.remaining
+
+    def reserve(self, amount: float) -> AbstractContextManager[Any]:
+        """Set aside budget for many small queries with one durable entry in the books."""
+        found = plain.between(0, amount, plain.HUGE)
+        if found is None:
+            raise BudgetError(
+                f"a block to reserve must be a finite amount above 0, got {plain.shown(amount)}: nothing was set aside"
+            )
+        return self._ledger.reserve(found)
+
+    def sensitivity(self, statistic: Statistic) -> float:
+        """How far one unit can move a statistic (L1), from public facts."""
+        return float(self._plan(statistic)[1].l1)
+
+    def draw(self) -> float:
+        """A fresh public random number in [0, 1)."""
+        return self._randomness.uniform()
+
+    def privacy(self) -> Privacy:
+        """What has been spent on what, in public words."""
+        person = self._schema.person
+        unit = "one row" if person is None else f"one person, at most {person.rows} row(s) each"
+        books = self._ledger
+        return Privacy(books.budget, self._neighbours.value, unit, books.spent, books.events, books.private)
+
+    def ask(self, query: Query) -> Any:
+        """An Answer to a Release, an index to a Choose."""
+        return self.ask_all([query])[0]
+
+    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+        """Answers to many queries: all are validated, then all charged, then all read."""
+        _check_list(queries)
+        with self._lock:
+            jobs = [self._job(query) for query in queries]
+            self._charge([job.event for job in jobs])
+            return self._answers(jobs)
+
+    def _answers(self, jobs: Sequence[_Job]) -> list[Any]:
+        found = self._reader.read([made for job in jobs for made in job.plans])
+        noise = Ahead(self._randomness, len(jobs))
+        return [job.answer([next(found) for _ in job.plans], noise) for job in jobs]
+
+    @property
+    def passes(self) -> int:
+        """Passes made over the table so far; queries, schema and engine decide, never the rows."""
+        return self._source.made
+
+    def passes_for(self, queries: Sequence[Query]) -> int:
+        """How many passes over the table these would take now; nothing is charged or read."""
+        _check_list(queries)
+        with self._lock:
+            return self._reader.passes([made for query in queries for made in self._job(query).plans])
+
+    def open(self, gate: AboveThreshold | Sample) -> Any:
+        """Open an interactive gate, charged in full here and now."""
+        with self._lock:
+            self._source.check(CountRows((), ()))
+            if type(gate) is AboveThreshold:
+                return Threshold(self, FirstAbove(Fraction(gate.epsilon)))
+            if type(gate) is Sample:
+                return self._sample(gate)
+        raise QueryError(f"{type(gate).__name__} is not a gate of a session: open AboveThreshold or Sample itself")
+
+    def _charge(self, events: list[Event]) -> None:
+        """Pay; an unproved step on a sample undoes the whole table's guarantee, so its books say so."""
+        unproved = [e for e in events if not e.private]
+        if self._outer is not None and unproved:
+            self._outer._charge(unproved)
+        self._ledger.charge(events)
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _job(self, query: Query) -> _Job:
+        if type(query) is Release:
+            return self._release(query)
+        if type(query) is Choose:
+            return self._choose(query)
+        raise QueryError(f"{type(query).__name__} is not a query of a session: ask Release or Choose itself")
+
+    def _plan(self, statistic: Statistic) -> tuple[Plan, Sensitivity]:
+        check_kind(statistic)
+        known = None if isinstance(statistic, Tables) else self._plans.get(statistic)  # long, and seldom asked again
+        if known is None:
+            made = plan(statistic, self._schema)
+            known = made, sensitivity(made, self._schema, self._neighbours)
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            if not isinstance(statistic, Tables):
+                self._plans[statistic] = known
+        made = known[0]
+        if not made.proved and not self._allow_unproved:
+            raise NotPrivate(
+                f"{type(statistic).__name__} has no proved sensitivity: ask for a proved statistic, "
+                "or open the curator with allow_unproved=True and accept a result that is NOT PRIVATE"
+            )
+        for kernel in made.kernels:
+            self._source.check(kernel)
+        return known
+
+    def _release(self, query: Release) -> _Job:
+        made, bound = self._plan(query.statistic)
+        if isinstance(query.noise, Exact) and not self._allow_unproved:
+            raise NotPrivate(
+                "an exact release has no guarantee: ask for noise, or open the curator with allow_unproved=True "
+                "(or an unlimited budget) and accept a result that is NOT PRIVATE"
+            )
+        mechanism = build(query.noise, bound)
+        for unit in set(made.units):
+            mechanism.check(unit)
+        proved = made.proved and not isinstance(query.noise, Exact)
+        event = Event(
+            mechanism.name,
+            describe(query.statistic),
+            mechanism.cost if proved else Cost.infinite(),
+            mechanism.multiplier,
+            _claimed(query.noise) if not made.proved else None,
+        )
+        return _Job(event, [made], lambda parts, noise: self._answer(made, parts[0], mechanism, noise))
+
+    def _answer(self, made: Plan, parts: Parts, mechanism: Mechanism, noise: Randomness) -> Answer:
+        noised = self._noised(parts, made.units, mechanism, noise)
+        scales = tuple(mechanism.deviation / weight for weight in made.weights())
+        return Answer(made.natural(noised), scales)
+
+    def _noised(self, parts: Parts, units: tuple[Fraction, ...], mechanism: Mechanism, randomness: Randomness) -> Parts:
+        """Fresh noise on every coordinate; parts of one unit are drawn together."""
+        if isinstance(mechanism, NoNoise):
+            return parts
+        alike: dict[Fraction, list[int]] = {}
+        for index, unit in enumerate(units):
+            alike.setdefault(unit, []).append(index)
+        noised = list(parts)
+        for unit, indices in alike.items():
+            noise = mechanism.draw(unit, sum(parts[i].size for i in indices), randomness)
+            start = 0
+            for i in indices:
+                noised[i] = parts[i] + noise[start : start + parts[i].size].reshape(parts[i].shape)
+                start += parts[i].size
+        return tuple(noised)
+
+    def _choose(self, query: Choose) -> _Job:
+        mechanism = Exponential(Fraction(query.epsilon))
+        plans = [(*self._plan(c.statistic), c) for c in query.candidates]
+        proved = all(made.proved for made, _, _ in plans)
+        event = Event(
+            mechanism.name,
+            f"choice among {len(plans)} tests",
+            mechanism.cost if proved else Cost.infinite(),
+            claimed=None if proved else float(query.epsilon),
+        )
+
+        def answer(parts: Sequence[Parts], noise: Randomness) -> int:
+            each = zip(plans, parts, strict=True)
+            scores = [self._reader.score(score, found, made, bound) for (made, bound, score), found in each]
+            return mechanism.pick(np.array(scores + [0] * query.or_none, dtype=np.int64), noise)
+
+        return _Job(event, [made for made, _, _ in plans], answer)
+
+    def _sample(self, gate: Sample) -> Session:
+        if self._schema.rows_per_unit > 1:
+            raise QueryError(
+                "a secret sample of rows protects rows, and this schema protects persons of several rows: "
+                "use a method without sub-sampling"
+            )
+        self._source.check_sample()
+        rate = max(1, math.floor(Fraction(gate.rate) * 2**32))
+        cost = amplified(gate.epsilon, Fraction(rate, 2**32), replace=self._neighbours is Neighbours.REPLACE)
+        self._ledger.charge([Event("poisson-sample", f"a sample at rate {float(gate.rate):g}", Cost.pure(cost))])
+        rows = None if self._schema.rows is None else max(1, round(self._schema.rows * rate / 2**32))
+        return Session(
+            self._source.sample(rate, self._randomness),
+            replace(self._schema, rows=rows),
+            Neighbours.ADD_REMOVE,
+            Ledger(
+                Budget(epsilon=gate.epsilon, delta=0),
+                allow_unproved=self._allow_unproved,
+                neighbours=Neighbours.ADD_REMOVE.value,
+            ),
+            self._randomness,
+            allow_unproved=self._allow_unproved,
+            outer=self,
+        )
+
+
+class Threshold(Unique):
+    """An open above-threshold gate; its noisy threshold stays in the session."""
+
+    def __init__(self, session: Session, mechanism: FirstAbove) -> None:
+        super().__init__()
+        self._session = session
+        self._mechanism = mechanism
+        self._closed = False
+        session._charge([Event(mechanism.name, "a gate until its first yes", mechanism.cost)])
+        self._threshold = mechanism.threshold(session._randomness)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has said yes."""
+        return self._closed
+
+    def ask(self, score: Score) -> bool:
+        """Whether the score is (about) positive; the first yes closes the gate."""
+        return self.first([score]) is not None
+
+    def first(self, scores: Sequence[Score]) -> int | None:
+        """The first of many, asked in turn, to which the gate says yes; it then closes. Read together."""
+        _check_list(scores)
+        with self._session._lock:
+            return self._first(scores)
+
+    def _first(self, scores: Sequence[Score]) -> int | None:
+        if self._closed:
+            raise GateClosed("this gate has said yes and is closed: open another one")
+        if any(type(score) is not Score for score in scores):
+            raise QueryError("a gate is asked scores and nothing else: give it Score itself, not a subclass of it")
+        session = self._session
+        plans = [session._plan(score.statistic) for score in scores]
+        unproved = [score for score, (made, _) in zip(scores, plans, strict=True) if not made.proved]
+        session._charge([Event(self._mechanism.name, describe(s.statistic), Cost.infinite()) for s in unproved])
+        parts, noise = session._reader.read([made for made, _ in plans]), Ahead(session._randomness, len(scores))
+        for index, (score, (made, bound), found) in enumerate(zip(scores, plans, parts, strict=True)):
+            noised = session._reader.score(score, found, made, bound) + self._mechanism.query(noise)
+            if noised >= self._threshold:
+                self._closed = True
+                return index
+        return None
+
+
+def _check_list(given: object) -> None:
+    """A list of another kind could run the analyst's code, or fork, while it is gone through."""
+    if type(given) is not list and type(given) is not tuple:
+        raise QueryError(f"queries and scores come as a list or tuple, got {type(given).__name__}")
+
+
+def describe(statistic: Statistic) -> str:
+    """A statistic in a few words for the books; public facts only."""
+    kind = type(statistic).__name__
+    if isinstance(statistic, PairStatistic):
+        given = f" | {', '.join(statistic.given)}" if statistic.given else ""
+        return f"{kind}({statistic.x}, {statistic.y}{given})"
+    sets = getattr(statistic, "sets", None)
+    if sets is not None:
+        return f"{kind}({len(sets)} sets)"
+    columns: tuple[str, ...] = getattr(statistic, "columns", ())
+    return f"{kind}({', '.join(columns) if len(columns) <= 6 else f'{len(columns)} columns'})"
+
+
+def _claimed(noise: Noise) -> float | None:
+    """The epsilon an unproved release's authors would report."""
+    return noise.epsilon if isinstance(noise, Laplace) else None

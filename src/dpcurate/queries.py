@@ -1,0 +1,434 @@
+"""The queryable's whole vocabulary: what may be asked of a curator, and what comes back.
+
+A query names a statistic and a release. It is a frozen value of text, numbers, tuples and other
+queries, each of exactly the type that stands here (plain.py), so nothing of the analyst's is called
+inside the session. That holds for queries that were made by these classes in the session's own process.
+Send them from one process to another as data (names, numbers) and make them anew there, never as
+pickles: a pickle runs its sender's code and passes by every check made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate import plain
+from dpcurate.budget import Privacy
+from dpcurate.errors import QueryError
+from dpcurate.plain import TINY, Number, shown
+from dpcurate.schema import Neighbours, Schema
+
+Array = NDArray[np.float64]
+MOST_CELLS = 10_000_000
+"""The largest table that is built; learners leave out tests that would need a larger one."""
+
+
+def _keep(query: object, **values: object) -> None:
+    """Put checked values in place of those given, once, while the query is made."""
+    for name, value in values.items():
+        object.__setattr__(query, name, value)
+
+
+def _clip(value: object) -> Number:
+    found = plain.number(value)
+    if found is None or not 1e-9 <= found <= 1e9:  # squares of a row's entries must not underflow
+        raise QueryError(f"clip must be a number between 1e-9 and 1e9, got {shown(value)}")
+    return found
+
+
+# --- statistics: what is computed from the rows -------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many rows hold each combination of levels, over the full public domain."""
+
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _keep(self, columns=plain.columns(self.columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The counts of each of many sets of columns, in one query: a part for each set, axes in its order.
+
+    The empty set is the row count.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        _keep(self, sets=plain.sets(self.sets))
+        if not self.sets:
+            raise QueryError("tables need at least one set of columns")
+        if len(set(map(frozenset, self.sets))) < len(self.sets):
+            raise QueryError("a set of columns stands more than once; ask for it once")
+
+
+@dataclass(frozen=True, slots=True)
+class Contrasts:
+    """For each set of columns the sum over rows of the product of centred indicators e_x - 1/r.
+
+    The empty set is the row count. `weights` (1 each when not given) shift noise between sets:
+    a set of weight w gets noise of scale sigma / w.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        weights = plain.listed(self.weights, "the weights of contrasts come as a tuple of numbers")
+        _keep(self, sets=plain.sets(self.sets))
+        _keep(self, weights=tuple(plain.positive("a weight", w) for w in weights) or (1.0,) * len(self.sets))
+        if not self.sets:
+            raise QueryError("contrasts need at least one set of columns")
+        if len(self.weights) != len(self.sets):
+            raise QueryError(f"{len(self.sets)} sets need as many weights, got {len(self.weights)}")
+        if len({frozenset(s) for s in self.sets}) < len(self.sets):
+            raise QueryError("a set of columns stands more than once; ask for it once with a larger weight")
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The sum over rows of y y^T, y = (1, x), each column scaled to [-1, 1] by its public bounds.
+
+    With `clip`, rows are first shrunk to Euclidean norm `clip`.
+    """
+
+    columns: tuple[str, ...]
+    clip: float | None = None
+
+    def __post_init__(self) -> None:
+        _keep(self, columns=plain.columns(self.columns), clip=None if self.clip is None else _clip(self.clip))
+        if not self.columns:
+            raise QueryError("moments need at least one column")
+
+
+NO_ROWS = "the weights of a gradient are rows of numbers"
+
+
+def _weight(value: object) -> float:
+    found = plain.number(value)
+    if found is None:
+        raise QueryError(f"{NO_ROWS}, got {shown(value)} among them")
+    if not -1e6 <= found <= 1e6:
+        raise QueryError(f"the weights of a gradient must be finite and at most a million in size, got {shown(value)}")
+    return float(found)
+
+
+def _matrix(columns: tuple[str, ...], weights: Any) -> tuple[tuple[float, ...], ...]:
+    """The weights of a gradient as a square tuple of rows of moderate numbers."""
+    rows = [plain.listed(row, NO_ROWS) for row in plain.listed(weights, NO_ROWS)]
+    found = tuple(tuple(_weight(w) for w in row) for row in rows)
+    d = len(columns)
+    if d < 2:
+        raise QueryError("a gradient needs at least two columns")
+    if len(found) != d or any(len(row) != d for row in found):
+        raise QueryError(f"a gradient over {d} columns needs a {d} x {d} matrix of weights")
+    # So small a weight changes nothing, but its square would vanish, which some engines take for an error.
+    return tuple(tuple(0.0 if abs(w) < TINY else w for w in row) for row in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """The sum over rows of the off-diagonal of -x (x - W^T x)^T, each row's matrix clipped.
+
+    `weights` is W as a tuple of rows; `clip` bounds the Frobenius norm of every row's matrix.
+    """
+
+    columns: tuple[str, ...]
+    weights: tuple[tuple[float, ...], ...]
+    clip: float
+
+    def __post_init__(self) -> None:
+        _keep(self, columns=plain.columns(self.columns), clip=_clip(self.clip))
+        _keep(self, weights=_matrix(self.columns, self.weights))
+
+
+@dataclass(frozen=True, slots=True)
+class GradientNorms:
+    """How many rows have a gradient matrix whose norm falls between public edges, below and above them."""
+
+    columns: tuple[str, ...]
+    weights: tuple[tuple[float, ...], ...]
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _keep(self, columns=plain.columns(self.columns), edges=_edges(self.edges))
+        _keep(self, weights=_matrix(self.columns, self.weights))
+
+
+def _edges(given: object) -> tuple[float, ...]:
+    found = [plain.between(0, e, plain.HUGE) for e in plain.listed(given, "edges must be rising numbers above 0")]
+    edges = tuple(0.0 if e is None else float(e) for e in found)
+    if not edges or min(edges) <= 0 or list(edges) != sorted(set(edges)):
+        raise QueryError(f"edges must be rising numbers above 0, got {shown(given)}")
+    return edges
+
+
+@dataclass(frozen=True, slots=True)
+class PairStatistic:
+    """One number about x and y in the strata of `given`: what a test of conditional independence asks for."""
+
+    x: str
+    y: str
+    given: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        x, y, *given = plain.names(self.x, self.y, *plain.listed(self.given, "columns come as a tuple of names"))
+        _keep(self, x=x, y=y, given=tuple(given))
+
+
+@dataclass(frozen=True, slots=True)
+class Tau(PairStatistic):
+    """Kendall's association of x and y in the strata of `given`: the sum of 2 C_k / (n_k - 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class KendallP(PairStatistic):
+    """The p-value of Kendall's test with a proved sensitivity; needs the schema's public row count."""
+
+
+Statistic = Counts | Tables | Contrasts | Moments | Gradient | GradientNorms | PairStatistic
+
+
+# --- releases: how it may leave the session ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laplace:
+    """Discrete Laplace noise, by its scale or by the epsilon it is to cost."""
+
+    epsilon: float | None = None
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        _keep(self, **_one_of(epsilon=self.epsilon, scale=self.scale))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian:
+    """Discrete Gaussian noise, by sigma, by the rho it is to cost, or by (epsilon, delta).
+
+    The last is the analytic calibration of Balle and Wang 2018, equation (1) of the CURATE paper.
+    """
+
+    sigma: float | None = None
+    rho: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        _keep(self, **_one_of(sigma=self.sigma, rho=self.rho, epsilon=self.epsilon))
+        if (self.epsilon is None) != (self.delta is None):
+            raise QueryError("Gaussian noise by epsilon needs delta, and delta goes with epsilon only")
+        if self.delta is not None:
+            delta = plain.between(0, self.delta, 1)
+            if delta is None:
+                raise QueryError(f"delta must lie between 0 and 1, got {shown(self.delta)}")
+            _keep(self, delta=delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """No noise: NOT PRIVATE, of infinite cost, for public data and for comparison."""
+
+
+def _one_of(**choices: float | None) -> dict[str, Number]:
+    given = {name: value for name, value in choices.items() if value is not None}
+    if len(given) != 1:
+        raise QueryError(f"give exactly one of {', '.join(choices)}")
+    return {name: plain.positive(name, value) for name, value in given.items()}
+
+
+Noise = Laplace | Gaussian | Exact
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Ask for a statistic with noise."""
+
+    statistic: Statistic
+    noise: Noise
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.statistic, Statistic):
+            raise QueryError(f"a release needs a statistic, such as Counts or Tau, got {shown(self.statistic)}")
+        if type(self.noise) not in (Laplace, Gaussian, Exact):
+            raise QueryError(f"a release needs noise: Laplace, Gaussian or Exact, got {shown(self.noise)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How far a scalar statistic lies beyond a public threshold, in units of its sensitivity.
+
+    'above' is (abs(value) - threshold) / sensitivity, 'below' its negative: one row moves it by at
+    most 1 whatever the statistic, so scores of different tests may be compared.
+    """
+
+    statistic: PairStatistic
+    threshold: float
+    side: Literal["above", "below"]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.statistic, PairStatistic):
+            raise QueryError("a score needs a statistic that is one number, such as Tau or KendallP")
+        threshold, side = plain.number(self.threshold), plain.text(self.side)
+        if threshold is None or not -1e12 <= threshold <= 1e12:
+            raise QueryError(f"a threshold must be a finite number, at most 1e12 in size, got {shown(self.threshold)}")
+        if side not in ("above", "below"):
+            raise QueryError(f"side must be 'above' or 'below', got {shown(self.side)}")
+        _keep(self, threshold=threshold, side=side)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choose:
+    """Pick the candidate of (about) the highest score by the exponential mechanism.
+
+    With `or_none` a further candidate of score 0, meaning none of them, takes part; its index is
+    the number of candidates.
+    """
+
+    candidates: tuple[Score, ...]
+    epsilon: float
+    or_none: bool = False
+
+    def __post_init__(self) -> None:
+        candidates = plain.listed(self.candidates, "candidates come as a tuple of scores")
+        _keep(self, candidates=candidates, epsilon=plain.positive("epsilon", self.epsilon))
+        if not self.candidates:
+            raise QueryError("choosing needs at least one candidate")
+        if type(self.or_none) is not bool:
+            raise QueryError(f"or_none must be True or False, got {shown(self.or_none)}")
+        if any(type(c) is not Score for c in self.candidates):
+            raise QueryError("candidates are scores (Score itself, not a subclass of it)")
+
+
+Query = Release | Choose
+
+
+# --- gates: interactive mechanisms that keep a secret in the session ---------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboveThreshold:
+    """A gate that tells of each score whether it is positive, until the first yes; then it closes."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _keep(self, epsilon=plain.positive("epsilon", self.epsilon))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A gate to a fresh secret Poisson sample of the rows.
+
+    What is asked of the sample may cost `epsilon` altogether, in pure epsilon; the curator is
+    charged the smaller, amplified epsilon at once, when the gate opens.
+    """
+
+    rate: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        rate = plain.number(self.rate)
+        if rate is None or not 0 < rate <= 1:
+            raise QueryError(f"a sampling rate lies above 0 and at most at 1, got {shown(self.rate)}")
+        _keep(self, rate=rate, epsilon=plain.positive("epsilon", self.epsilon))
+
+
+# --- answers ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A released statistic: its parts and the standard deviation of the noise in each.
+
+    Tables and Contrasts have a part for each set of columns; every other statistic has one.
+    """
+
+    parts: tuple[Array, ...]
+    scales: tuple[float, ...]
+
+    @property
+    def value(self) -> Array:
+        """The only part."""
+        (part,) = self.parts
+        return part
+
+    @property
+    def scale(self) -> float:
+        """The noise of the only part."""
+        (scale,) = self.scales
+        return scale
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+
+class ThresholdGate(Protocol):
+    """An open above-threshold gate."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has said yes."""
+
+    def ask(self, score: Score) -> bool:
+        """Whether the score is (about) positive."""
+
+    def first(self, scores: Sequence[Score]) -> int | None:
+        """The index of the first score to which it says yes, which closes it; None if there is none."""
+
+
+class SampleGate(Protocol):
+    """An open gate to a secret sample."""
+
+    def ask(self, query: Query) -> Any:
+        """Ask of the sample."""
+
+    def open(self, gate: AboveThreshold) -> ThresholdGate:
+        """Open a gate on the sample."""
+
+
+class Queryable(Protocol):
+    """What a learner sees: public facts, and answers."""
+
+    @property
+    def schema(self) -> Schema:
+        """The public description of the table."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation the guarantee is about."""
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget, in its currency."""
+
+    def ask(self, query: Query) -> Any:
+        """An Answer to a Release, an index to a Choose."""
+
+    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+        """Answers to many queries, charged together and read in one pass where the source can."""
+
+    def open(self, gate: AboveThreshold | Sample) -> Any:
+        """Open an interactive gate."""
+
+    def reserve(self, amount: float) -> AbstractContextManager[Any]:
+        """Set aside budget for many small queries with one durable entry in the books."""
+
+    def sensitivity(self, statistic: Statistic) -> float:
+        """How far one unit can move a statistic (L1), from public facts."""
+
+    def draw(self) -> float:
+        """A fresh public random number in [0, 1), for decisions that need no secret."""
+
+    def privacy(self) -> Privacy:
+        """What has been spent on what, in public words."""
