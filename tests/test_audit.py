@@ -422,5 +422,5 @@ def test_tables_go_between_their_marks(tmp_path):
     page.write_text("before\n<!-- run -->\nold\n<!-- end of run -->\nafter\n")
     write(page, {"run": "new"})
     assert page.read_text() == "before\n<!-- run -->\nnew\n<!-- end of run -->\nafter\n"
-    with pytest.raises(RequestError, match="no place for proved"):
+    with pytest.raises(QueryError, match="no place for proved"):
         write(page, {"proved": "table"})

@@ -14,7 +14,7 @@ from dpcurate import Budget, Curator, discover, published
 from dpcurate.audit.proved import cases
 from dpcurate.audit.proved import methods as audited
 from dpcurate.cli import main
-from dpcurate.errors import NotPrivate, RequestError
+from dpcurate.errors import NotPrivate, QueryError
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.orient import orient
 from dpcurate.learn import methods
@@ -26,7 +26,7 @@ from dpcurate.private.kendall import PairPlan, TauPlan
 from dpcurate.published import PublishedFlips, PublishedKendallP
 from dpcurate.published.plans import PublishedFlipsPlan
 from dpcurate.report.meaning import made
-from dpcurate.requests import Choose, Counts, Laplace, PairStatistic, Release, Score, Tau
+from dpcurate.queries import Choose, Counts, Laplace, PairStatistic, Release, Score, Tau
 from helpers import schema_of
 
 TABLE = {"a": ["0", "1"] * 50, "b": ["0", "1"] * 50, "c": ["0", "0", "1", "1"] * 25}
@@ -39,12 +39,12 @@ class Toy:
 
     share: float = 1.0
 
-    def fit(self, door, knowledge=None):
-        budget = door.privacy().budget
-        left = door.remaining * self.share if math.isfinite(door.remaining) else 1.0
+    def fit(self, queryable, knowledge=None):
+        budget = queryable.privacy().budget
+        left = queryable.remaining * self.share if math.isfinite(queryable.remaining) else 1.0
         spend = left if budget.pure else math.sqrt(2 * left)
-        door.ask(Release(Counts(door.schema.names[:1]), Laplace(epsilon=spend * (1 - 1e-9))))
-        skeleton = Skeleton(door.schema.names, frozenset(), {})
+        queryable.ask(Release(Counts(queryable.schema.names[:1]), Laplace(epsilon=spend * (1 - 1e-9))))
+        skeleton = Skeleton(queryable.schema.names, frozenset(), {})
         return Learned(orient(skeleton, knowledge), skeleton, tests=(1,))
 
 
@@ -76,13 +76,13 @@ def test_the_planner_takes_every_private_method_unless_told(toy):
 
 
 def test_a_name_is_given_once_and_unknown_names_are_refused(toy):
-    with pytest.raises(RequestError, match="there is a method 'toy' already"):
+    with pytest.raises(QueryError, match="there is a method 'toy' already"):
         register(Listed("toy", Toy(), "constraint", "Again."))
-    with pytest.raises(RequestError, match=r"no method 'tou'.*toy"):
+    with pytest.raises(QueryError, match=r"no method 'tou'.*toy"):
         methods.get("tou")
-    with pytest.raises(RequestError, match="no published method 'toy'"):
+    with pytest.raises(QueryError, match="no published method 'toy'"):
         methods.get("toy", variant="published")
-    with pytest.raises(RequestError, match="variant must be"):
+    with pytest.raises(QueryError, match="variant must be"):
         methods.get("toy", variant="improved")
 
 
@@ -97,7 +97,7 @@ def test_the_registry_says_what_a_method_needs():
         if entry.pure:
             entry.recipe.fit(pure)
         else:
-            with pytest.raises(RequestError, match="give a delta"):
+            with pytest.raises(QueryError, match="give a delta"):
                 entry.recipe.fit(pure)
         assert methods.get(name) is entry.recipe
         assert methods.entry_of(entry.recipe).recipe == entry.recipe
@@ -132,13 +132,13 @@ def test_a_session_answers_registered_unproved_queries_only_if_it_allows_them():
         Release(PublishedFlips("a", "b"), Laplace(epsilon=0.1)),
         Choose(candidates=(Score(PublishedKendallP("a", "b"), 0.05, "above"),), epsilon=0.1),
     ]
-    for request in asked:
+    for query in asked:
         with pytest.raises(NotPrivate):
-            strict.ask(request)
+            strict.ask(query)
     assert strict.ledger.spent == 0
     open_ = Curator(table, schema, budget=Budget(epsilon=1, delta=1e-6), allow_unproved=True, insecure_seed=1)
-    for request in asked:
-        open_.ask(request)
+    for query in asked:
+        open_.ask(query)
     assert not open_.privacy().private
 
 
@@ -147,13 +147,13 @@ def test_nothing_becomes_proved_by_registering():
     class Mine(PairStatistic):
         pass
 
-    with pytest.raises(RequestError, match="proved = False"):
+    with pytest.raises(QueryError, match="proved = False"):
         plans.register_unproved(Mine, TauPlan)
-    with pytest.raises(RequestError, match="cannot be registered"):
+    with pytest.raises(QueryError, match="cannot be registered"):
         plans.register_unproved(Tau, PublishedFlipsPlan)
-    with pytest.raises(RequestError, match="not a statistic of the door"):
+    with pytest.raises(QueryError, match="not a statistic of the queryable"):
         plans.plan(Mine("a", "b"), schema_of(2, 2))
-    with pytest.raises(RequestError, match="not a statistic of the door"):
+    with pytest.raises(QueryError, match="not a statistic of the queryable"):
         plans.plan(PairStatistic("a", "b"), schema_of(2, 2))
     assert all(maker.proved for maker in plans.PROVED.values())
     assert all(not maker.proved for maker in plans._UNPROVED.values())

@@ -1,5 +1,5 @@
 """Moved to dpcurate.private.session."""
 
-from dpcurate.private.session import Session as Room
+from dpcurate.private.session import Session as Session
 
-__all__ = ["Room"]
+__all__ = ["Session"]
