@@ -25,8 +25,8 @@ from dpcurate.private import plans
 from dpcurate.private.kendall import PairPlan, TauPlan
 from dpcurate.published import PublishedFlips, PublishedKendallP
 from dpcurate.published.plans import PublishedFlipsPlan
-from dpcurate.report.meaning import made
 from dpcurate.queries import Choose, Counts, Laplace, PairStatistic, Release, Score, Tau
+from dpcurate.report.meaning import made
 from helpers import schema_of
 
 TABLE = {"a": ["0", "1"] * 50, "b": ["0", "1"] * 50, "c": ["0", "0", "1", "1"] * 25}

@@ -1,5 +1,5 @@
 """Moved to dpcurate.private.session."""
 
-from dpcurate.private.session import Session as Session
+from dpcurate.private.session import Session as Room
 
-__all__ = ["Session"]
+__all__ = ["Room"]
