@@ -41,7 +41,7 @@ class Allowance:
         ledger: str | Path | None = None,
     ) -> Allowance:
         """What `epsilon` means here: the share of a ledger that exists, or a budget of its own."""
-        if ledger is not None and Path(ledger).exists():
+        if ledger is not None and Ledger.exists(ledger):
             return cls._of_ledger(Path(ledger), epsilon, delta, neighbours)
         if epsilon is None:
             raise BudgetError("say how much may be spent: epsilon=1 (--epsilon 1); `dpcurate plan` helps to choose")

@@ -1,4 +1,4 @@
-"""`dpcurate ledger`: begin the books, and read them."""
+"""`dpcurate ledger`: begin the books, read them, and say that they were moved."""
 
 from __future__ import annotations
 
@@ -41,10 +41,19 @@ def report(args: Namespace) -> None:
         show(columns(_lenses(books), right=frozenset((1,))))
 
 
+def moved(args: Namespace) -> None:
+    """Adopt books whose file was moved."""
+    books = Ledger.moved(existing(args.path, "ledger"))
+    assert books.facts is not None
+    show(one_line(f"the ledger of {books.facts.table!r} is now kept at {books.facts.path}"))
+
+
 def _facts(books: Ledger) -> Iterator[str]:
     facts, budget = books.facts, books.budget
     assert facts is not None
     yield f"table {facts.table!r}, schema {facts.schema_hash}, {facts.neighbours} neighbours, since {facts.created}"
+    for since, path in books.kept_at:
+        yield f"kept at  {path} since {since}"
     if not books.private:
         yield "NOT PRIVATE: exact, unproved or seeded releases took part"
     yield f"ceiling  {budget}: this is the guarantee"

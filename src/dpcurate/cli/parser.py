@@ -169,6 +169,20 @@ def _ledger(commands: _Parsers) -> None:
     show = _command(group, "show", "where did my epsilon go, and what is left", to="ledger:report")
     show.add_argument("path", metavar="PATH", help="the ledger")
     show.add_argument("--lenses", action="store_true", help="also what other ways of counting would report")
+    moved = _command(
+        group,
+        "moved",
+        "adopt a ledger whose file was moved",
+        to="ledger:moved",
+        more="A ledger is refused anywhere but at its own path, because an interrupted payment is put right by the\n"
+        "file PATH-journal beside it, which is found by the ledger's name. Use this only after the file was moved for\n"
+        "good, with no run under way. Nothing is adopted while a -journal, or the ledger itself, is still where it\n"
+        "was; if that place cannot be seen from here, make sure yourself. A copy is not a move: used beside the\n"
+        "original it is a second budget, which nothing here can see on another machine.\n"
+        "In containers mount the folder, not the file, at the same path everywhere.\n\n"
+        "example:\n  mv patients.ledger archive/ && dpcurate ledger moved archive/patients.ledger",
+    )
+    moved.add_argument("path", metavar="PATH", help="where the ledger is now")
 
 
 def _methods(commands: _Parsers) -> None:

@@ -50,7 +50,7 @@ class Curator(Session):
     ) -> None:
         _check_options(ledger, allow_unproved=allow_unproved, check=check)
         schema, relation = Schema.of(schema), Neighbours.of(neighbours)
-        if budget is None and (ledger is None or not Path(ledger).exists()):
+        if budget is None and (ledger is None or not Ledger.exists(ledger)):
             raise BudgetError("give a budget, such as Budget(epsilon=1, delta=1e-10)")
         if budget is not None and not isinstance(budget, Budget):
             raise BudgetError(f"a budget is Budget(epsilon=, delta=) or Budget(rho=), got {shown(budget)}")
@@ -107,7 +107,7 @@ def _books(
         assert budget is not None
         return Ledger(budget, allow_unproved=allow_unproved, neighbours=neighbours.value)
     facts: dict[str, Any] = {"schema_hash": schema.hash, "neighbours": neighbours.value}
-    if Path(ledger).exists():
+    if Ledger.exists(ledger):
         return Ledger.open(ledger, table=name, budget=budget, **facts)
     assert budget is not None
     return Ledger.create(ledger, table=name or Path(ledger).stem, budget=budget, allow_unproved=allow_unproved, **facts)

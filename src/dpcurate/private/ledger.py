@@ -1,7 +1,8 @@
 """The filter that decides: one ledger per budget, fully adaptive, stop before exceeding.
 
 The guarantee of a table is the ledger's ceiling. What has been spent so far is bookkeeping, not a
-smaller guarantee. The proof is in docs/proofs/ledger.md; where the books are kept, in books.py.
+smaller guarantee. The proof is in docs/proofs/ledger.md; where the books are kept, in books.py (memory)
+and ledger_store.py (a file).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import NoReturn
 
 from dpcurate.budget import Budget, Cost, Event, Number, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
-from dpcurate.private import books, lenses
+from dpcurate.private import books, ledger_format, ledger_place, lenses
+from dpcurate.private.ledger_store import Disk
 
 _NOTHING = "Nothing was read and nothing was spent."
 
@@ -51,6 +53,7 @@ class Ledger:
     def _start(self, budget: Budget, store: books.Store, *, allow_unproved: bool, neighbours: str | None) -> None:
         self._budget = budget
         self._store = store
+        self._facts = store.facts if isinstance(store, Disk) else None
         self._unlimited = math.isinf(budget.ceiling)
         self._ceiling = 0 if self._unlimited else books.round_down(budget.ceiling)
         self._lenient = allow_unproved or self._unlimited
@@ -68,14 +71,16 @@ class Ledger:
         for name, value in (("table", table), ("schema_hash", schema_hash), ("neighbours", neighbours)):
             if not isinstance(value, str) or not value.strip():
                 raise LedgerError(f"{name} must be a name that is not blank, got {value!r}; the ledger is found by it")
-        facts = books.new_facts(
+        home = ledger_place.real(path)
+        facts = ledger_format.new_facts(
+            home,
             table=table,
             schema_hash=schema_hash,
             neighbours=neighbours,
             budget=budget,
             allow_unproved=allow_unproved,
         )
-        return cls._on(books.Disk.create(Path(path).absolute(), facts))
+        return cls._on(Disk.create(home, facts))
 
     @classmethod
     def open(
@@ -83,7 +88,7 @@ class Ledger:
         neighbours: str | None = None, budget: Budget | None = None,
     ) -> Ledger:  # fmt: skip
         """Books that exist, if they are whole and about what the caller thinks they are about."""
-        disk = books.Disk.open(Path(path).absolute())
+        disk = Disk.open(ledger_place.real(path))
         facts = disk.facts
         pairs = (("table", table, facts.table), ("schema hash", schema_hash, facts.schema_hash),
                  ("neighbours", neighbours, facts.neighbours))  # fmt: skip
@@ -95,7 +100,23 @@ class Ledger:
         return cls._on(disk)
 
     @classmethod
-    def _on(cls, disk: books.Disk) -> Ledger:
+    def moved(cls, path: str | os.PathLike[str]) -> Ledger:
+        """Books whose file was moved to `path`, adopted there: a ledger is refused anywhere but at its own path.
+
+        Only for a file that was moved for good, with no run under way. Refused while the place it came from
+        still holds the journal of an interrupted transaction, or the ledger itself: a copy is not a move, and
+        a copy on another machine, which cannot be seen from here, would be a second budget. The adoption is
+        written down (`kept_at`).
+        """
+        return cls._on(Disk.moved(ledger_place.real(path)))
+
+    @staticmethod
+    def exists(path: str | os.PathLike[str]) -> bool:
+        """Whether there is a file, of whatever kind, where `create` would make one."""
+        return ledger_place.is_there(ledger_place.real(path))
+
+    @classmethod
+    def _on(cls, disk: Disk) -> Ledger:
         ledger = cls.__new__(cls)
         facts = disk.facts
         ledger._start(facts.budget, disk, allow_unproved=facts.allow_unproved, neighbours=facts.neighbours)
@@ -108,6 +129,7 @@ class Ledger:
 
         Raises BudgetExceeded or NotPrivate, with nothing spent. Call it before any row is read.
         """
+        self._check_process()  # also for nothing: a charge is how a step asks whether it may go on
         events = tuple(events)
         units = sum([self._price(event) for event in events])
         if not events:
@@ -135,8 +157,9 @@ class Ledger:
         out the events are written and the rest returns, in one transaction. What a crash leaves
         reserved counts as spent forever. Blocks do not nest.
         """
-        if not 0 < amount < math.inf:
-            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {amount!r}")
+        self._check_process()
+        if type(amount) not in (int, float, Fraction) or not 0 < amount < math.inf:
+            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {_shown(amount)}")
         return _Reservation(self, amount)
 
     def _open_block(self, amount: Number) -> None:
@@ -205,12 +228,20 @@ class Ledger:
     @property
     def budget(self) -> Budget:
         """The ceiling, which is the guarantee."""
+        self._check_process()
         return self._budget
 
     @property
     def facts(self) -> books.Facts | None:
-        """What a ledger on disk says it is about; None in memory."""
-        return self._store.facts if isinstance(self._store, books.Disk) else None
+        """What a ledger on disk says it is about, and where it is kept; None in memory."""
+        self._check_process()
+        return self._facts
+
+    @property
+    def kept_at(self) -> tuple[tuple[str, str], ...]:
+        """Since when, and where, a ledger on disk was kept: more than one pair if it was moved and adopted."""
+        with self._mine():
+            return self._store.kept_at() if isinstance(self._store, Disk) else ()
 
     @property
     def spent(self) -> float:
@@ -269,19 +300,22 @@ class Ledger:
     @contextmanager
     def _mine(self) -> Iterator[None]:
         """One thread at a time, and only in the process that opened the ledger."""
-        if os.getpid() != self._process:  # before the lock, which a fork may have copied while it was held
+        self._check_process()  # before the lock, which a fork may have copied while it was held
+        with self._lock:
+            yield
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
             raise LedgerError(
                 "this ledger was opened by another process, and a forked copy would be a second budget; "
                 "keep the books on disk and call Ledger.open in each process"
             )
-        with self._lock:
-            yield
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise LedgerError("a ledger cannot be copied or pickled: a second one would be a second budget")
 
     def __repr__(self) -> str:
-        where = f"table {self.facts.table!r}" if self.facts else "in memory"
+        where = f"table {self._facts.table!r}" if self._facts else "in memory"
         return f"<Ledger {where}: {_worth(self._budget)}>"
 
 
@@ -298,6 +332,11 @@ class _Reservation(AbstractContextManager[Ledger]):
 
     def __exit__(self, *problem: object) -> None:
         self._ledger._close_block()
+
+
+def _shown(amount: object) -> str:
+    """What was given for a number; of a type that is not one, only the type's name."""
+    return repr(amount) if type(amount) in (int, float, Fraction) else f"a {type(amount).__name__}; give a float"
 
 
 def _name(event: Event) -> str:

@@ -1,0 +1,285 @@
+"""What a ledger's file holds: its tables, its rows, and the hashes by which damage shows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from itertools import chain as chained
+from pathlib import Path
+from typing import cast
+from urllib.parse import unquote_to_bytes
+
+from dpcurate.budget import Budget, Cost, Event, Number
+from dpcurate.errors import LedgerError
+from dpcurate.private.books import UNIT, Facts, price, round_up
+from dpcurate.private.ledger_file import Damage, damaged
+
+APPLICATION = 0x64704C67  # "dpLg", in the file's header
+FIRST, VERSION = 1, 2  # the first format had no notes, so it did not know its path; its next payment adds them
+MAGIC = b"SQLite format 3\x00"
+
+# Every column is text: the amounts are wider than SQLite's integers, and text comes back as it went in.
+_FACTS = ("identity", "table_name", "schema_hash", "neighbours", "epsilon", "delta", "rho", "allow_unproved",
+          "created")  # fmt: skip
+_STATE = ("spent", "unproved", "chain", "seal")
+_EVENT = ("mechanism", "about", "epsilon", "rho", "noise", "claimed")
+_NOTE = ("kind", "body", "written", "chain")
+TABLES = {
+    "book": f"CREATE TABLE book ({', '.join(f'{name} TEXT NOT NULL' for name in _FACTS + _STATE)})",
+    "event": f"CREATE TABLE event (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT' for name in _EVENT)})",
+    "hold": "CREATE TABLE hold (id INTEGER PRIMARY KEY, units TEXT NOT NULL, opened TEXT NOT NULL)",
+}
+NOTES = f"CREATE TABLE note (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT NOT NULL' for name in _NOTE)})"
+_KEPT_AT = "kept at"  # the kind of note that holds a path, as an URI: a path need not be text
+
+Row = tuple[str | None, ...]
+
+
+# --- checks ----------------------------------------------------------------------------------------------
+
+
+def check_header(path: Path) -> None:
+    """Look at the first 100 bytes without SQLite, which might touch a file that is not ours."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+    except OSError as problem:
+        raise LedgerError(f"{path} could not be read: {problem.strerror}; Ledger.create makes a new one") from None
+    if not head:
+        raise LedgerError(
+            f"{path} is empty; it was left as it is. If its creation was cut short nothing was charged to it: "
+            "remove it and create it again. If it ever held books, restore them from a copy"
+        )
+    if len(head) < 100 or not head.startswith(MAGIC):
+        raise LedgerError(f"{path} is not a dpcurate ledger (not an SQLite file); it was left as it is")
+    if int.from_bytes(head[68:72], "big") != APPLICATION:
+        raise LedgerError(f"{path} is an SQLite file of another program, not a dpcurate ledger; it was left as it is")
+    if int.from_bytes(head[60:64], "big") not in (FIRST, VERSION):
+        raise LedgerError(
+            f"{path} was written by another version of dpcurate (format is not {FIRST} or {VERSION}); update dpcurate"
+        )
+    if head[18:20] != b"\x01\x01":
+        raise damaged(path, "its journal mode was changed (to WAL?) by another program")
+
+
+def check_tables(connection: sqlite3.Connection) -> None:
+    """Nothing but the tables dpcurate makes: no trigger, no view, none missing."""
+    expected = TABLES if _version(connection) == FIRST else TABLES | {"note": NOTES}
+    if dict(connection.execute("SELECT name, sql FROM sqlite_schema")) != expected:
+        raise Damage("its tables are not the ones dpcurate makes")
+
+
+def check_books(connection: sqlite3.Connection, path: Path) -> Facts:
+    """All else that can be wrong with a file that says it is ours; the facts if nothing is."""
+    if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+        raise Damage("SQLite finds its pages inconsistent")
+    pages = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")]
+    size = path.stat().st_size  # after the first reading, which keeps writers away
+    if pages[0] * pages[1] != size:
+        raise Damage(f"it is {size} bytes long and should be {pages[0] * pages[1]}")
+    book = read_book(connection)
+    rows = list(event_rows(connection))
+    if book["chain"] != _chain(_chain("", [tuple(book[name] for name in _FACTS)]), rows):
+        raise Damage("what it says about itself or its events was edited")
+    chain = ""
+    for *note, link in _notes(connection):
+        chain = _chain(chain, [tuple(note)])
+        if link != chain:
+            raise Damage("its notes were edited")
+    facts = _read_facts(book, path)
+    events = map(read_event, rows)
+    total = sum(chained((price(event.cost, pure=facts.budget.pure) for event in events), holds(connection)))
+    if int(book["spent"]) != total:
+        raise Damage("its total is not the sum of its events and open blocks")
+    return facts
+
+
+# --- the book --------------------------------------------------------------------------------------------
+
+
+def read_book(connection: sqlite3.Connection) -> dict[str, str]:
+    """The one row of `book`, if its seal fits."""
+    rows = connection.execute(f"SELECT {', '.join(_FACTS + _STATE)} FROM book").fetchall()
+    if len(rows) != 1:
+        raise Damage("it does not hold exactly one book")
+    book: dict[str, str] = dict(zip(_FACTS + _STATE, rows[0], strict=True))
+    if book["seal"] != _seal(connection, book["chain"], book["spent"], book["unproved"]):
+        raise Damage("its total was edited")
+    return book
+
+
+def write_new(connection: sqlite3.Connection, facts: Facts) -> None:
+    """The tables and the book of a new ledger."""
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    for statement in TABLES.values():
+        connection.execute(statement)
+    written = _facts_row(facts)
+    row = (*written, "0", "0", _chain("", [written]), "")
+    connection.execute(f"INSERT INTO book VALUES ({', '.join('?' * len(row))})", row)
+    write_home(connection, Path(facts.path))
+
+
+def write(
+    connection: sqlite3.Connection, book: dict[str, str], spent: int, events: Sequence[Event], *, unproved: bool
+) -> None:
+    """Add events and set the total."""
+    rows = [_event_row(event) for event in events]
+    _insert(connection, "event", _EVENT, rows)
+    mark = "1" if unproved else book["unproved"]
+    _write_state(connection, str(spent), mark, _chain(book["chain"], rows))
+
+
+def event_rows(connection: sqlite3.Connection) -> Iterator[Row]:
+    """The events as they are written, in order."""
+    return iter(connection.execute(f"SELECT {', '.join(_EVENT)} FROM event ORDER BY id"))
+
+
+def holds(connection: sqlite3.Connection) -> list[int]:
+    """What open blocks hold."""
+    return [int(units) for (units,) in connection.execute("SELECT units FROM hold")]
+
+
+def _write_state(connection: sqlite3.Connection, spent: str, mark: str, chain: str) -> None:
+    state = (spent, mark, chain, _seal(connection, chain, spent, mark))
+    connection.execute("UPDATE book SET spent = ?, unproved = ?, chain = ?, seal = ?", state)
+
+
+def _insert(connection: sqlite3.Connection, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    places = ", ".join("?" * len(columns))
+    connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
+
+
+# --- notes: what the ledger learnt about itself after it was made ----------------------------------------
+
+
+def home(connection: sqlite3.Connection) -> Path | None:
+    """Where the ledger is kept; None in the first format."""
+    paths = kept_at(connection)
+    return paths[-1][1] if paths else None
+
+
+def kept_at(connection: sqlite3.Connection) -> list[tuple[str, Path]]:
+    """Since when, and where, the ledger was kept, in order."""
+    return [(when, _path(body)) for kind, body, when, _ in _notes(connection) if kind == _KEPT_AT]
+
+
+def write_home(connection: sqlite3.Connection, path: Path) -> None:
+    """From now on the ledger is kept here; one of the first format becomes one of the second."""
+    if _version(connection) != VERSION:
+        connection.execute(NOTES)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    note = (_KEPT_AT, path.as_uri(), now())
+    (last,) = _last_note(connection) or ("",)
+    _insert(connection, "note", _NOTE, [(*note, _chain(last, [note]))])
+    ((spent, mark, chain),) = connection.execute("SELECT spent, unproved, chain FROM book").fetchall()
+    _write_state(connection, spent, mark, chain)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _notes(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    if _version(connection) == FIRST:
+        return []
+    return connection.execute(f"SELECT {', '.join(_NOTE)} FROM note ORDER BY id").fetchall()
+
+
+def _last_note(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """The hash over all notes, if there are any."""
+    return tuple(chain for *_, chain in _notes(connection)[-1:])
+
+
+def _path(uri: str) -> Path:
+    return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix("file://"))))
+
+
+# --- hashes ----------------------------------------------------------------------------------------------
+
+
+def _chain(chain: str, rows: Iterable[Row]) -> str:
+    """A hash over all rows in order: damage to any of them shows. It is no defence against a forger."""
+    for row in rows:
+        chain = hashlib.sha256((chain + json.dumps(row)).encode()).hexdigest()
+    return chain
+
+
+def _seal(connection: sqlite3.Connection, *state: str) -> str:
+    return hashlib.sha256(json.dumps(state + _last_note(connection)).encode()).hexdigest()
+
+
+# --- facts and events as text ----------------------------------------------------------------------------
+
+
+def now() -> str:
+    """The time, for a person to read; nothing depends on it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def new_facts(
+    path: Path, *, table: str, schema_hash: str, neighbours: str, budget: Budget, allow_unproved: bool
+) -> Facts:
+    """Facts of a ledger made now. The identity tells it from another ledger put in its place."""
+    return Facts(
+        table=table, schema_hash=schema_hash, neighbours=neighbours, budget=budget, path=str(path),
+        allow_unproved=allow_unproved, created=now(), identity=secrets.token_hex(16),
+    )  # fmt: skip
+
+
+def _facts_row(facts: Facts) -> tuple[str, ...]:
+    budget = facts.budget
+    exact = (_exact(value) for value in (budget.epsilon, budget.delta, budget.rho) if value is not None)
+    return (facts.identity, facts.table, facts.schema_hash, facts.neighbours, *exact,
+            "1" if facts.allow_unproved else "0", facts.created)  # fmt: skip
+
+
+def _read_facts(book: dict[str, str], path: Path) -> Facts:
+    return Facts(
+        table=book["table_name"], schema_hash=book["schema_hash"], neighbours=book["neighbours"],
+        budget=_read_budget(*(_number(book[name]) for name in ("epsilon", "delta", "rho"))),
+        allow_unproved=book["allow_unproved"] == "1", created=book["created"], identity=book["identity"],
+        path=str(path),
+    )  # fmt: skip
+
+
+def _exact(value: Number) -> str:
+    return "inf" if value == math.inf else str(Fraction(value))
+
+
+def _number(text: str) -> float:
+    """The number as written; a fraction that no float equals stays one, or a ceiling could rise."""
+    if text == "inf":
+        return math.inf
+    value = Fraction(text)
+    near = float(value)
+    return near if near == value else cast(float, value)
+
+
+def _read_budget(epsilon: float, delta: float, rho: float) -> Budget:
+    """The budget as written. Converting again could differ in the last bit on another machine."""
+    if delta == 0:
+        return Budget(epsilon=epsilon, delta=0)
+    budget = Budget(rho=rho, delta=delta)
+    object.__setattr__(budget, "epsilon", epsilon)
+    return budget
+
+
+def _event_row(event: Event) -> Row:
+    epsilon, rho = ("inf" if cost == math.inf else str(round_up(cost)) for cost in (event.cost.epsilon, event.cost.rho))
+    noise, claimed = (None if value is None else repr(float(value)) for value in (event.noise, event.claimed))
+    return event.mechanism, event.about, epsilon, rho, noise, claimed
+
+
+def read_event(row: Row) -> Event:
+    """An event from its row."""
+    mechanism, about, epsilon, rho, noise, claimed = row
+    cost = Cost(*(math.inf if units == "inf" else int(units or "") * UNIT for units in (epsilon, rho)))
+    numbers = (None if value is None else float(value) for value in (noise, claimed))
+    return Event(str(mechanism), str(about), cost, *numbers)

@@ -1,0 +1,176 @@
+"""Books in one SQLite file, shared by processes and days."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dpcurate.budget import Event
+from dpcurate.errors import LedgerError
+from dpcurate.private import ledger_format as form
+from dpcurate.private import ledger_place as place
+from dpcurate.private.books import Decide, Facts, State
+from dpcurate.private.ledger_file import GATE, Damage, File
+
+
+class Disk:
+    """Books in one SQLite file."""
+
+    def __init__(self, file: File, facts: Facts) -> None:
+        self.path = file.path
+        self.facts = facts
+        self._file = file
+
+    @classmethod
+    def create(cls, path: Path, facts: Facts) -> Disk:
+        """Write new books; an existing file, of whatever kind, is refused and left alone."""
+        if place.is_there(place.journal(path)):
+            raise LedgerError(
+                f"{place.journal(path)} was left by another ledger that was at {path}, which may need it. Move that "
+                "ledger back and open it once, or choose another name"
+            )
+        _make_empty(path)
+        file = File(path)
+        try:
+            with file.writing() as connection:
+                form.write_new(connection, facts)
+        except BaseException:
+            path.unlink(missing_ok=True)  # made a moment ago, by us, and nothing was charged to it
+            raise
+        return cls(file, facts)
+
+    @classmethod
+    def open(cls, path: Path) -> Disk:
+        """Books that exist and are kept here, after a check that reads all of them and writes nothing."""
+        file = File(path)
+        with GATE:
+            _look_at(path)
+            with file.reading() as connection:
+                form.check_tables(connection)
+                _check_home(connection, path)
+                return cls(file, form.check_books(connection, path))
+
+    @classmethod
+    def moved(cls, path: Path) -> Disk:
+        """Books that were moved here, after the same check; from now on they are kept here, and say so."""
+        file = File(path)
+        with GATE:
+            _look_at(path)
+            with file.writing() as connection:  # whoever has the file open under its old name has to wait
+                form.check_tables(connection)
+                home = form.home(connection)
+                if home is not None and home != path and place.check_left(home, path):
+                    _refuse_copy(home, path, form.read_book(connection)["identity"])
+                facts = form.check_books(connection, path)
+                if home != path:
+                    form.write_home(connection, path)
+                return cls(file, facts)
+
+    def state(self) -> State:
+        """Where the books stand."""
+        with self._file.reading() as connection:
+            book = self._book(connection)
+            return State(int(book["spent"]), sum(form.holds(connection)), book["unproved"] == "1")
+
+    def events(self) -> tuple[Event, ...]:
+        """Everything charged, in order."""
+        with self._file.reading() as connection:
+            self._book(connection)
+            return tuple(map(form.read_event, form.event_rows(connection)))
+
+    def kept_at(self) -> tuple[tuple[str, str], ...]:
+        """Since when, and where, the file was kept, in order."""
+        with self._file.reading() as connection:
+            self._book(connection)
+            return tuple((when, str(path)) for when, path in form.kept_at(connection))
+
+    def charge(self, decide: Decide, events: Sequence[Event], *, unproved: bool) -> None:
+        """Add events and what `decide` says they take."""
+        with self._writing() as (connection, book):
+            spent = int(book["spent"])
+            form.write(connection, book, spent + decide(spent), events, unproved=unproved)
+
+    def mark_unproved(self) -> None:
+        """Record for good that a step without a finite cost was let through."""
+        self.charge(lambda _spent: 0, (), unproved=True)
+
+    def hold(self, decide: Decide) -> tuple[int, int]:
+        """Set aside what `decide` says; the block's number and size."""
+        with self._writing() as (connection, book):
+            spent = int(book["spent"])
+            units = decide(spent)
+            added = connection.execute("INSERT INTO hold (units, opened) VALUES (?, ?)", (str(units), form.now()))
+            form.write(connection, book, spent + units, (), unproved=False)
+            hold = added.lastrowid
+        assert hold is not None
+        return hold, units
+
+    def settle(self, hold: int, used: int, events: Sequence[Event]) -> None:
+        """Close a block: write its events, give back what it did not use."""
+        with self._writing() as (connection, book):
+            held = connection.execute("SELECT units FROM hold WHERE id = ?", (hold,)).fetchone()
+            if held is None:
+                raise Damage("the open block has gone from it")
+            connection.execute("DELETE FROM hold WHERE id = ?", (hold,))
+            form.write(connection, book, int(book["spent"]) + used - int(held[0]), events, unproved=False)
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[sqlite3.Connection, dict[str, str]]]:
+        """A transaction with the checked book; a ledger that does not know its path yet learns it here."""
+        with self._file.writing() as connection:
+            book = self._book(connection)
+            if form.home(connection) is None:
+                form.write_home(connection, self.path)
+            yield connection, book
+
+    def _book(self, connection: sqlite3.Connection) -> dict[str, str]:
+        """The one row of `book`, if it is still the ledger that was opened, and where it was."""
+        book = form.read_book(connection)
+        if book["identity"] != self.facts.identity:
+            raise Damage("it is not the file that was opened")
+        _check_home(connection, self.path)
+        return book
+
+
+def _look_at(path: Path) -> None:
+    """Refuse what is no ledger, before SQLite touches it."""
+    try:
+        place.look(path)
+    except OSError as problem:
+        raise LedgerError(f"{path} could not be read: {problem.strerror}; Ledger.create makes a new one") from None
+    form.check_header(path)
+
+
+def _check_home(connection: sqlite3.Connection, path: Path) -> None:
+    home = form.home(connection)
+    if home is not None and home != path:
+        raise place.elsewhere(path, home)
+
+
+def _refuse_copy(home: Path, path: Path, identity: str) -> None:
+    """Refuse to adopt a ledger whose original is still where it was; when in doubt, too."""
+    try:
+        if Disk.open(home).facts.identity != identity:
+            return
+        why = "it is the same ledger, so one of the two is a copy, and both in use would be two budgets"
+    except LedgerError as problem:
+        why = f"whether it is the same ledger cannot be told ({problem})"
+    raise LedgerError(
+        f"{path} was not adopted, because there is a file at {home}, where it was kept: {why}. "
+        f"Remove the one that was used less, or move what is at {home} out of the way if it is something else"
+    )
+
+
+def _make_empty(path: Path) -> None:
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        raise LedgerError(
+            f"{path} exists and is never overwritten; open it with Ledger.open, or choose another name "
+            "(the budget belongs to the table: a new file is not a new budget)"
+        ) from None
+    except OSError as problem:
+        raise LedgerError(f"{path} could not be created: {problem.strerror}; choose a place you can write") from None
