@@ -226,6 +226,21 @@ def test_a_child_inherits_no_connection(path: Path) -> None:
     assert Ledger.open(path).spent == 0.75
 
 
+def test_a_fork_waits_for_the_gate_and_closes_what_is_open(path: Path, opened: list[sqlite3.Connection]) -> None:
+    ledger = made(path)
+    ledger_file._before_fork()
+    try:
+        entered = threading.Thread(target=lambda: ledger.charge(QUARTER))
+        entered.start()
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            opened[0].execute("SELECT 1")
+        assert len(opened) == 1  # nobody else comes in
+    finally:
+        ledger_file.GATE.release()
+    entered.join()
+    assert ledger.spent == 0.25
+
+
 def test_a_fork_within_a_transaction_is_no_payment(path: Path) -> None:
     """A signal may fork where nobody waits: the payment is undone and nothing is answered."""
     program = """

@@ -244,8 +244,11 @@ def test_a_place_that_cannot_be_looked_at_is_not_left() -> None:
     locked.mkdir()
     made(locked / "books")
     (locked / "books").rename(path)
-    path.chmod(0o666)
+    path.chmod(0o000)
     folder.chmod(0o777)
+    with _nobody(), pytest.raises(LedgerError, match="could not be read: Permission denied"):
+        Ledger.open(path)
+    path.chmod(0o666)
     locked.chmod(0o000)
     try:
         with _nobody():
