@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from dpcurate.budget import Budget, Cost, Event, Number
+from dpcurate.accounting import Budget, Cost, Event, Number
 
 PLACES = 100
 UNIT = Fraction(1, 1 << PLACES)

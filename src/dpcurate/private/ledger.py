@@ -17,7 +17,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn
 
-from dpcurate.budget import Budget, Cost, Event, Number, epsilon_of
+from dpcurate import plain
+from dpcurate.accounting import Budget, Cost, Event, Number, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
 from dpcurate.private import books, ledger_format, ledger_place, lenses
 from dpcurate.private.ledger_store import Disk
@@ -158,9 +159,10 @@ class Ledger:
         reserved counts as spent forever. Blocks do not nest.
         """
         self._check_process()
-        if type(amount) not in (int, float, Fraction) or not 0 < amount < math.inf:
-            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {_shown(amount)}")
-        return _Reservation(self, amount)
+        taken = plain.between(0, amount, math.inf)
+        if taken is None:
+            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {plain.shown(amount)}")
+        return _Reservation(self, taken)
 
     def _open_block(self, amount: Number) -> None:
         with self._mine():
@@ -332,11 +334,6 @@ class _Reservation(AbstractContextManager[Ledger]):
 
     def __exit__(self, *problem: object) -> None:
         self._ledger._close_block()
-
-
-def _shown(amount: object) -> str:
-    """What was given for a number; of a type that is not one, only the type's name."""
-    return repr(amount) if type(amount) in (int, float, Fraction) else f"a {type(amount).__name__}; give a float"
 
 
 def _name(event: Event) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import unquote_to_bytes
 
-from dpcurate.budget import Budget, Cost, Event, Number
+from dpcurate.accounting import Budget, Cost, Event, Number
 from dpcurate.errors import LedgerError
 from dpcurate.private.books import UNIT, Facts, price, round_up
 from dpcurate.private.ledger_file import Damage, damaged

@@ -14,6 +14,7 @@ from pathlib import Path
 from shlex import quote
 
 from dpcurate.errors import LedgerError
+from dpcurate.plain import shown
 
 LONGEST = 480  # bytes; SQLite takes 512, and the journal's name is longer
 MOUNTS = Path("/proc/self/mountinfo")  # Linux; elsewhere a mounted file cannot be told from any other
@@ -32,8 +33,7 @@ def real(path: object) -> Path:
         resolved = os.path.realpath(text)
         size = len(os.fsencode(resolved))
     except (TypeError, ValueError):
-        shown = repr(path)[:80]
-        raise LedgerError(f"a ledger's path is text without a NUL, or a pathlib.Path; got {shown}") from None
+        raise LedgerError(f"a ledger's path is text without a NUL, or a pathlib.Path; got {shown(path)}") from None
     if size > LONGEST:
         raise LedgerError(f"a ledger's path may be {LONGEST} bytes long, and {text[:40]!r}... is {size}; shorten it")
     return Path(resolved)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dpcurate.budget import Event
+from dpcurate.accounting import Event
 from dpcurate.errors import LedgerError
 from dpcurate.private import ledger_format as form
 from dpcurate.private import ledger_place as place
