@@ -10,9 +10,9 @@ from dpcurate.budget import Budget
 from dpcurate.private.kernels import Rows
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
-from dpcurate.private.plans import plan
 from dpcurate.private.session import Session
 from dpcurate.private.sources import Held
+from dpcurate.private.statistics.registry import transformation
 from dpcurate.queries import Statistic
 from dpcurate.schema import GRID, Categorical, Neighbours, Numeric, Schema
 
@@ -40,7 +40,7 @@ def held(schema, records):
 
 def parts(statistic: Statistic, schema, records):
     """The statistic's integers, part by part."""
-    made = plan(statistic, schema)
+    made = transformation(statistic, schema)
     source = held(schema, records)
     return made, made.integers(tuple(source.totals([k])[0] for k in made.kernels))
 

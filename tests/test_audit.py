@@ -155,7 +155,7 @@ def test_a_proved_statistic_without_an_audit_is_refused(monkeypatch):
     class New(Counts):
         pass
 
-    monkeypatch.setitem(plans.PROVED, New, statistics.CountsPlan)
+    monkeypatch.setitem(plans.PROVED, New, statistics.CountsTransformation)
     for forgetful in (lambda: cases(1.0), order_faults):
         with pytest.raises(QueryError, match=r"New: proved, and nothing here says how to audit it"):
             forgetful()
@@ -251,8 +251,8 @@ BROKEN = {
     shared_between_parts: ("tables, laplace", "count and margin, laplace", "moments, laplace"),
     half_the_gumbel_noise: ("exponential mechanism",),
     one_coin_for_equal_rows: ("sample of equal rows",),
-    half_sensitivity(statistics.TablesPlan): ("count and margin, laplace", "one margin, laplace"),
-    half_sensitivity(statistics.GradientNormsPlan): ("gradient norms, laplace",),
+    half_sensitivity(statistics.TablesTransformation): ("count and margin, laplace", "one margin, laplace"),
+    half_sensitivity(statistics.GradientNormsTransformation): ("gradient norms, laplace",),
 }
 
 

@@ -514,7 +514,7 @@ def test_a_gate_finds_the_first_yes_of_many_in_one_read():
 
 def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
     monkeypatch.setattr("dpcurate.private.reader.MOST_SCALARS", 2)
-    monkeypatch.setattr("dpcurate.private.session.MOST_PLANS", 2)
+    monkeypatch.setattr("dpcurate.private.session.MOST_BOUND", 2)
     c = curator(Budget(rho=1e6), schema=LEVELS)
     for given in ((), ("b",)):
         for threshold in (0, 1, 2):
@@ -522,7 +522,7 @@ def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
             c.open(AboveThreshold(epsilon=1)).ask(Score(Tau(x, y), threshold, "above"))
         c.ask(Release(KendallP("a", "b"), Laplace(epsilon=1)))
         c.ask(Release(Counts(("a",)), Laplace(epsilon=1)))
-    assert len(c._plans) <= 2
+    assert len(c._known) <= 2
     assert len(c._reader._scores) <= 2
     assert len(c._reader._scalars) <= 2
 

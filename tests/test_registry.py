@@ -21,10 +21,10 @@ from dpcurate.learn import methods
 from dpcurate.learn.methods import Listed, register
 from dpcurate.learn.outcome import Learned
 from dpcurate.planning.plan import plan
-from dpcurate.private import plans
-from dpcurate.private.kendall import PairPlan, TauPlan
+from dpcurate.private.statistics import registry
+from dpcurate.private.statistics.kendall import PairTransformation, TauTransformation
 from dpcurate.published import PublishedFlips, PublishedKendallP
-from dpcurate.published.plans import PublishedFlipsPlan
+from dpcurate.published.statistics import PublishedFlipsTransformation
 from dpcurate.queries import Choose, Counts, Laplace, PairStatistic, Release, Score, Tau
 from dpcurate.report.meaning import made
 from helpers import schema_of
@@ -148,16 +148,16 @@ def test_nothing_becomes_proved_by_registering():
         pass
 
     with pytest.raises(QueryError, match="proved = False"):
-        plans.register_unproved(Mine, TauPlan)
+        registry.register_unproved(Mine, TauTransformation)
     with pytest.raises(QueryError, match="cannot be registered"):
-        plans.register_unproved(Tau, PublishedFlipsPlan)
+        registry.register_unproved(Tau, PublishedFlipsTransformation)
     with pytest.raises(QueryError, match="not a statistic of the queryable"):
-        plans.plan(Mine("a", "b"), schema_of(2, 2))
+        registry.transformation(Mine("a", "b"), schema_of(2, 2))
     with pytest.raises(QueryError, match="not a statistic of the queryable"):
-        plans.plan(PairStatistic("a", "b"), schema_of(2, 2))
-    assert all(maker.proved for maker in plans.PROVED.values())
-    assert all(not maker.proved for maker in plans._UNPROVED.values())
-    assert isabstract(PairPlan)
+        registry.transformation(PairStatistic("a", "b"), schema_of(2, 2))
+    assert all(maker.proved for maker in registry.PROVED.values())
+    assert all(not maker.proved for maker in registry._UNPROVED.values())
+    assert isabstract(PairTransformation)
 
 
 def test_the_product_runs_without_the_published_code():

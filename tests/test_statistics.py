@@ -17,8 +17,8 @@ from scipy import stats
 
 from dpcurate.errors import DomainTooLarge, QueryError
 from dpcurate.private import kendall, statistics
-from dpcurate.private.kendall import strata, upper_tail
-from dpcurate.private.plans import plan, sensitivity
+from dpcurate.private.statistics.kendall import strata, upper_tail
+from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.published import PublishedFlips, PublishedKendallP, plans
 from dpcurate.queries import (
     Contrasts,
@@ -65,7 +65,7 @@ def test_no_pair_of_neighbours_exceeds_the_stated_sensitivity(statistic, data):
     table = [any_record(MIXED, draw_int) for _ in range(draw_int(0, 9))]
     table *= draw_int(1, 4)  # repeated rows reach the extremes of rank statistics
     row, other = any_record(MIXED, draw_int), any_record(MIXED, draw_int)
-    made = plan(statistic, MIXED)
+    made = transformation(statistic, MIXED)
     for relation, changed in ((ADD, [*table, row]), (SWAP, [*table, row])):
         before = table if relation is ADD else [*table, other]
         bound = made.one_row(relation)
@@ -108,7 +108,7 @@ EXTREME = [
 @pytest.mark.parametrize(("statistic", "relation", "one", "other"), EXTREME, ids=lambda x: str(x)[:40])
 def test_half_the_sensitivity_would_be_caught(statistic, relation, one, other):
     schema = WIDE
-    bound = plan(statistic, schema).one_row(relation)
+    bound = transformation(statistic, schema).one_row(relation)
     l1, l2 = distance(statistic, schema, one, other)
     assert l2 > bound.l2_squared / 4
     assert l1 <= bound.l1
@@ -124,27 +124,27 @@ def test_a_clip_just_below_a_grid_point_is_kept_in_spite_of_rounding(step):
     for u in range(step, GRID + 1, 1 + (GRID - step) // 300):
         _, found = parts(statistic, schema, [[u]])
         assert Fraction(int(found[1][0]), GRID) <= Fraction(clip)
-        assert distance(statistic, schema, [], [[u]])[1] <= plan(statistic, schema).one_row(ADD).l2_squared
+        assert distance(statistic, schema, [], [[u]])[1] <= transformation(statistic, schema).one_row(ADD).l2_squared
 
 
 def test_tables_are_exact_under_both_relations():
     """Every row added moves each table by 1, and rows that differ everywhere move all but the row count by 2."""
     schema = schema_of(2, 3, 4)
     statistic = Tables(((), ("a",), ("c", "a"), ("a", "b", "c")))
-    made = plan(statistic, schema)
+    made = transformation(statistic, schema)
     added, swapped = made.one_row(ADD), made.one_row(SWAP)
     assert distance(statistic, schema, [[0, 0, 0]], [[0, 0, 0], [1, 2, 3]]) == (added.l1, added.l2_squared) == (4, 4)
     assert distance(statistic, schema, [[0, 0, 0]], [[1, 1, 1]]) == (swapped.l1, swapped.l2_squared) == (6, 6)
-    alone = plan(Tables(((),)), schema)
-    assert alone.one_row(SWAP) == plan(Counts(()), schema).one_row(SWAP)
-    many = plan(Tables(((), ("a",))), schema)
+    alone = transformation(Tables(((),)), schema)
+    assert alone.one_row(SWAP) == transformation(Counts(()), schema).one_row(SWAP)
+    many = transformation(Tables(((), ("a",))), schema)
     assert sensitivity(many, schema, SWAP).l1 == 2
     lasting = Schema((Categorical("a", ("0", "1"), "0", "0"),))
     three = Tables(((), ("a",)))
     people = Schema(lasting.columns, person=Person("id", 3))
-    assert sensitivity(plan(three, lasting), lasting, SWAP) == plan(three, lasting).one_row(SWAP)
-    assert sensitivity(plan(three, people), people, SWAP).l1 == 3 * 2
-    assert sensitivity(plan(three, people), people, ADD).l2_squared == 9 * 2
+    assert sensitivity(transformation(three, lasting), lasting, SWAP) == transformation(three, lasting).one_row(SWAP)
+    assert sensitivity(transformation(three, people), people, SWAP).l1 == 3 * 2
+    assert sensitivity(transformation(three, people), people, ADD).l2_squared == 9 * 2
 
 
 def test_tables_are_the_counts_of_each_set():
@@ -165,7 +165,7 @@ def test_contrasts_are_exact_under_both_relations():
     schema = schema_of(2, 3, 4)
     sets = ((), ("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c"))
     statistic = Contrasts(sets, (0.5, 0.5, 0.5, 0.5, 1.0, 1.0, 1.0))
-    made = plan(statistic, schema)
+    made = transformation(statistic, schema)
     assert distance(statistic, schema, [], [[1, 2, 3]])[1] == made.one_row(ADD).l2_squared
     rows = [[a, b, c] for a in range(2) for b in range(3) for c in range(4)]
     worst = max(distance(statistic, schema, [rows[0]], [r])[1] for r in rows)
@@ -178,15 +178,18 @@ def test_replace_closed_form_equals_enumeration(monkeypatch):
     names = schema.names
     sets = ((), *((n,) for n in names), *combinations(names, 2))
     statistic = Contrasts(sets, tuple(1.5 if len(s) == 2 else 0.5 for s in sets))
-    made = plan(statistic, schema)
+    made = transformation(statistic, schema)
     exact = made.one_row(SWAP).l2_squared
     assert made._uniform_pairs(sorted(names)) == exact
     loose = Contrasts(sets[:-1], statistic.weights[:-1])
-    assert plan(loose, schema)._uniform_pairs(sorted(names)) is None
+    assert transformation(loose, schema)._uniform_pairs(sorted(names)) is None
     triple = Contrasts((*sets, names[:3]))
-    assert plan(triple, schema)._uniform_pairs(sorted(names)) is None
+    assert transformation(triple, schema)._uniform_pairs(sorted(names)) is None
     no_margins = Contrasts(tuple(combinations(names, 2)))
-    assert plan(no_margins, schema)._uniform_pairs(sorted(names)) == plan(no_margins, schema).one_row(SWAP).l2_squared
+    assert (
+        transformation(no_margins, schema)._uniform_pairs(sorted(names))
+        == transformation(no_margins, schema).one_row(SWAP).l2_squared
+    )
 
 
 def enumerated(statistic, schema):
@@ -212,7 +215,7 @@ def test_the_worst_replaced_row_is_the_one_found_by_enumeration(sets, levels, ch
     schema = schema_of(*levels)
     sets = tuple(tuple(sorted(s)) for s in sets)
     weighted = Contrasts(sets, tuple(chance.choice([0.25, 1, 3, Fraction(1, 3)]) for _ in sets))
-    assert plan(weighted, schema).one_row(SWAP).l2_squared == enumerated(weighted, schema)
+    assert transformation(weighted, schema).one_row(SWAP).l2_squared == enumerated(weighted, schema)
     for one in sets:  # the bound of a single set, which wide ones rely on, is exact too
         lengths = [Fraction(r - 1, r) for r in schema.sizes(one)]
         alone = Contrasts((one,))
@@ -248,7 +251,7 @@ def test_no_set_of_contrasts_takes_steps_without_number():
         (Contrasts(tuple(combinations(wide.names, 2))), wide, 20_000),
     ]
     for statistic, schema, most in cases:
-        made = plan(statistic, schema)
+        made = transformation(statistic, schema)
         assert 0 < fraction_steps(lambda made=made: made.one_row(SWAP)) < most
 
 
@@ -256,7 +259,7 @@ def test_a_wide_set_states_what_its_worst_pair_of_rows_does():
     schema = schema_of(*[2] * 9, 3, 4)
     for statistic in (Contrasts((schema.names,)), Contrasts((schema.names[:10],))):
         best = max(distance(statistic, schema, [[0] * 11], [[int(k == i) for k in range(11)]])[1] for i in range(11))
-        assert best == plan(statistic, schema).one_row(SWAP).l2_squared
+        assert best == transformation(statistic, schema).one_row(SWAP).l2_squared
 
 
 def test_many_columns_are_bounded_without_enumeration():
@@ -266,7 +269,7 @@ def test_many_columns_are_bounded_without_enumeration():
     part = Contrasts((*((n,) for n in names), *combinations(names, 2)), tuple(np.linspace(0.5, 1, 15 + 105)))
     rng = np.random.default_rng(1)
     for statistic in (whole, part):
-        bound = plan(statistic, schema).one_row(SWAP).l2_squared
+        bound = transformation(statistic, schema).one_row(SWAP).l2_squared
         for _ in range(20):
             one, other = ([int(rng.integers(r)) for r in schema.sizes(names)] for _ in range(2))
             assert distance(statistic, schema, [one], [other])[1] <= bound
@@ -278,7 +281,7 @@ def test_a_unit_of_several_rows_and_rows_that_vanish():
     drops = Schema((columns[0], Categorical("b", ("0", "1"))))
     people = Schema(columns, person=Person("id", 3))
     statistic = Contrasts(((), ("a",)), (5.0, 1.0))
-    made = plan(statistic, keeps)
+    made = transformation(statistic, keeps)
     assert sensitivity(made, keeps, SWAP).l2_squared == 2  # the count does not move
     assert sensitivity(made, drops, SWAP).l2_squared == 25 + Fraction(1, 2)  # a vanished row moves it
     assert sensitivity(made, people, ADD).l2_squared == 9 * (25 + Fraction(1, 2))
@@ -343,7 +346,7 @@ def test_one_row_breaks_the_published_sensitivity():
     after[1, 1, 0] += 1
     moved = {}
     for bound in ("priv-pc", "curate-printed", "curate-code"):
-        made = plan(PublishedKendallP("a", "b", ("c",), bound=bound), schema)
+        made = transformation(PublishedKendallP("a", "b", ("c",), bound=bound), schema)
         (before,), (now,) = made.integers((counts,)), made.integers((after,))
         moved[bound] = abs(int(before[0]) - int(now[0])) / 2**40 / float(made.one_row(ADD).l1)
     assert moved["priv-pc"] > 60
@@ -356,7 +359,9 @@ def test_published_flips_count_rows_and_jump():
     schema = schema_of(2, 2)
 
     def flips(table, level=0.05):
-        (count,) = plan(PublishedFlips("a", "b", level=level), schema).integers((np.array(table, dtype=np.int64),))
+        (count,) = transformation(PublishedFlips("a", "b", level=level), schema).integers(
+            (np.array(table, dtype=np.int64),)
+        )
         return int(count[0])
 
     assert flips([[50, 0], [0, 50]]) < 0
@@ -364,44 +369,44 @@ def test_published_flips_count_rows_and_jump():
     assert flips([[50, 0], [0, 50]]) < flips([[30, 20], [20, 30]]) <= 0 < flips([[25, 25], [25, 25]])
     assert abs(flips([[0, 22], [0, 59]]) - flips([[1, 22], [0, 59]])) >= 68  # one row
     assert flips([[3, 0], [0, 0]]) == 2
-    assert plan(PublishedFlips("a", "b"), schema).one_row(ADD).l1 == 1
+    assert transformation(PublishedFlips("a", "b"), schema).one_row(ADD).l1 == 1
 
 
 def test_flips_beyond_reach_are_cut_off(monkeypatch):
     monkeypatch.setattr(plans, "FEWEST_FLIPS", 3)
-    made = plan(PublishedFlips("a", "b"), schema_of(2, 2))
+    made = transformation(PublishedFlips("a", "b"), schema_of(2, 2))
     (count,) = made.integers((np.array([[50, 0], [0, 50]], dtype=np.int64),))
     assert count[0] == -3
 
 
 def test_the_row_count_is_needed_only_where_it_is_used():
     schema = schema_of(2, 2)
-    plan(Tau("a", "b"), schema)
+    transformation(Tau("a", "b"), schema)
     for kind in (KendallP, PublishedKendallP):
         with pytest.raises(QueryError, match="row count"):
-            plan(kind("a", "b"), schema)
+            transformation(kind("a", "b"), schema)
 
 
 def test_a_table_too_large_is_refused_with_its_size():
     schema = schema_of(*[10] * 8)
     with pytest.raises(DomainTooLarge, match=r"100,000,000 cells, above the limit of 10,000,000"):
-        plan(Counts(schema.names), schema)
+        transformation(Counts(schema.names), schema)
 
 
 def test_tables_too_large_together_are_refused_with_their_size():
     schema = schema_of(*[200] * 4)
     triples = tuple(combinations(schema.names, 3))
     with pytest.raises(DomainTooLarge, match="a table over a, b, c, d has 1,600,000,000 cells"):
-        plan(Tables((*combinations(schema.names, 2), schema.names)), schema)
-    plan(Tables(triples), schema)  # 32 million cells
+        transformation(Tables((*combinations(schema.names, 2), schema.names)), schema)
+    transformation(Tables(triples), schema)  # 32 million cells
     wide = schema_of(*[200] * 5)
     with pytest.raises(DomainTooLarge, match=r"these 10 tables have 80,000,000 cells together.* several queries"):
-        plan(Tables(tuple(combinations(wide.names, 3))), wide)
+        transformation(Tables(tuple(combinations(wide.names, 3))), wide)
 
 
 def test_something_else_is_no_statistic():
     with pytest.raises(QueryError, match="not a statistic"):
-        plan("counts", schema_of(2))  # type: ignore[arg-type]
+        transformation("counts", schema_of(2))  # type: ignore[arg-type]
 
 
 def test_every_statistic_and_mechanism_carries_its_proof():
@@ -413,7 +418,7 @@ def test_every_statistic_and_mechanism_carries_its_proof():
         for c in vars(m).values()
         if isinstance(c, type) and c.__module__ == m.__name__
     ]
-    proofs = [c for c in kinds if c.__name__.endswith("Plan") or hasattr(c, "cost")]
+    proofs = [c for c in kinds if c.__name__.endswith("Transformation") or hasattr(c, "cost")]
     assert len(proofs) >= 12
     for kind in proofs:
         if kind is not statistics.Plan and not inspect.isabstract(kind):

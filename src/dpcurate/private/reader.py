@@ -1,4 +1,4 @@
-"""Reading for the session: what plans need, many at a time. Its integers are exact and stay in the session."""
+"""Reading for a session: what transformations need, many at a time. Its integers are exact and stay there."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from dpcurate.errors import SourceError
-from dpcurate.private.kendall import UNDEFINED
 from dpcurate.private.kernels import CountRows, Integers, Kernel
 from dpcurate.private.mechanisms import STEPS, Sensitivity
 from dpcurate.private.sources import Source
-from dpcurate.private.statistics import Plan
+from dpcurate.private.statistics.base import Transformation
+from dpcurate.private.statistics.kendall import UNDEFINED
 from dpcurate.queries import PairStatistic, Score, Statistic
 
 Parts = tuple[Integers, ...]
@@ -21,48 +21,48 @@ MOST_SCALARS = 200_000
 
 
 class Reader:
-    """Reads what plans need, many at a time; single numbers are kept for runs that repeat."""
+    """Reads what transformations need, many at a time; single numbers are kept for runs that repeat."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._scalars: dict[PairStatistic, Parts] = {}
         self._scores: dict[Score, int] = {}
 
-    def read(self, plans: Sequence[Plan]) -> Iterator[Parts]:
-        """The integers of every plan, read in batches as they are taken."""
-        for batch in _batches(plans):
+    def read(self, transformations: Sequence[Transformation]) -> Iterator[Parts]:
+        """The integers of every transformation, read in batches as they are taken."""
+        for batch in _batches(transformations):
             if len(self._scalars) >= MOST_SCALARS:
                 self._scalars.clear()
             kernels = self._kernels(batch)
             totals = dict(zip(kernels, self._totals(kernels), strict=True))
-            yield from [self._parts(made, totals) for made in batch]
+            yield from [self._parts(transformation, totals) for transformation in batch]
 
-    def passes(self, plans: Sequence[Plan]) -> int:
+    def passes(self, transformations: Sequence[Transformation]) -> int:
         """How many passes over the table reading these would take now."""
-        return sum(self._source.passes(self._kernels(batch)) for batch in _batches(plans))
+        return sum(self._source.passes(self._kernels(batch)) for batch in _batches(transformations))
 
-    def _kernels(self, plans: Sequence[Plan]) -> list[Kernel]:
+    def _kernels(self, transformations: Sequence[Transformation]) -> list[Kernel]:
         """What has to be added up for these, each once."""
-        unknown = (made for made in plans if not self._known(made.statistic))
-        return list(dict.fromkeys(k for made in unknown for k in made.kernels))
+        unknown = (transformation for transformation in transformations if not self._known(transformation.statistic))
+        return list(dict.fromkeys(k for transformation in unknown for k in transformation.kernels))
 
     def _known(self, statistic: Statistic) -> bool:
         return isinstance(statistic, PairStatistic) and statistic in self._scalars
 
-    def _parts(self, made: Plan, totals: Mapping[Kernel, Integers]) -> Parts:
-        statistic = made.statistic
+    def _parts(self, transformation: Transformation, totals: Mapping[Kernel, Integers]) -> Parts:
+        statistic = transformation.statistic
         if not isinstance(statistic, PairStatistic):
-            return made.integers(tuple(totals[k] for k in made.kernels))
+            return transformation.integers(tuple(totals[k] for k in transformation.kernels))
         if statistic not in self._scalars:
-            self._scalars[statistic] = made.integers(tuple(totals[k] for k in made.kernels))
+            self._scalars[statistic] = transformation.integers(tuple(totals[k] for k in transformation.kernels))
         return self._scalars[statistic]
 
-    def score(self, score: Score, parts: Parts, made: Plan, bound: Sensitivity) -> int:
+    def score(self, score: Score, parts: Parts, transformation: Transformation, bound: Sensitivity) -> int:
         """A score in integer steps, STEPS of them between neighbours, floored exactly."""
         if score not in self._scores:
             if len(self._scores) >= MOST_SCALARS:
                 self._scores.clear()
-            self._scores[score] = _steps(parts[0], made, bound, score)
+            self._scores[score] = _steps(parts[0], transformation, bound, score)
         return self._scores[score]
 
     def _totals(self, kernels: list[Kernel]) -> list[Integers]:
@@ -75,24 +75,24 @@ class Reader:
         raise SourceError("the table could not be read; what was charged stays charged. Ask its owner to look at it")
 
 
-def _batches(plans: Sequence[Plan]) -> Iterator[list[Plan]]:
+def _batches(transformations: Sequence[Transformation]) -> Iterator[list[Transformation]]:
     """Plans whose tables are held at one time."""
-    batch: list[Plan] = []
+    batch: list[Transformation] = []
     cells = 0
-    for made in plans:
-        more = sum(k.cells for k in made.kernels if isinstance(k, CountRows))
+    for transformation in transformations:
+        more = sum(k.cells for k in transformation.kernels if isinstance(k, CountRows))
         if batch and cells + more > BATCH_CELLS:
             yield batch
             batch, cells = [], 0
-        batch.append(made)
+        batch.append(transformation)
         cells += more
     yield batch
 
 
-def _steps(part: Integers, made: Plan, bound: Sensitivity, score: Score) -> int:
+def _steps(part: Integers, transformation: Transformation, bound: Sensitivity, score: Score) -> int:
     if part[0] == UNDEFINED:
         return -(1 << 60)
-    (unit,) = made.units
+    (unit,) = transformation.units
     beyond = abs(int(part[0])) - Fraction(score.threshold) * unit
     steps = beyond * STEPS / (bound.l1 * unit)
     return max(-(1 << 60), min(1 << 60, math.floor(steps if score.side == "above" else -steps)))

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from dpcurate.budget import Budget, Event
 from dpcurate.errors import RefusedError
-from dpcurate.private import plans
 from dpcurate.private.kernels import Integers, Kernel
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import GaussianNoise, build, integer_scale
@@ -20,6 +19,7 @@ from dpcurate.private.noise import Randomness as Randomness
 from dpcurate.private.noise import Secure, Seeded
 from dpcurate.private.session import Session
 from dpcurate.private.sources import Source, open_source
+from dpcurate.private.statistics import registry
 from dpcurate.queries import AboveThreshold, Query, Release, Sample, Statistic
 from dpcurate.schema import Neighbours, Schema
 
@@ -77,7 +77,7 @@ class OpenPair:
         ledger = Ledger(budget, neighbours=self.neighbours.value)
         session = Session(self.sources[which], self.schema, self.neighbours, ledger, noise, allow_unproved=False)
         # Plans and exact tables are the same in every run; sharing them saves time and changes no answer.
-        session._reader, session._plans = self._known.setdefault(which, (session._reader, session._plans))
+        session._reader, session._known = self._known.setdefault(which, (session._reader, session._known))
         return session
 
     def unlimited(self, which: int, noise: Randomness) -> Session:
@@ -93,8 +93,8 @@ class OpenPair:
 
     def steps(self, release: Release) -> float:
         """The least noise of a Gaussian release in integer steps; infinite for other noise."""
-        made = plans.plan(release.statistic, self.schema)
-        mechanism = build(release.noise, plans.sensitivity(made, self.schema, self.neighbours))
+        made = registry.transformation(release.statistic, self.schema)
+        mechanism = build(release.noise, registry.sensitivity(made, self.schema, self.neighbours))
         if not isinstance(mechanism, GaussianNoise):
             return math.inf
         return min(integer_scale(mechanism.sigma, unit) for unit in made.units)
@@ -102,7 +102,7 @@ class OpenPair:
 
 def proved_statistics() -> tuple[type[Statistic], ...]:
     """Every statistic a session answers whose sensitivity is proved, from the registry."""
-    return tuple(plans.PROVED)
+    return tuple(registry.PROVED)
 
 
 # --- the order of charging and reading --------------------------------------------------------------

@@ -28,11 +28,11 @@ from dpcurate.private.mechanisms import (
     build,
 )
 from dpcurate.private.noise import Ahead, Randomness
-from dpcurate.private.plans import check_kind, plan, sensitivity
 from dpcurate.private.process import process
 from dpcurate.private.reader import Parts, Reader
 from dpcurate.private.sources import Source
-from dpcurate.private.statistics import Plan
+from dpcurate.private.statistics.base import Transformation
+from dpcurate.private.statistics.registry import check_kind, sensitivity, transformation
 from dpcurate.queries import (
     AboveThreshold,
     Answer,
@@ -50,7 +50,7 @@ from dpcurate.queries import (
 )
 from dpcurate.schema import Neighbours, Schema
 
-MOST_PLANS = 200_000
+MOST_BOUND = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _Job:
     """A validated query: what it will cost, what it reads once that is paid, and how it is answered."""
 
     event: Event
-    plans: Sequence[Plan]
+    transformations: Sequence[Transformation]
     answer: Callable[[Sequence[Parts], Randomness], Any]
 
 
@@ -128,7 +128,7 @@ class Session(Unique):
         self._randomness = randomness
         self._allow_unproved = allow_unproved or math.isinf(ledger.budget.ceiling)
         self._reader = Reader(source)
-        self._plans: dict[Statistic, tuple[Plan, Sensitivity]] = {}
+        self._known: dict[Statistic, tuple[Transformation, Sensitivity]] = {}
 
     @property
     def schema(self) -> Schema:
@@ -161,7 +161,7 @@ class Session(Unique):
 
     def sensitivity(self, statistic: Statistic) -> float:
         """How far one unit can move a statistic (L1), from public facts."""
-        return float(self._plan(statistic)[1].l1)
+        return float(self._bound(statistic)[1].l1)
 
     def draw(self) -> float:
         """A fresh public random number in [0, 1)."""
@@ -187,9 +187,9 @@ class Session(Unique):
             return self._answers(jobs)
 
     def _answers(self, jobs: Sequence[_Job]) -> list[Any]:
-        found = self._reader.read([made for job in jobs for made in job.plans])
+        found = self._reader.read([made for job in jobs for made in job.transformations])
         noise = Ahead(self._randomness, len(jobs))
-        return [job.answer([next(found) for _ in job.plans], noise) for job in jobs]
+        return [job.answer([next(found) for _ in job.transformations], noise) for job in jobs]
 
     @property
     def passes(self) -> int:
@@ -200,7 +200,7 @@ class Session(Unique):
         """How many passes over the table these would take now; nothing is charged or read."""
         _check_list(queries)
         with self._lock:
-            return self._reader.passes([made for query in queries for made in self._job(query).plans])
+            return self._reader.passes([made for query in queries for made in self._job(query).transformations])
 
     def open(self, gate: AboveThreshold | Sample) -> Any:
         """Open an interactive gate, charged in full here and now."""
@@ -228,16 +228,16 @@ class Session(Unique):
             return self._choose(query)
         raise QueryError(f"{type(query).__name__} is not a query of a session: ask Release or Choose itself")
 
-    def _plan(self, statistic: Statistic) -> tuple[Plan, Sensitivity]:
+    def _bound(self, statistic: Statistic) -> tuple[Transformation, Sensitivity]:
         check_kind(statistic)
-        known = None if isinstance(statistic, Tables) else self._plans.get(statistic)  # long, and seldom asked again
+        known = None if isinstance(statistic, Tables) else self._known.get(statistic)  # long, and seldom asked again
         if known is None:
-            made = plan(statistic, self._schema)
+            made = transformation(statistic, self._schema)
             known = made, sensitivity(made, self._schema, self._neighbours)
-            if len(self._plans) >= MOST_PLANS:
-                self._plans.clear()
+            if len(self._known) >= MOST_BOUND:
+                self._known.clear()
             if not isinstance(statistic, Tables):
-                self._plans[statistic] = known
+                self._known[statistic] = known
         made = known[0]
         if not made.proved and not self._allow_unproved:
             raise NotPrivate(
@@ -249,7 +249,7 @@ class Session(Unique):
         return known
 
     def _release(self, query: Release) -> _Job:
-        made, bound = self._plan(query.statistic)
+        made, bound = self._bound(query.statistic)
         if isinstance(query.noise, Exact) and not self._allow_unproved:
             raise NotPrivate(
                 "an exact release has no guarantee: ask for noise, or open the curator with allow_unproved=True "
@@ -268,7 +268,7 @@ class Session(Unique):
         )
         return _Job(event, [made], lambda parts, noise: self._answer(made, parts[0], mechanism, noise))
 
-    def _answer(self, made: Plan, parts: Parts, mechanism: Mechanism, noise: Randomness) -> Answer:
+    def _answer(self, made: Transformation, parts: Parts, mechanism: Mechanism, noise: Randomness) -> Answer:
         noised = self._noised(parts, made.units, mechanism, noise)
         scales = tuple(mechanism.deviation / weight for weight in made.weights())
         return Answer(made.natural(noised), scales)
@@ -291,21 +291,21 @@ class Session(Unique):
 
     def _choose(self, query: Choose) -> _Job:
         mechanism = Exponential(Fraction(query.epsilon))
-        plans = [(*self._plan(c.statistic), c) for c in query.candidates]
-        proved = all(made.proved for made, _, _ in plans)
+        bound_candidates = [(*self._bound(c.statistic), c) for c in query.candidates]
+        proved = all(made.proved for made, _, _ in bound_candidates)
         event = Event(
             mechanism.name,
-            f"choice among {len(plans)} tests",
+            f"choice among {len(bound_candidates)} tests",
             mechanism.cost if proved else Cost.infinite(),
             claimed=None if proved else float(query.epsilon),
         )
 
         def answer(parts: Sequence[Parts], noise: Randomness) -> int:
-            each = zip(plans, parts, strict=True)
+            each = zip(bound_candidates, parts, strict=True)
             scores = [self._reader.score(score, found, made, bound) for (made, bound, score), found in each]
             return mechanism.pick(np.array(scores + [0] * query.or_none, dtype=np.int64), noise)
 
-        return _Job(event, [made for made, _, _ in plans], answer)
+        return _Job(event, [made for made, _, _ in bound_candidates], answer)
 
     def _sample(self, gate: Sample) -> Session:
         if self._schema.rows_per_unit > 1:
@@ -365,11 +365,14 @@ class Threshold(Unique):
         if any(type(score) is not Score for score in scores):
             raise QueryError("a gate is asked scores and nothing else: give it Score itself, not a subclass of it")
         session = self._session
-        plans = [session._plan(score.statistic) for score in scores]
-        unproved = [score for score, (made, _) in zip(scores, plans, strict=True) if not made.proved]
+        bound_candidates = [session._bound(score.statistic) for score in scores]
+        unproved = [score for score, (made, _) in zip(scores, bound_candidates, strict=True) if not made.proved]
         session._charge([Event(self._mechanism.name, describe(s.statistic), Cost.infinite()) for s in unproved])
-        parts, noise = session._reader.read([made for made, _ in plans]), Ahead(session._randomness, len(scores))
-        for index, (score, (made, bound), found) in enumerate(zip(scores, plans, parts, strict=True)):
+        parts, noise = (
+            session._reader.read([made for made, _ in bound_candidates]),
+            Ahead(session._randomness, len(scores)),
+        )
+        for index, (score, (made, bound), found) in enumerate(zip(scores, bound_candidates, parts, strict=True)):
             noised = session._reader.score(score, found, made, bound) + self._mechanism.query(noise)
             if noised >= self._threshold:
                 self._closed = True

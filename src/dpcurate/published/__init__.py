@@ -5,7 +5,7 @@ allow_unproved=True. Nothing of the product depends on it.
 """
 
 from dpcurate.learn.methods import Listed
-from dpcurate.private.plans import register_unproved
+from dpcurate.private.statistics.registry import register_unproved
 from dpcurate.published.claims import Claim, CurateReading
 from dpcurate.published.constraint import (
     PublishedCuratePC,
@@ -14,17 +14,17 @@ from dpcurate.published.constraint import (
     PublishedPrivPC,
     PublishedSVTPC,
 )
-from dpcurate.published.plans import PublishedFlipsPlan, PublishedKendallPPlan
 from dpcurate.published.queries import PublishedFlips, PublishedKendallP
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
+from dpcurate.published.statistics import PublishedFlipsTransformation, PublishedKendallPTransformation
 
 __all__ = [
     "METHODS", "Claim", "CurateReading", "PublishedCuratePC", "PublishedCurateScore", "PublishedEMPC", "PublishedFlips",
     "PublishedKendallP", "PublishedNoleaks", "PublishedPC", "PublishedPrivPC", "PublishedSVTPC",
 ]  # fmt: skip
 
-register_unproved(PublishedKendallP, PublishedKendallPPlan)
-register_unproved(PublishedFlips, PublishedFlipsPlan)
+register_unproved(PublishedKendallP, PublishedKendallPTransformation)
+register_unproved(PublishedFlips, PublishedFlipsTransformation)
 
 METHODS = {
     entry.name: entry

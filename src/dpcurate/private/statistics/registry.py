@@ -1,4 +1,4 @@
-"""From a statistic to its plan, and how far one unit of privacy can move it."""
+"""The registry of statistics: from a query to its transformation, and how far one unit of privacy can move it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpcurate.errors import DomainTooLarge, QueryError
-from dpcurate.private.kendall import KendallPPlan, PairPlan, TauPlan
 from dpcurate.private.kernels import CountRows, Kernel
 from dpcurate.private.mechanisms import Sensitivity
-from dpcurate.private.statistics import (
-    ContrastsPlan,
-    CountsPlan,
-    GradientNormsPlan,
-    GradientPlan,
-    MomentsPlan,
-    Plan,
-    TablesPlan,
-)
+from dpcurate.private.statistics.base import Transformation
+from dpcurate.private.statistics.contrasts import ContrastsTransformation
+from dpcurate.private.statistics.counts import CountsTransformation, TablesTransformation
+from dpcurate.private.statistics.gradients import GradientNormsTransformation, GradientTransformation
+from dpcurate.private.statistics.kendall import KendallPTransformation, PairTransformation, TauTransformation
+from dpcurate.private.statistics.moments import MomentsTransformation
 from dpcurate.queries import (
     MOST_CELLS,
     Contrasts,
@@ -36,37 +32,37 @@ from dpcurate.schema import Neighbours, Schema
 MOST_TOGETHER = 50_000_000
 """Cells of all tables of one query: 400 MB of integers."""
 
-Maker = Callable[[Any, Schema], Plan]
+Maker = Callable[[Any, Schema], Transformation]
 
 PROVED: Mapping[type, Maker] = {
-    Counts: CountsPlan,
-    Tables: TablesPlan,
-    Contrasts: ContrastsPlan,
-    Moments: MomentsPlan,
-    Gradient: GradientPlan,
-    GradientNorms: GradientNormsPlan,
-    Tau: TauPlan,
-    KendallP: KendallPPlan,
+    Counts: CountsTransformation,
+    Tables: TablesTransformation,
+    Contrasts: ContrastsTransformation,
+    Moments: MomentsTransformation,
+    Gradient: GradientTransformation,
+    GradientNorms: GradientNormsTransformation,
+    Tau: TauTransformation,
+    KendallP: KendallPTransformation,
 }
 """The registry of statistics: every kind of query that has a proved sensitivity."""
 _UNPROVED: dict[type, Maker] = {}
 
 
-def register_unproved(query: type[PairStatistic], maker: type[PairPlan]) -> None:
+def register_unproved(query: type[PairStatistic], maker: type[PairTransformation]) -> None:
     """Let sessions opened with allow_unproved=True answer a query; any other session refuses it.
 
-    Only a pair statistic whose plan says `proved = False` can be entered, so that nothing becomes proved this way.
+    Only a pair statistic whose transformation says `proved = False` can be entered: nothing becomes proved this way.
     """
     if query in PROVED or maker.proved is not False:
-        raise QueryError(f"{query.__name__} cannot be registered: its plan must say proved = False")
+        raise QueryError(f"{query.__name__} cannot be registered: its transformation must say proved = False")
     _UNPROVED[query] = maker
 
 
-def plan(statistic: Statistic, schema: Schema) -> Plan:
-    """The plan for a statistic; every complaint comes from public facts."""
+def transformation(statistic: Statistic, schema: Schema) -> Transformation:
+    """The transformation that computes a statistic; every complaint comes from public facts."""
     check_kind(statistic)
     kind = type(statistic)
-    made: Plan = (PROVED.get(kind) or _UNPROVED[kind])(statistic, schema)
+    made: Transformation = (PROVED.get(kind) or _UNPROVED[kind])(statistic, schema)
     for kernel in made.kernels:
         _check_size(kernel)
     if isinstance(statistic, Tables):
@@ -83,7 +79,7 @@ def check_kind(statistic: object) -> None:
         )
 
 
-def sensitivity(made: Plan, schema: Schema, neighbours: Neighbours) -> Sensitivity:
+def sensitivity(made: Transformation, schema: Schema, neighbours: Neighbours) -> Sensitivity:
     """How far one unit can move a statistic: rows per unit, and rows that may vanish, included."""
     bound = made.one_row(neighbours)
     if neighbours is Neighbours.REPLACE and (schema.drops or schema.person is not None):

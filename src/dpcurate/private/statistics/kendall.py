@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpcurate.errors import QueryError
 from dpcurate.private.kernels import Integers, Kernel
 from dpcurate.private.mechanisms import Sensitivity, root_up
-from dpcurate.private.statistics import table_of
+from dpcurate.private.statistics.base import table_of
 from dpcurate.queries import KendallP, PairStatistic, Tau
 from dpcurate.schema import Neighbours, Schema
 
@@ -27,8 +27,8 @@ STEEPEST = Fraction(3_989_423, 10**7)
 
 
 @dataclass(frozen=True)
-class PairPlan(ABC):
-    """What plans of pair statistics share: one table, one integer in `steps` to the unit, no weights."""
+class PairTransformation(ABC):
+    """What transformations to pair statistics share: one table, one integer in `steps` to the unit, no weights."""
 
     statistic: PairStatistic
     schema: Schema
@@ -64,7 +64,7 @@ class PairPlan(ABC):
 
 
 @dataclass(frozen=True)
-class TauPlan(PairPlan):
+class TauTransformation(PairTransformation):
     """Kendall's association, g = sum_k 2 C_k / (n_k - 1) over the strata, floored to 1/1024.
 
     Guarantee: g moves by at most the stated sensitivity.
@@ -113,7 +113,7 @@ def _floor_ratio(numerator: Integers, denominator: Integers, steps: int) -> Inte
 
 
 @dataclass(frozen=True)
-class KendallPPlan(PairPlan):
+class KendallPTransformation(PairTransformation):
     """The p-value sf(|z|), z = sum_k 9 C_k / (2 n_k + 5) / (1.5 sqrt n0), constant strata kept.
 
     Guarantee: p moves by at most the stated sensitivity.

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.errors import QueryError
-from dpcurate.private.kendall import P_STEPS, UNDEFINED, PairPlan, strata, upper_tail
 from dpcurate.private.kernels import Integers
 from dpcurate.private.mechanisms import Sensitivity
+from dpcurate.private.statistics.kendall import P_STEPS, UNDEFINED, PairTransformation, strata, upper_tail
 from dpcurate.published.queries import PublishedFlips, PublishedKendallP
 from dpcurate.schema import Neighbours
 
@@ -24,7 +24,7 @@ FEWEST_FLIPS = 20_000
 
 
 @dataclass(frozen=True)
-class PublishedKendallPPlan(PairPlan):
+class PublishedKendallPTransformation(PairTransformation):
     """The p-value as published: NOT PROVED PRIVATE.
 
     Guarantee: none.
@@ -68,7 +68,7 @@ class PublishedKendallPPlan(PairPlan):
 
 
 @dataclass(frozen=True)
-class PublishedFlipsPlan(PairPlan):
+class PublishedFlipsTransformation(PairTransformation):
     """How many rows must go before a G test changes its mind, as EM-PC's code counts: NOT PROVED.
 
     Guarantee: none.
