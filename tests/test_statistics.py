@@ -18,7 +18,7 @@ from dpcurate.errors import DomainTooLarge, QueryError
 from dpcurate.private.statistics import contrasts, kendall, registry
 from dpcurate.private.statistics.kendall import strata, upper_tail
 from dpcurate.private.statistics.registry import sensitivity, transformation
-from dpcurate.published import PublishedFlips, PublishedKendallP, plans
+from dpcurate.published import PublishedFlips, PublishedKendallP
 from dpcurate.queries import (
     Contrasts,
     Counts,
@@ -372,7 +372,7 @@ def test_published_flips_count_rows_and_jump():
 
 
 def test_flips_beyond_reach_are_cut_off(monkeypatch):
-    monkeypatch.setattr(plans, "FEWEST_FLIPS", 3)
+    monkeypatch.setattr("dpcurate.published.statistics.FEWEST_FLIPS", 3)
     made = transformation(PublishedFlips("a", "b"), schema_of(2, 2))
     (count,) = made.integers((np.array([[50, 0], [0, 50]], dtype=np.int64),))
     assert count[0] == -3
