@@ -1,10 +1,14 @@
-"""One contract for every source: the same table gives the same integers, whatever holds it."""
+"""One contract for every source: the same table gives the same integers, whatever holds it; and who is one person."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
+import pytest
 
+from dpcurate.errors import OwnerError
 from dpcurate.private.kernels import CountRows, GradientRows, MomentRows, NormRows
 from dpcurate.private.sources import open_source
 from dpcurate.schema import Categorical, Numeric, Ordinal, Person, Schema
@@ -74,3 +78,59 @@ def same_integers(forms, schema, table=None):
             for kernel, right, got in zip(asked, wanted, found, strict=True):
                 assert got.dtype == np.int64, name
                 assert np.array_equal(got, right), (name, kernel)
+
+
+# --- who is one person --------------------------------------------------------------------------------
+
+CAP = 2
+VISITS = Schema((Categorical("a", tuple(range(5))),), person=Person("id", CAP))
+IDS = {
+    "whole": [7, 8, 7, None, 7, 2**53, 2**53 + 1, 7, -7, None, 2**53, 2**53],
+    "text": [
+        "7",
+        "07",
+        "7",
+        None,
+        "7.0",
+        "7",
+        " 7",
+        "nan",
+        "nan",
+        "nan",
+        "",
+        "é",
+        "e\u0301",
+        "A",
+        "a",
+        "7",
+        "7.0",
+        "+7",
+    ],
+}
+"""Ids that a careless reader would run together or split."""
+
+
+def visits(ids):
+    return {"id": list(ids), "a": [i % 5 for i in range(len(ids))]}
+
+
+def counts(table):
+    return open_source(table, VISITS).totals([CountRows(("a",), (5,))])[0]
+
+
+def persons_are_kept_apart(form, kind, leave_out=None):
+    """A table of `form(columns)`: each person keeps at most CAP rows, and takes no more away when leaving."""
+    columns = visits(IDS[kind])
+    whole, rows = counts(form(columns)), Counter(i for i in columns["id"] if i is not None)
+    assert whole.sum() == sum(min(CAP, n) for n in rows.values())
+    for person in leave_out or rows:
+        others = [i for i, one in enumerate(columns["id"]) if one != person]
+        rest = counts(form({name: [values[i] for i in others] for name, values in columns.items()}))
+        assert np.abs(whole - rest).sum() == min(CAP, rows[person]), (kind, person)
+
+
+def persons_are_refused(table, schema=VISITS):
+    """An owner hears what is wrong with the ids, why, and what to do."""
+    with pytest.raises(OwnerError, match=r"names persons|as objects") as told:
+        open_source(table, schema)
+    assert "run two persons together or count one as two: store it as text or as whole numbers" in str(told.value)

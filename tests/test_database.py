@@ -21,7 +21,19 @@ import pandas as pd
 import pytest
 
 import dpcurate
-from contract import PLAIN, SCHEMA, SCHEMAS, frame, kernels, same_integers, text_frame
+from contract import (
+    IDS,
+    PLAIN,
+    SCHEMA,
+    SCHEMAS,
+    VISITS,
+    frame,
+    kernels,
+    persons_are_kept_apart,
+    persons_are_refused,
+    same_integers,
+    text_frame,
+)
 from dpcurate.budget import Budget
 from dpcurate.cli import main
 from dpcurate.errors import OwnerError, RefusedError, RequestError, SchemaError, SourceError
@@ -30,7 +42,7 @@ from dpcurate.private.curator import Curator
 from dpcurate.private.kernels import CountRows, GradientRows, MomentRows, NormRows
 from dpcurate.private.sources import Held, Queried, check_rows, database, open_source, queried
 from dpcurate.requests import Counts, Gaussian, Gradient, GradientNorms, Moments, Release
-from dpcurate.schema import GRID, Categorical, Numeric, Person, Schema, draft
+from dpcurate.schema import GRID, Categorical, Numeric, Schema, draft
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
@@ -323,16 +335,38 @@ def test_other_types_are_texts(server, large):
     assert table[(0,) * 8] == 1
 
 
-def test_persons_in_a_database(server):
-    schema = Schema((Categorical("a", (0, 1)),), person=Person("id", 1))
-    big = [str(10**20), str(10**20 + 1), str(10**20 + 1), None]
-    server.load("people", pd.DataFrame({"id": big, "a": [0, 1, 1, 0]}), id="numeric(30)", a="int")
-    server.run("UPDATE people SET id = NULL WHERE id = 'NaN'")
-    assert open_source(server.url("people"), schema).totals([CountRows(("a",), (2,))])[0].tolist() == [1, 1]
-    for kind in ("float8", "real", "numeric", "numeric(400)"):
-        server.load("people", pd.DataFrame({"id": [1.0, 2.0], "a": [0, 1]}), id=kind, a="int")
-        with pytest.raises(OwnerError, match="run two persons together"):
-            open_source(server.url("people"), schema)
+@pytest.mark.parametrize(("kind", "stored"), [("whole", "bigint"), ("text", "text"), ("text", "varchar(9)")])
+def test_persons_in_a_database(kind, stored, server):
+    def form(columns):
+        server.load(
+            "people", pd.DataFrame(columns | {"id": pd.Series(columns["id"], dtype=object)}), id=stored, a="int"
+        )
+        return server.url("people")
+
+    persons_are_kept_apart(form, kind, leave_out=[IDS[kind][0]])
+
+
+def test_types_that_name_persons_in_a_database(server):
+    server.run("CREATE TYPE initials AS ENUM ('a', 'b')")
+    ids = {
+        "uuid": "gen_random_uuid()",
+        "initials": "'a'",
+        "char(3)": "'a'",
+        "name": "'a'",
+        "smallint": "7",
+        "oid": None,
+    }
+    ids |= {"float8": "7", "real": "7", "numeric": "7", "numeric(30)": "7", "numeric(9,2)": "7", "boolean": "true"}
+    for stored, value in ids.items():
+        server.run("DROP TABLE IF EXISTS people", f"CREATE TABLE people (id {stored}, a int)")
+        server.run(f"INSERT INTO people VALUES ({value or '7'}, 0), (NULL, 1)")
+        if value and stored in ("uuid", "initials", "char(3)", "name", "smallint"):
+            assert open_source(server.url("people"), VISITS).totals([CountRows((), ())]) == [1], stored
+        else:
+            persons_are_refused(server.url("people"))
+    for stored in ("date", "timestamptz", "bytea", "json", "float8[]", "text[]", "money", "interval", "int4range"):
+        server.run("DROP TABLE IF EXISTS people", f"CREATE TABLE people (id {stored}, a int)")
+        persons_are_refused(server.url("people"))
 
 
 # --- one state of the table, and a connection that may be lost ------------------------------------------

@@ -6,12 +6,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contract import PEOPLE, PLAIN, SCHEMA, SCHEMAS, frame, kernels, same_integers, text_frame
+from contract import (
+    IDS,
+    PEOPLE,
+    PLAIN,
+    SCHEMA,
+    SCHEMAS,
+    VISITS,
+    frame,
+    kernels,
+    persons_are_kept_apart,
+    persons_are_refused,
+    same_integers,
+    text_frame,
+)
 from dpcurate import discover
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private import sources
+from dpcurate.private.kernels import CountRows
 from dpcurate.private.sources import Held, Queried, check_rows, open_source, partitions, queried
-from dpcurate.schema import Categorical, Numeric, Schema, draft
+from dpcurate.schema import Categorical, Numeric, Person, Schema, draft
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="Dask's data frames are not installed")
@@ -121,11 +135,67 @@ def test_rows_of_a_person_in_many_partitions_are_capped_together():
     assert found.totals(kernels(PEOPLE)[:1]) == right.totals(kernels(PEOPLE)[:1])
 
 
-@pytest.mark.parametrize("other", [str, "float64", "datetime64[ns]", bool], ids=str)
-def test_persons_stored_in_different_ways_are_refused(other):
-    table = frame()
-    with pytest.raises(OwnerError, match=r"different ways|floating-point"):
-        open_source(parted(table[:200], table[200:].astype({"id": other})), PEOPLE)
+def ids(*values, dtype=object):
+    return pd.DataFrame({"id": pd.Series(values, dtype=dtype), "a": [0] * len(values)})
+
+
+@pytest.fixture(params=[True, False], ids=["objects made texts", "objects as they are"])
+def convert(request):
+    """Dask makes texts of objects unless told otherwise."""
+    with dask.config.set({"dataframe.convert-string": request.param}):
+        yield request.param
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_persons_in_partitions_are_kept_apart(kind, convert):
+    def form(columns):
+        table = pd.DataFrame(columns | {"id": pd.Series(columns["id"], dtype=object)})
+        typed = table.astype({"id": "Int64" if kind == "whole" else "string"})
+        category = typed.astype({"id": "category"})
+        return parted(typed[:4], table[4:8] if kind == "text" or not convert else typed[4:8], category[8:])
+
+    persons_are_kept_apart(form, kind, leave_out=IDS[kind][:2])
+
+
+MIXES = {
+    "one partition of two kinds": (ids(7, 8), ids("7", 7)),
+    "whole numbers as objects, then text": (ids(7, 8), ids("7")),
+    "whole numbers, then text": (ids(7, dtype="int64"), ids("7", dtype="string")),
+    "whole numbers, then text as objects": (ids(7, dtype="int64"), ids("7")),
+    "text, then whole numbers": (ids("7"), ids(7, dtype="Int64")),
+    "text, then categories of whole numbers": (ids("7"), ids(7, dtype="category")),
+    "whole numbers and floats": (ids(7, 7.0), ids(8)),
+    "the mix of the review": (ids(7, 8, 7.0, float("nan"), "A9"),),
+    "a missing one makes floats": (ids(7, dtype="int64"), ids(7, None, dtype="float64")),
+    "floats as objects": (ids("a"), ids(7.0)),
+    "categories of floats": (ids("a"), ids(7.0, dtype="category")),
+    "truth values": (ids(7, dtype="int64"), ids(True, dtype=bool)),
+    "moments": (ids("a"), ids("2020-01-01", dtype="datetime64[ns]")),
+}
+
+
+@pytest.mark.parametrize("parts", MIXES.values(), ids=MIXES)
+def test_partitions_of_different_kinds_are_refused(parts, convert):
+    persons_are_refused(parted(*parts))
+    renamed = Schema(VISITS.columns, person=Person("who", 1))
+    persons_are_refused(parted(*parts).rename(columns={"id": "who"}), renamed)
+    persons_are_refused(dd.from_delayed([dask.delayed(p) for p in parts], meta=parts[0][:0], verify_meta=False))
+
+
+def test_objects_in_one_frame_are_looked_at_before_dask_makes_texts_of_them(convert):
+    for mixed in (ids(7, 8, 7.0, float("nan"), "A9"), ids(7, "7", 8, "8")):
+        table = dd.from_pandas(mixed, npartitions=2, sort=False)
+        persons_are_refused(table)
+        persons_are_refused(table.rename(columns={"id": "who"}), Schema(VISITS.columns, person=Person("who", 1)))
+    fine = ids("7", None, "8", float("nan"), "7").assign(note=[1, "x", 2.5, None, b""])
+    assert open_source(dd.from_pandas(fine, npartitions=2, sort=False), VISITS).totals([CountRows((), ())]) == [3]
+    column = dd.from_pandas(fine["id"], npartitions=2, sort=False).to_frame().assign(a=0)
+    assert open_source(column, VISITS).totals([CountRows((), ())]) == [3]
+
+
+def test_partitions_without_rows_or_ids_may_have_any_type(convert):
+    parts = ids(7, dtype="int64"), ids(7.0, dtype="float64")[:0], ids("x")[:0], ids(None, None), ids(7, dtype="int8")
+    assert open_source(parted(*parts), VISITS).totals([CountRows((), ())]) == [2]
 
 
 # --- owners -------------------------------------------------------------------------------------------

@@ -16,7 +16,19 @@ import pyarrow as pa
 import pytest
 
 import dpcurate
-from contract import PLAIN, SCHEMA, SCHEMAS, frame, kernels, same_integers, text_frame
+from contract import (
+    IDS,
+    PLAIN,
+    SCHEMA,
+    SCHEMAS,
+    VISITS,
+    frame,
+    kernels,
+    persons_are_kept_apart,
+    persons_are_refused,
+    same_integers,
+    text_frame,
+)
 from dpcurate import Budget, Curator
 from dpcurate.errors import OwnerError, RequestError, SchemaError
 from dpcurate.private import sources
@@ -176,6 +188,24 @@ def test_persons_and_levels_that_only_a_collation_calls_equal(session):
     assert open_source(table, schema).totals([CountRows(("a",), (2,))])[0].tolist() == [0, 2]
 
 
+@pytest.mark.parametrize(("kind", "stored"), [("whole", "bigint"), ("text", "string")])
+def test_persons_in_spark_are_kept_apart(kind, stored, session):
+    def form(columns):
+        rows = list(zip(*columns.values(), strict=True))
+        return session.createDataFrame(rows, f"id {stored}, a int").repartition(2)
+
+    persons_are_kept_apart(form, kind, leave_out=[IDS[kind][0]])
+
+
+@pytest.mark.parametrize("stored", ["FLOAT", "DOUBLE", "DECIMAL(9, 0)", "BOOLEAN", "DATE", "BINARY", "ARRAY<INT>"])
+def test_types_that_cannot_name_persons_in_spark(stored, session):
+    persons_are_refused(session.sql(f"SELECT CAST(NULL AS {stored}) AS id, 0 AS a"))
+
+
+def test_a_spark_frame_in_which_nobody_is_named(session):
+    assert open_source(session.sql("SELECT NULL AS id, 0 AS a"), VISITS).totals([CountRows((), ())]) == [0]
+
+
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_no_rows_and_no_partitions(schema, session):
     table = lifted(session, frame())
@@ -318,8 +348,6 @@ def test_what_is_refused(session):
         open_source(session.sql("SELECT 1 AS A"), schema)
     with pytest.raises(OwnerError, match="no last row"):
         open_source(session.readStream.format("rate").load(), schema)
-    with pytest.raises(OwnerError, match="run two persons together"):
-        open_source(session.sql("SELECT 1 AS a, 1D AS p"), Schema(schema.columns, person=Person("p", 1)))
     with pytest.raises(OwnerError, match="could not be read"):
         open_source(session.sql("SELECT raise_error('late') AS a FROM range(3)"), schema)
     source = open_source(lifted(session, frame()), SCHEMA)

@@ -41,7 +41,7 @@ SETTINGS = (
 LARGE, TINY = "1.797693134862315807937289714053034150799e308", "2.470328229206232720882843964341106861826e-324"
 """From the first on a number is infinite as a double, up to the second it is 0: PostgreSQL would raise."""
 
-# Numbers of types in PostgreSQL's catalogue. A domain is told as the type it is made of; all others are text.
+# Numbers of types in PostgreSQL's catalogue. A domain is told as the type it is made of; all others are read as text.
 _TYPES: Mapping[int, tuple[str, Kind]] = {
     16: ("boolean", "boolean"),
     20: ("bigint", "whole"),
@@ -52,6 +52,12 @@ _TYPES: Mapping[int, tuple[str, Kind]] = {
     1700: ("numeric", "number"),
 }
 _KINDS = dict(_TYPES.values())
+OTHER = "other"
+"""Before the names of types that are read as text but are none, such as dates."""
+TYPE_NAME = (
+    "CASE WHEN typcategory IN ('S', 'E') OR oid = 'uuid'::regtype THEN 'text' "
+    f"ELSE '{OTHER} (' || format_type(oid, NULL) || ')' END"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,7 @@ class PostgresDialect(Dialect):
     def plain(self, name: str, stored: str) -> str:
         """A column as a plain type: decimals that fit a double, and texts that compare byte by byte."""
         cell = self.quote(name)
-        if stored == "text":
+        if stored == "text" or stored.startswith(OTHER):
             return f'CAST({cell} AS TEXT) COLLATE "C" AS {cell}'
         return f"{self.bounded(cell)} AS {cell}" if stored.startswith("numeric") else cell
 
@@ -121,7 +127,11 @@ class Postgres(Engine):
     def _described(self, table: str) -> dict[str, str]:
         with self._connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {table} LIMIT 0")
-            return {c.name: _type_name(c) for c in cursor.description}
+            columns = cursor.description or []
+            types = sorted({c.type_code for c in columns})
+            cursor.execute(f"SELECT oid, {TYPE_NAME} FROM pg_type WHERE oid = ANY(%s)", [types])
+            names = dict(cursor.fetchall())
+        return {c.name: _type_name(c, names[c.type_code]) for c in columns}
 
     def stored(self) -> dict[str, str]:
         """Every column and its type, or the type of its domain."""
@@ -168,9 +178,9 @@ class Postgres(Engine):
         return True
 
 
-def _type_name(column: Any) -> str:
+def _type_name(column: Any, other: str) -> str:
     """The type of a column; a decimal of at most 100 digits says so, since it never leaves the range of doubles."""
-    name = _TYPES.get(column.type_code, ("text", "text"))[0]
+    name = _TYPES.get(column.type_code, (other, "text"))[0]
     short = name == "numeric" and column.precision is not None and column.precision <= 100
     return f"numeric({column.precision},{column.scale})" if short else name
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.sources.encode import Kind
 from dpcurate.private.sources.engine import Engine, check_unique, first_line
+from dpcurate.private.sources.persons import plain_ids, untyped
 from dpcurate.schema import Schema
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
@@ -167,20 +168,37 @@ def open_frame(table: Any, schema: Schema | None) -> Duck:
 
 def _frame(table: Any, schema: Schema | None) -> Any:
     """Something DuckDB can register: frames as they are, arrays as a mapping."""
+    person = schema.person.column if schema and schema.person else None
     if isinstance(table, np.ndarray):
-        return _array_frame(table, schema)
+        return _mapping(_array_frame(table, schema), person)
     if isinstance(table, Mapping):
-        # A list as objects: NumPy would make texts of all of it for the sake of one.
-        columns = {str(k): np.asarray(v, None if hasattr(v, "dtype") else object) for k, v in table.items()}
-        lengths = {len(v) for v in columns.values() if v.ndim == 1}
-        if len(lengths) != 1 or any(v.ndim != 1 for v in columns.values()):
-            raise OwnerError(f"the columns of a mapping must be lists of one length, got lengths {sorted(lengths)}")
-        _check_names(list(columns))
-        return {name: plain_floats(column) for name, column in columns.items()}
+        return _mapping({str(k): v for k, v in table.items()}, person)
     names = getattr(table, "column_names", None) or getattr(table, "columns", None)
     if names is not None and not callable(names):
         _check_names([str(n) for n in names])
-    return _plain_frame(table) if type(table).__module__.startswith("pandas") else table
+    return _plain_frame(table, person) if type(table).__module__.startswith("pandas") else table
+
+
+def _mapping(table: Mapping[str, Any], person: str | None) -> dict[str, NDArray[Any]]:
+    given = {k: _masked(v) if np.ma.is_masked(v) else v for k, v in table.items()}
+    columns = {k: plain_ids(k, v)[0] if k == person else _column(v) for k, v in given.items()}
+    lengths = {len(v) for v in columns.values() if v.ndim == 1}
+    if len(lengths) != 1 or any(v.ndim != 1 for v in columns.values()):
+        raise OwnerError(f"the columns of a mapping must be lists of one length, got lengths {sorted(lengths)}")
+    _check_names(list(columns))
+    return {name: plain_floats(column) for name, column in columns.items()}
+
+
+def _masked(values: Any) -> NDArray[Any]:
+    """What is masked is missing; DuckDB would read what is under the mask."""
+    plain = np.array(values, dtype=object)
+    plain[np.ma.getmaskarray(values)] = None
+    return plain
+
+
+def _column(values: Any) -> NDArray[Any]:
+    """A list as objects: NumPy would make texts of all of it for the sake of one."""
+    return np.asarray(values, None if hasattr(values, "dtype") else object, order="C")
 
 
 def plain_floats(column: NDArray[Any]) -> NDArray[Any]:
@@ -192,24 +210,29 @@ def plain_floats(column: NDArray[Any]) -> NDArray[Any]:
     return plain
 
 
-def _plain_frame(table: Any) -> Any:
-    """A pandas frame without NumPy's own floats among objects."""
+def _plain_frame(table: Any, person: str | None) -> Any:
+    """A pandas frame without NumPy's own floats among objects, and with ids that are what they look like."""
     mended = {}
     for name in table.columns:
         column = table[name]
         kept = column.cat.categories if hasattr(column, "cat") else column
-        if kept.dtype == object and any(issubclass(kind, np.floating) for kind in set(map(type, kept))):
+        if str(name) == person and untyped(column):
+            mended[name] = plain_ids(person, column)[0]
+        elif kept.dtype == object and any(issubclass(kind, np.floating) for kind in set(map(type, kept))):
             mended[name] = plain_floats(column.astype(object).to_numpy())
-    return table.assign(**mended) if mended else table
+    plain = table.copy(deep=False) if mended else table
+    for name, values in mended.items():
+        plain[name] = values
+    return plain
 
 
 def _array_frame(table: NDArray[Any], schema: Schema | None) -> dict[str, NDArray[Any]]:
     if table.dtype.names:
-        return {name: np.ascontiguousarray(table[name]) for name in table.dtype.names}
+        return {name: table[name] for name in table.dtype.names}
     names = schema.names if schema else tuple(f"x{i}" for i in range(table.shape[-1]))
     if table.ndim != 2 or table.shape[1] != len(names):
         raise SchemaError(
             f"an array of shape {table.shape} does not fit a schema of {len(names)} columns; "
             "its columns are taken in the schema's order"
         )
-    return {name: np.ascontiguousarray(table[:, i]) for i, name in enumerate(names)}
+    return {name: table[:, i] for i, name in enumerate(names)}

@@ -15,6 +15,7 @@ from dpcurate.private.kernels import CountRows, Integers, Kernel
 from dpcurate.private.noise import Randomness
 from dpcurate.private.sources import formulas
 from dpcurate.private.sources.encode import Dialect, Kind, code_name
+from dpcurate.private.sources.persons import check_stored
 from dpcurate.schema import Schema, did_you_mean
 
 MOST_ROWS = 1_000_000_000
@@ -189,21 +190,12 @@ def kinds_of(engine: Engine, schema: Schema) -> dict[str, Kind]:
     for name in wanted:
         if name not in stored:
             raise SchemaError(f"the table has no column {name!r}{did_you_mean(name, list(stored))}")
-    if schema.person and _merging(stored[schema.person.column].upper()):
-        raise OwnerError(
-            f"column {schema.person.column!r} names persons but is stored as {stored[schema.person.column]}, which may "
-            "run two persons together: store it as text or whole numbers"
-        )
+    if schema.person:
+        check_stored(schema.person.column, stored[schema.person.column])
     for name in schema.names:
         if stored[name].upper().startswith(("TIME", "INTERVAL")):
             raise OwnerError(f"column {name!r} holds points in time ({stored[name]}), not levels: store it as text")
     return {name: engine.kind(stored[name]) for name in wanted}
-
-
-def _merging(stored: str) -> bool:
-    """Whether different persons may be equal in this type."""
-    floats = stored in ("DOUBLE", "FLOAT", "REAL", "DOUBLE PRECISION", "NUMERIC")
-    return floats or any(word in stored for word in ("STRUCT", "MAP", "LIST", "ARRAY", "UNION", "["))
 
 
 def check_unique(names: Sequence[str]) -> None:

@@ -19,11 +19,11 @@ from dpcurate.private.sources.encode import capped_sql, encoded_sql, people_sql
 from dpcurate.private.sources.engine import kinds_of
 from dpcurate.private.sources.formulas import RowKernel
 from dpcurate.private.sources.held import rows_of
+from dpcurate.private.sources.persons import REMEDY, RULE, check_stored, plain_ids, untyped
 from dpcurate.schema import Schema
 
 FAN_IN = 8
 """Totals added by one task, so that what a worker holds does not grow with the number of partitions."""
-WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
 def open_dask(table: Any, schema: Schema) -> Partitions:
@@ -32,8 +32,12 @@ def open_dask(table: Any, schema: Schema) -> Partitions:
 
     if not isinstance(table, DataFrame):
         raise OwnerError(f"a Dask {type(table).__name__} could not be opened: pass a Dask DataFrame")
-    with _opened(table._meta) as engine:
+    with _opened(table._meta, schema) as engine:
         kinds_of(engine, schema)
+    if schema.person is not None:
+        from dpcurate.private.sources.converted import watched
+
+        table = watched(table, schema.person.column)
     return Partitions(table[[c for c in table.columns if str(c) in _wanted(schema)]], schema)
 
 
@@ -92,21 +96,31 @@ def _by_person(frame: Any, schema: Schema) -> Any:
 
     They are sent by the person's text, which is the same wherever the row was.
     """
-    with _opened(frame._meta) as engine:
-        stored = _person_type(engine, schema)
-    meta = _kept(frame._meta, schema, stored)
+    assert schema.person is not None
+    _check_one_kind(frame, schema.person.column)
     # By tasks, not by files that a repeated task would write to twice.
-    kept = frame.map_partitions(_kept, schema, stored, meta=meta, enforce_metadata=False)
+    kept = frame.map_partitions(_kept, schema, meta=_kept(frame._meta, schema), enforce_metadata=False)
     return kept.shuffle(on="person", shuffle_method="tasks")
+
+
+def _check_one_kind(frame: Any, person: str) -> None:
+    """Partitions may store ids in different types, but not whole numbers here and texts there."""
+    ids = frame[[c for c in frame.columns if str(c) == person]].to_delayed()
+    (found,) = _added(ids, _id_kinds, person)
+    if all(found):
+        raise OwnerError(
+            f"column {person!r} names persons and holds whole numbers in some partitions and text in others; "
+            f"{RULE}: {REMEDY}"
+        )
 
 
 # --- what a worker does ----------------------------------------------------------------------------
 
 
 @contextmanager
-def _opened(part: Any) -> Iterator[duck.Duck]:
+def _opened(part: Any, schema: Schema | None) -> Iterator[duck.Duck]:
     """A partition in a connection of its own; how many work at a time is for Dask to say."""
-    engine = duck.open_frame(part, None)
+    engine = duck.open_frame(part, schema)
     try:
         engine.connection.execute("SET threads = 1")
         yield engine
@@ -125,13 +139,24 @@ def _sum(found: list[list[Integers]]) -> list[Integers]:
 
 
 def _look(part: Any, schema: Schema) -> list[Integers]:
-    with _opened(part) as engine:
+    with _opened(part, schema) as engine:
         return [np.array(owner.look(engine, schema, kinds_of(engine, schema)), dtype=np.int64)]
+
+
+def _id_kinds(part: Any, person: str) -> list[Integers]:
+    """Whether a partition holds whole numbers, and whether it holds texts, as ids."""
+    kind, column = None, part.iloc[:, 0]
+    if untyped(column):
+        kind = plain_ids(person, column)[1]
+    elif len(part):
+        with _opened(part, None) as engine:
+            kind = check_stored(person, engine.stored()[person])
+    return [np.array([kind == "whole", kind == "text"], dtype=np.int64)]
 
 
 def _rows(part: Any, schema: Schema) -> Rows:
     """A partition's rows: of the given frame, or of encoded rows gathered by person."""
-    with _opened(part) as engine:
+    with _opened(part, None) as engine:
         if schema.person is None:
             encoded = encoded_sql(engine.relation, schema, kinds_of(engine, schema), engine.dialect)
         else:
@@ -139,24 +164,9 @@ def _rows(part: Any, schema: Schema) -> Rows:
         return rows_of(engine.fetch(encoded), schema)
 
 
-def _kept(part: Any, schema: Schema, stored: str) -> Any:
-    """A partition's encoded rows, with persons as texts."""
-    with _opened(part) as engine:
-        if len(part) and _person_type(engine, schema) != stored:
-            assert schema.person is not None
-            raise OwnerError(
-                f"column {schema.person.column!r} names persons and is stored in different ways in different "
-                "partitions, so that a person might have two names: store it as text or as whole numbers in all"
-            )
+def _kept(part: Any, schema: Schema) -> Any:
+    """A partition's encoded rows, with persons as texts. An empty one may have been given any types."""
+    with _opened(part if len(part) else part.astype(object), schema) as engine:
         kept = people_sql(engine.relation, schema, kinds_of(engine, schema), engine.dialect)
         texts = f"SELECT * REPLACE (CAST(person AS VARCHAR) AS person) FROM ({kept}) AS k WHERE person IS NOT NULL"
         return engine.connection.execute(texts).df().astype({"person": object})
-
-
-def _person_type(engine: duck.Duck, schema: Schema) -> str:
-    """How persons are stored; types that give the same texts are one."""
-    assert schema.person is not None
-    stored = engine.stored()[schema.person.column].upper()
-    if stored.removeprefix("U") in WHOLE:
-        return "BIGINT"
-    return "VARCHAR" if stored.startswith("ENUM") else stored
