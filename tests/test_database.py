@@ -469,6 +469,123 @@ def test_what_cannot_be_opened_is_told_without_the_password(server):
         open_source(good, schema)
 
 
+ODD_NAMES = (
+    *(
+        "a;b",
+        "a; drop table typed --",
+        'a"b',
+        '"',
+        "a'b",
+        "a b",
+        "a ",
+        "A",
+        "a",
+        "caf\u00e9",
+        "cafe\u0301",
+        "\u202e",
+        "a\nb",
+    ),
+    *(
+        "%s",
+        "%",
+        "%(x)s",
+        "{}",
+        "$1",
+        "--",
+        "/*",
+        "\\",
+        "select",
+        "*",
+        "(select 1)",
+        "pg_sleep(9)",
+        "x" * 63,
+        "c0",
+        "person",
+    ),
+)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_odd_names_are_names_and_nothing_else(name, server):
+    """Each table holds itself and its neighbours by name: only the one that was asked for may answer."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    columns = f'{quoted} int, "other" int'
+    server.run("DROP SCHEMA IF EXISTS odd_names CASCADE", "CREATE SCHEMA odd_names")
+    server.run(f"CREATE TABLE odd_names.{quoted} ({columns})", f"INSERT INTO odd_names.{quoted} VALUES (0, 1), (1, 1)")
+    schema = Schema((Categorical(name, (0, 1)), Categorical("other", (0, 1))))
+    found = open_source(server.url(quote(f"odd_names.{quoted}")), schema)
+    assert found.totals([CountRows(schema.names, (2, 2))])[0].tolist() == [[0, 1], [0, 1]]
+    changed = [name.swapcase(), f"{name} ", f"{name}\n", name + "x" * (63 - len(name.encode()))]
+    for other in {c for c in changed if c != name and len(c.encode()) <= 63}:
+        with pytest.raises(OwnerError, match=r"does not exist|could not be opened"):
+            open_source(server.url(quote('odd_names."' + other.replace('"', '""') + '"')), schema)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("x" * 64, "at most 63 bytes"),
+        ("\u00e9" * 32, "at most 63 bytes"),
+        ("public." + "x" * 64, "at most 63 bytes"),
+        ('"' * 10**6, "not the name of a table"),
+        ("a.b" * 10**5, "not the name of a table"),
+        ("typed%00", "NUL"),
+        ("%00", "NUL"),
+        (".", "not the name of a table"),
+        ('""', "not the name of a table"),
+    ],
+    ids=range(9),
+)
+def test_what_is_no_name_is_refused_in_a_sentence(name, words, server):
+    server.run(f"CREATE TABLE IF NOT EXISTS {'x' * 63} (a int)")  # which 64 letters would be cut to
+    with pytest.raises(OwnerError, match=words) as told:
+        open_source(server.url(name), Schema((Categorical("a", (0, 1)),)))
+    assert len(str(told.value)) < 300
+
+
+@pytest.mark.parametrize("url", ["postgresql://\0@h/d#t", "postgresql://%00@h/d#t", f"postgresql://{'h' * 10**6}/d#t"])
+def test_no_other_server_is_asked_than_the_one_that_is_named(url):
+    with pytest.raises(OwnerError, match=r"NUL|could not be opened"):
+        open_source(url, PLAIN)
+
+
+def test_levels_that_look_like_statements(server):
+    levels = ("x'y", "a\\b", "'; drop table typed --", "\x01", "%s", "{}", "$1", "$$", "a\nb", "E'\\x'", "z" * 10**6)
+    server.load("injected", pd.DataFrame({"a": [x for x in levels for _ in range(2)]}), a="text")
+    found = open_source(server.url("injected"), Schema((Categorical("a", levels),)))
+    assert found.totals([CountRows(("a",), (len(levels),))])[0].tolist() == [2] * len(levels)
+
+
+def test_a_refused_table_can_be_mended_while_the_error_is_kept(server):
+    server.run("DROP TABLE IF EXISTS mended", "CREATE TABLE mended (id float8, a int)")
+    with pytest.raises(OwnerError, match="names persons") as kept:
+        open_source(server.url("mended"), VISITS)
+    with pytest.raises(OwnerError, match="names persons"):
+        list(check_rows(server.url("mended"), VISITS))
+    server.run("SET lock_timeout = '1ms'", "ALTER TABLE mended ALTER id TYPE bigint", "SET lock_timeout = 0")
+    assert kept.value.__traceback__ is not None
+    assert open_source(server.url("mended"), VISITS).totals([CountRows((), ())]) == [0]
+
+
+def test_absurd_tables(server):
+    deep = "SELECT 0 AS a"
+    for i in range(200):
+        deep = f"SELECT * FROM ({deep}) AS x{i}"
+    server.run(f"CREATE OR REPLACE VIEW deep AS {deep}", "DROP TABLE IF EXISTS bare", "CREATE TABLE bare ()")
+    schema = Schema((Categorical("a", (0, 1)),))
+    assert open_source(server.url("deep"), schema).totals([CountRows((), ())]) == [1]
+    with pytest.raises(OwnerError, match="no columns"):
+        open_source(server.url("bare"), schema)
+    wide = [f"c{i}" for i in range(1200)]
+    server.run("DROP TABLE IF EXISTS very_wide", f"CREATE TABLE very_wide ({', '.join(f'{n} int' for n in wide)})")
+    with pytest.raises(OwnerError, match="at most 1664 entries"):
+        open_source(server.url("very_wide"), Schema(tuple(Categorical(n, (0, 1)) for n in wide)))
+    server.run("DROP TABLE IF EXISTS absurd", "CREATE TABLE absurd (a numeric, b text)")
+    server.run("INSERT INTO absurd VALUES ('1e100000', repeat('9', 1000000)), (1e-16000, '1e999999999')")
+    numbers = Schema((Numeric("a", 0, 1, missing=0, outside="clamp"), Numeric("b", 0, 1, missing=0, outside="clamp")))
+    assert open_source(server.url("absurd"), numbers).totals([CountRows((), ())]) == [2]
+
+
 def test_an_old_server_or_no_driver_is_told(server, forms, monkeypatch):
     monkeypatch.setattr(database, "OLDEST", 1000)
     with pytest.raises(OwnerError, match="older than PostgreSQL 1000"):

@@ -11,7 +11,20 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from contract import PEOPLE, PLAIN, SCHEMA, SCHEMAS, frame, kernels, same_integers, text_frame
+from contract import (
+    IDS,
+    PEOPLE,
+    PLAIN,
+    SCHEMA,
+    SCHEMAS,
+    VISITS,
+    frame,
+    kernels,
+    persons_are_kept_apart,
+    persons_are_refused,
+    same_integers,
+    text_frame,
+)
 from dpcurate import discover
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private import sources
@@ -92,6 +105,37 @@ def test_checks_and_drafts_of_a_lazy_frame():
     assert draft(given.lazy()) == draft(given)
 
 
+@pytest.mark.parametrize(
+    "name", ["*", "^.*$", "^other$", "a b", "a ", '"', "'; drop", "a\nb", "\u202e", "x" * 10**5, "len"]
+)
+def test_odd_names_in_a_lazy_frame_are_names_and_nothing_else(name):
+    table = pl.DataFrame({name: [0, 1, 1], "other": [1, 1, 1]})
+    schema = Schema((Categorical(name, (0, 1)), Categorical("other", (0, 1))))
+    for form in (table, table.lazy()):
+        counts = open_source(form, schema).totals([CountRows(schema.names, (2, 2))])[0]
+        assert counts.tolist() == [[0, 1], [0, 2]]
+
+
+def test_absurd_lazy_frames():
+    plain, schema = pl.LazyFrame({"a": [0, 1]}), Schema((Categorical("a", (0, 1)),))
+    deep = plain
+    for _ in range(300):
+        deep = deep.with_columns(pl.col("a") + 0)
+    assert open_source(deep, schema).totals([CountRows((), ())]) == [2]
+    wrong = {
+        "division": plain.with_columns(pl.col("a").map_elements(lambda x: 1 // 0, return_dtype=pl.Int64)),
+        "other columns than said": plain.map_batches(lambda t: t.rename({"a": "b"}), schema={"a": pl.Int64}),
+        "other types than said": plain.map_batches(lambda t: t.cast(pl.Float64), schema={"a": pl.Int64}),
+        "no columns": pl.LazyFrame(),
+        "128 bits": pl.LazyFrame({"a": pl.Series([1], dtype=pl.Int128)}),
+        "durations": pl.LazyFrame({"a": pl.Series([1], dtype=pl.Duration)}),
+        "no file": pl.scan_parquet("/nowhere.parquet"),
+    }
+    for table in wrong.values():
+        with pytest.raises(OwnerError):
+            open_source(table, schema)
+
+
 def pair():
     rng = np.random.default_rng(3)
     a = rng.normal(size=4000).clip(-3, 3)
@@ -169,6 +213,73 @@ def test_other_ibis_backends_are_streamed(ibis, tmp_path):
     backend = ibis.sqlite.connect(tmp_path / "t.db")
     same_integers(forms | {"sqlite": backend.table("t")}, SCHEMA)
     backend.disconnect()
+
+
+@old_words
+@pytest.mark.parametrize("kind", IDS)
+@pytest.mark.parametrize("backend", ["duckdb", "sqlite", "polars"])
+def test_persons_in_ibis_tables_are_kept_apart(ibis, kind, backend, tmp_path):
+    def form(columns):
+        if backend == "polars":
+            return ibis.polars.connect({"t": pl.LazyFrame(columns)}).table("t")
+        if backend == "duckdb":
+            connection = ibis.duckdb.connect()
+            connection.con.register("given", pa.table(columns))
+            connection.con.execute("CREATE TABLE t AS FROM given")
+            return connection.table("t")
+        return ibis.sqlite.connect(stored(tmp_path, list(zip(*columns.values(), strict=True)))).table("t")
+
+    persons_are_kept_apart(form, kind, leave_out=IDS[kind][:2])
+
+
+def stored(folder, rows, declared=""):
+    """A table of SQLite, which stores any value in any column."""
+    file = folder / "t.db"
+    file.unlink(missing_ok=True)
+    connection = sqlite3.connect(file)
+    connection.execute(f"CREATE TABLE t (id {declared}, a INTEGER)")
+    connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+    connection.commit()
+    connection.close()
+    return file
+
+
+@old_words
+@pytest.mark.parametrize("declared", ["", "INTEGER", "REAL", "NUMERIC", "BLOB", "BOOLEAN"])
+@pytest.mark.parametrize("ids", [(7, 7.5), (7, "x"), (7.5, 8.5), (b"7", None), (7, b"7")], ids=str)
+def test_values_of_sqlite_that_cannot_name_persons_are_refused(ibis, declared, ids, tmp_path):
+    persons_are_refused(ibis.sqlite.connect(stored(tmp_path, [(i, 0) for i in ids], declared)).table("t"))
+
+
+@old_words
+def test_an_ibis_table_without_ids(ibis, tmp_path):
+    for declared in ("", "INTEGER"):
+        table = ibis.sqlite.connect(stored(tmp_path, [(None, 0)], declared)).table("t")
+        assert open_source(table, VISITS).totals([CountRows((), ())]) == [0]
+    with pytest.raises(SchemaError, match="no column 'id'"):
+        open_source(table.drop("id"), VISITS)
+
+
+@old_words
+def test_absurd_ibis_tables(ibis):
+    connection = ibis.duckdb.connect()
+    names = ["*", "a b", "a ", '"', "'; drop table t", "a\nb", "x" * 10**5]
+    connection.con.register("given", pa.table({n: [0, 1, 1] for n in names}))
+    connection.con.execute("CREATE TABLE t AS FROM given")
+    table = connection.table("t")
+    schema = Schema(tuple(Categorical(n, (0, 1)) for n in names))
+    assert open_source(table, schema).totals([CountRows(tuple(names[:2]), (2, 2))])[0].tolist() == [[1, 0], [0, 2]]
+    deep = table.select(a=table["a b"])
+    for _ in range(50):
+        deep = deep.mutate(a=deep.a + 0)
+    schema = Schema((Categorical("a", (0, 1)),))
+    assert open_source(deep, schema).totals([CountRows((), ())]) == [3]
+    gone = connection.table("t")
+    connection.con.execute("DROP TABLE t")
+    unbound, wrong = ibis.table({"a": "int64"}, name="u"), deep.mutate(a=ibis.literal("x").cast("int64"))
+    for refused in (gone, unbound, wrong):
+        with pytest.raises(OwnerError):
+            open_source(refused, schema)
 
 
 @old_words

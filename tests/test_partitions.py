@@ -195,6 +195,7 @@ def test_objects_in_one_frame_are_looked_at_before_dask_makes_texts_of_them(conv
 
 def test_partitions_without_rows_or_ids_may_have_any_type(convert):
     parts = ids(7, dtype="int64"), ids(7.0, dtype="float64")[:0], ids("x")[:0], ids(None, None), ids(7, dtype="int8")
+    parts += ids(None, dtype="float64"), ids(None, dtype="datetime64[ns]"), ids(None, dtype="string")
     assert open_source(parted(*parts), VISITS).totals([CountRows((), ())]) == [2]
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
+import sys
 
 import duckdb
 import numpy as np
@@ -17,7 +20,7 @@ from dpcurate.errors import OwnerError, RequestError, SchemaError
 from dpcurate.private import sources
 from dpcurate.private.kernels import CountRows, GradientRows, MomentRows, Rows
 from dpcurate.private.noise import Seeded
-from dpcurate.private.sources import Held, Queried, check_rows, duck, formulas, open_source
+from dpcurate.private.sources import Held, Queried, check_rows, duck, formulas, held, open_source
 from dpcurate.private.sources.encode import encoded_sql
 from dpcurate.private.sources.engine import kinds_of
 from dpcurate.schema import GRID, Categorical, Numeric, Person, Schema, draft
@@ -457,3 +460,64 @@ def test_sums_leave_an_engine_as_integers():
     encoded = encoded_sql(engine.relation, schema, kinds_of(engine, schema), engine.dialect)
     for query in formulas.queries(MomentRows(("a",), (GRID,), None), encoded, schema, engine.dialect):
         assert {column.dtype for column in engine.fetch(query).values()} == {np.dtype(np.int64)}
+
+
+# --- what a platform lacks is found out before anything is charged ------------------------------------
+
+ASKED = """
+import importlib, os, sys
+import numpy as np
+{without}
+from dpcurate import Budget, Curator
+from dpcurate.private.sources import held
+from dpcurate.requests import Counts, Gaussian, Moments, Release
+from dpcurate.schema import Categorical, Numeric, Schema
+held.MANY = held.PART = 64  # so that threads pay
+rows = np.arange(1000)
+schema = Schema((Categorical("a", (0, 1)), Categorical("b", (0, 1, 2)), Numeric("x", 0, 1)))
+table = {{"a": rows % 2, "b": rows % 3, "x": rows / 1000}}
+curator = Curator(table, schema, budget=Budget(rho=1.0))
+for statistic in (Counts(("a", "b")), Counts(("b", "x")), Moments(("x",))):
+    curator.ask(Release(statistic, Gaussian(rho=0.1)))
+print("answered")
+"""
+WITHOUT = {
+    "affinity": "del os.sched_getaffinity",
+    "any number of processors": "del os.sched_getaffinity; os.cpu_count = lambda: None",
+    "permission to ask": "def refuse(_): raise OSError\nos.sched_getaffinity = refuse",
+    "locks": "sys.modules['fcntl'] = None",
+    "a temporary folder": "import tempfile; tempfile.tempdir = '/nowhere/at/all'",
+    "more threads": "import threading\ndef refuse(_): raise RuntimeError('no thread')\nthreading.Thread.start = refuse",
+    "other engines": "sys.modules.update(dict.fromkeys(('pandas', 'polars', 'pyarrow', 'pyspark', 'dask'), None))",
+}
+
+
+@pytest.mark.parametrize("without", WITHOUT.values(), ids=WITHOUT)
+def test_an_answer_comes_where_a_platform_lacks_something(without, tmp_path):
+    several = "" if "affinity" in without or "cpu_count" in without else "os.sched_getaffinity = lambda _: range(4)\n"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    words = [sys.executable, "-c", ASKED.format(without=several + without)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert done.stdout == "answered\n", done.stderr
+
+
+def test_rows_are_counted_the_same_by_one_thread_and_by_several(monkeypatch):
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(held, "PART", 64)
+    monkeypatch.setattr(held, "MANY", 64)
+    monkeypatch.setattr(held, "_processors", lambda: 3)
+    table, asked = frame(), [CountRows(("colour", "odd"), (3, 2)), CountRows(("grade",), (3,))]
+    several = open_source(table, SCHEMA).totals(asked)
+    monkeypatch.setattr(held.ThreadPoolExecutor, "submit", lambda *_: refuse(_))
+    alone = open_source(table, SCHEMA).totals(asked)
+    assert all(np.array_equal(a, b) for a, b in zip(several, alone, strict=True))
+
+
+def test_processors_are_counted_everywhere(monkeypatch):
+    assert held._processors() >= 1
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert held._processors() == os.cpu_count()
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert held._processors() == 1

@@ -8,6 +8,7 @@ where it is, and an engine counts there (queried.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +34,33 @@ def open_source(table: Any, schema: Schema) -> Source:
         if _library(table) == "dask":
             return _left_there(open_dask(table, schema), schema)
         engine, in_memory = open_engine(table, schema)
-        kinds = kinds_of(engine, schema)
-        encoded = encoded_sql(engine.relation, schema, kinds, engine.dialect)
-        if in_memory:
-            return Held(collapsed(rows_of(engine.fetch(encoded), schema), schema))
-        # Free text may differ from row to row, but whole numbers and truth values that stand for levels are few.
-        few = schema.person is None and not _numeric(schema) and set(kinds.values()) <= {"whole", "boolean"}
-        weighted = weighted_sql(engine.relation, schema, kinds, engine.dialect) if few else None
-        return _left_there(Asked(engine, encoded, schema, weighted), schema)
+        with _closed_if_refused(engine):
+            return _opened(engine, in_memory, schema)
     except DpcurateError:
         raise
     except Exception as error:
         raise OwnerError(f"the table could not be read: {first_line(error)}") from error
+
+
+def _opened(engine: Engine, in_memory: bool, schema: Schema) -> Source:
+    kinds = kinds_of(engine, schema)
+    encoded = encoded_sql(engine.relation, schema, kinds, engine.dialect)
+    if in_memory:
+        return Held(collapsed(rows_of(engine.fetch(encoded), schema), schema))
+    # Free text may differ from row to row, but whole numbers and truth values that stand for levels are few.
+    few = schema.person is None and not _numeric(schema) and set(kinds.values()) <= {"whole", "boolean"}
+    weighted = weighted_sql(engine.relation, schema, kinds, engine.dialect) if few else None
+    return _left_there(Asked(engine, encoded, schema, weighted), schema)
+
+
+@contextmanager
+def _closed_if_refused(engine: Engine) -> Iterator[None]:
+    """An error may be kept for long, and with it a transaction that keeps the owner from mending the table."""
+    try:
+        yield
+    except BaseException:
+        engine.close()
+        raise
 
 
 def _library(table: Any) -> str:
@@ -113,9 +129,10 @@ def check_rows(table: Any, schema: Schema) -> Iterator[str]:
 def _look(table: Any, schema: Schema) -> tuple[list[int], int]:
     """What `owner.look` finds, and how many rows are used."""
     engine, _ = open_engine(table, schema)
-    kinds = kinds_of(engine, schema)
-    encoded = encoded_sql(engine.relation, schema, kinds, engine.dialect)
-    return owner.look(engine, schema, kinds), Asked(engine, encoded, schema).scan()
+    with _closed_if_refused(engine):
+        kinds = kinds_of(engine, schema)
+        encoded = encoded_sql(engine.relation, schema, kinds, engine.dialect)
+        return owner.look(engine, schema, kinds), Asked(engine, encoded, schema).scan()
 
 
 def _look_at_partitions(table: Any, schema: Schema) -> tuple[list[int], int]:

@@ -30,6 +30,8 @@ OLDEST = 14
 """The first version whose decimals can be infinite."""
 PATIENCE = 20
 """Seconds to wait for a server, if the URL says nothing (connect_timeout)."""
+LONGEST_NAME = 63
+"""Bytes in the name of a table, in any server that was not built otherwise."""
 FRESH = 1.0
 """Seconds for which a connection that answered is taken to be alive."""
 SETTINGS = (
@@ -141,6 +143,10 @@ class Postgres(Engine):
         """What an SQL type is to us."""
         return _KINDS.get(stored.partition("(")[0], "text")
 
+    def close(self) -> None:
+        """End the transaction, which would keep others from changing the table."""
+        self._connection.close()
+
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """A result, by column."""
         with self._connection.cursor(binary=True) as cursor:  # which also takes one statement at a time only
@@ -225,6 +231,8 @@ def open_url(url: str) -> Postgres:
 def _parts(url: str) -> tuple[str, str]:
     """The server's address, and the table as SQL."""
     scheme, _, rest = url.partition("://")
+    if "\0" in unquote(url):  # at which the driver would stop reading, and take a server of its own choice
+        raise OwnerError("a URL may not hold a NUL character (%00): remove it")
     if scheme not in SCHEMES:
         raise OwnerError(
             f"a table at {scheme[:20]!r}://... cannot be read; known is {EXAMPLE}, and files by their path"
@@ -241,9 +249,12 @@ def _parts(url: str) -> tuple[str, str]:
 def _table_sql(name: str) -> str:
     """`table` or `schema.table`, as written; a part that begins with a double quote ends with one, as in SQL."""
     part = r'"(?:[^"]|"")+"|[^".][^.]*'
-    if not re.fullmatch(rf"(?:{part})(?:\.(?:{part}))?", name):
-        raise OwnerError(f'{name!r} is not the name of a table; write table, schema.table or "with.dots"."in it"')
+    if len(name) > 5 * LONGEST_NAME or not re.fullmatch(rf"(?:{part})(?:\.(?:{part}))?", name):
+        raise OwnerError(f'{name[:99]!r} is not the name of a table; write table, schema.table or "with.dots"."in it"')
     parts = [p[1:-1].replace('""', '"') if p.startswith('"') else p for p in re.findall(part, name)]
+    for one in parts:
+        if len(one.encode(errors="replace")) > LONGEST_NAME:  # which the server would cut, and open another table
+            raise OwnerError(f"a name in PostgreSQL has at most {LONGEST_NAME} bytes: {one!r} is longer")
     return ".".join(map(Postgres.dialect.quote, parts))
 
 
@@ -264,7 +275,7 @@ def _connected(driver: Any, address: str) -> tuple[Any, str]:
     fixed = {"client_encoding": "utf8", "prepare_threshold": None}
     try:
         return driver.connect(**{"connect_timeout": PATIENCE} | parts | fixed), ""
-    except driver.Error as error:
+    except (driver.Error, UnicodeError) as error:  # the latter for a host whose name cannot be one
         secret = parts.get("password")
         return None, first_line(error).replace(secret, "***") if secret else first_line(error)
 

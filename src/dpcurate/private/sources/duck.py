@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, SchemaError
+from dpcurate.private.sources import spill
 from dpcurate.private.sources.encode import Kind
 from dpcurate.private.sources.engine import Engine, check_unique, first_line
 from dpcurate.private.sources.persons import plain_ids, untyped
@@ -60,6 +61,8 @@ def _connection() -> Any:
     # Text stays text: no type is guessed from what the cells hold.
     connection.execute("SET pandas_analyze_sample = 0")
     connection.execute("SET python_enable_replacements = false")  # no name may mean a variable of the caller's
+    connection.execute("SET enable_progress_bar = false")  # a slow query would draw one on standard output
+    connection.execute(f"SET temp_directory = {Duck.dialect.text(spill.place())}")
     return connection
 
 

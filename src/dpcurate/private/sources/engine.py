@@ -84,6 +84,9 @@ class Engine(ABC):
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """A small result, by column."""
 
+    def close(self) -> None:  # noqa: B027 - most engines hold nothing
+        """Let go of the table, after it was refused."""
+
     def count(self, tables: Sequence[CountRows], encoded: str, schema: Schema) -> list[Integers]:
         """Tables in one pass. Each has its own range of keys, so the result is one list of keys and counts."""
         starts = np.cumsum([0, *(t.cells for t in tables)])
@@ -186,10 +189,12 @@ def grouped_sql(keys: Sequence[str], encoded: str) -> str:
 def kinds_of(engine: Engine, schema: Schema) -> dict[str, Kind]:
     """How every column the schema names is stored."""
     stored = engine.stored()
+    if not stored:
+        raise OwnerError("the table has no columns")
     wanted = [*schema.names, *([schema.person.column] if schema.person else [])]
     for name in wanted:
         if name not in stored:
-            raise SchemaError(f"the table has no column {name!r}{did_you_mean(name, list(stored))}")
+            raise SchemaError(f"the table has no column {name[:99]!r}{did_you_mean(name, list(stored))}")
     if schema.person:
         check_stored(schema.person.column, stored[schema.person.column])
     for name in schema.names:

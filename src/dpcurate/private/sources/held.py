@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Held:
 
     def __init__(self, rows: Rows, made: int = 0) -> None:
         self._rows, self._made = rows, made
+        self._threads = _processors()
         self._store = Store()
 
     @property
@@ -65,7 +67,8 @@ class Held:
             return [(kernel, cut(table, cover, kernel)) for cover, table in whole for kernel in packed[cover]]
 
         one_part = self._rows.size <= PART  # of more parts each is counted by all threads
-        for some in _in_threads(tables, list(packed), one_part and self._rows.size * len(packed) >= MANY):
+        threads = self._threads if one_part and self._rows.size * len(packed) >= MANY else 1
+        for some in _in_threads(tables, list(packed), threads):
             yield from some
 
     def _count(self, kernel: CountRows) -> Integers:
@@ -79,7 +82,8 @@ class Held:
                 total += kernel.apply(rows.part(start, start + PART))
             return total
 
-        return sum(_in_threads(counted, range(0, rows.size, PART), True), start=np.zeros(kernel.sizes, dtype=np.int64))
+        parts = _in_threads(counted, range(0, rows.size, PART), self._threads)
+        return sum(parts, start=np.zeros(kernel.sizes, dtype=np.int64))
 
     def passes(self, kernels: Sequence[Kernel]) -> int:
         """None: the table was read when it was opened."""
@@ -102,15 +106,22 @@ class Held:
         return Held(Rows(codes, values, kept[some], len(some)))
 
 
-def _in_threads(work: Callable[[Sequence[Any]], Any], items: Sequence[Any], several: bool) -> Iterator[Any]:
-    """Share items out among threads if that pays; NumPy counts without holding the interpreter's lock."""
-    threads = len(os.sched_getaffinity(0)) if several else 1
+def _processors() -> int:
+    """How many processors this process may use; only Linux says, others tell how many there are."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        return os.cpu_count() or 1
+
+
+def _in_threads(work: Callable[[Sequence[Any]], Any], items: Sequence[Any], threads: int) -> list[Any]:
+    """Share items out among threads; NumPy counts without holding the interpreter's lock."""
     pieces = [items[i::threads] for i in range(min(threads, len(items)))]
-    if len(pieces) < 2:
-        yield from map(work, pieces)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(work, pieces)
+    if len(pieces) > 1:
+        with suppress(RuntimeError), ThreadPoolExecutor(threads) as pool:  # the system may refuse more threads
+            futures = [pool.submit(work, piece) for piece in pieces]
+            return [future.result() for future in futures]
+    return [work(piece) for piece in pieces]
 
 
 # --- from a query's result to rows ----------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 from dpcurate.errors import OwnerError
 from dpcurate.private.sources import duck
 from dpcurate.private.sources.engine import Engine
+from dpcurate.private.sources.persons import check_kinds, check_stored
 from dpcurate.schema import Schema
 
 BATCH = 100_000
@@ -55,7 +56,8 @@ def _open_polars(frame: Any, schema: Schema | None) -> Engine:
     import polars as pl
 
     arrow = _pyarrow()
-    some = frame.select(_needed(frame.collect_schema().names(), schema))
+    needed = _needed(frame.collect_schema().names(), schema)
+    some = frame.select(pl.selectors.by_name(*needed))  # not by text: a name such as ^.*$ would be a pattern
     # A batch's dictionary is not the next one's.
     texts = some.with_columns(pl.selectors.by_dtype(pl.Categorical, pl.Enum).cast(pl.String))
     fields = pl.DataFrame(schema=texts.collect_schema()).to_arrow().schema
@@ -80,9 +82,26 @@ def _open_ibis(table: Any, schema: Schema | None) -> Engine:
     if backend.name == "duckdb":
         # Not a cursor of it: that would not see Ibis's temporary views, or see other tables of their names.
         return duck.Duck(backend.con, f"({backend.compile(table)}) AS given", _BORROWED)
-    some = table.select(_needed(list(table.columns), schema))
+    some = _exact_ids(table.select(_needed(list(table.columns), schema)), schema)
     fields = some.schema().to_pyarrow()
     stream = _Stream(fields, lambda: some.to_pyarrow_batches(chunk_size=BATCH).cast(fields))
     engine = duck.open_frame(stream, None)
     engine.connection.execute("SET threads = 1")  # SQLite and others serve only the thread that opened them
     return engine
+
+
+def _exact_ids(table: Any, schema: Schema | None) -> Any:
+    """Ids as texts made by the backend.
+
+    Ibis may fetch whole numbers as floats if one is missing, and SQLite stores any value in any column.
+    """
+    person = schema.person.column if schema and schema.person else None
+    if person is None or person not in table.columns:
+        return table
+    ids = table[person]
+    kind = check_stored(person, "BIGINT" if ids.type().is_integer() else str(ids.type()))
+    if table.get_backend().name == "sqlite":
+        wanted = {"integer"} if kind == "whole" else {"text"}
+        found = set(table.select(kind=ids.typeof()).distinct().to_pyarrow()["kind"].to_pylist()) - {"null"}
+        check_kinds(person, found, wanted)
+    return table.mutate(**{person: ids.cast("string")})

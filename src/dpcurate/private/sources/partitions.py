@@ -143,12 +143,16 @@ def _look(part: Any, schema: Schema) -> list[Integers]:
         return [np.array(owner.look(engine, schema, kinds_of(engine, schema)), dtype=np.int64)]
 
 
+def _ids(part: Any, person: str) -> Any:
+    return next(part[name] for name in part.columns if str(name) == person)
+
+
 def _id_kinds(part: Any, person: str) -> list[Integers]:
     """Whether a partition holds whole numbers, and whether it holds texts, as ids."""
-    kind, column = None, part.iloc[:, 0]
+    kind, column = None, _ids(part, person)
     if untyped(column):
         kind = plain_ids(person, column)[1]
-    elif len(part):
+    elif column.notna().any():
         with _opened(part, None) as engine:
             kind = check_stored(person, engine.stored()[person])
     return [np.array([kind == "whole", kind == "text"], dtype=np.int64)]
@@ -165,8 +169,10 @@ def _rows(part: Any, schema: Schema) -> Rows:
 
 
 def _kept(part: Any, schema: Schema) -> Any:
-    """A partition's encoded rows, with persons as texts. An empty one may have been given any types."""
-    with _opened(part if len(part) else part.astype(object), schema) as engine:
+    """A partition's encoded rows, with persons as texts. One that names nobody may have been given any type."""
+    assert schema.person is not None
+    somebody = _ids(part, schema.person.column).notna().any()
+    with _opened(part if somebody else part.astype(object), schema) as engine:
         kept = people_sql(engine.relation, schema, kinds_of(engine, schema), engine.dialect)
         texts = f"SELECT * REPLACE (CAST(person AS VARCHAR) AS person) FROM ({kept}) AS k WHERE person IS NOT NULL"
         return engine.connection.execute(texts).df().astype({"person": object})

@@ -20,7 +20,7 @@ REMEDY = "store it as text or as whole numbers (in pandas Int64, since float64 i
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "INT", "BIGINT", "HUGEINT"}
 _WHOLE |= {f"U{name}" for name in _WHOLE}
 _TEXTS = {"VARCHAR", "STRING", "TEXT", "CHAR", "ENUM", "UUID"}
-_NOTHING = {'"NULL"', "VOID"}
+_NOTHING = {'"NULL"', "NULL", "VOID"}
 """The type of a column without any value."""
 
 
@@ -32,6 +32,12 @@ def check_stored(column: str, stored: str) -> IdKind | None:
     if stored.endswith("]") or word not in _WHOLE | _TEXTS:
         raise OwnerError(f"column {column!r} names persons but is stored as {stored[:40]}; {RULE}: {REMEDY}")
     return "whole" if word in _WHOLE else "text"
+
+
+def check_kinds(column: str, kinds: set[str], known: set[str]) -> None:
+    """Refuse ids of more than one kind, or of a kind that cannot name persons."""
+    if len(kinds) > 1 or kinds - known:
+        raise OwnerError(f"column {column!r} names persons and holds {' and '.join(sorted(kinds))}; {RULE}: {REMEDY}")
 
 
 def untyped(column: Any) -> bool:
@@ -68,8 +74,7 @@ def _plain_category(column: str, values: Any) -> tuple[Any, IdKind | None]:
 def _plain_objects(column: str, values: NDArray[Any]) -> tuple[NDArray[Any], IdKind | None]:
     names = {kind: _word(kind, values) for kind in set(map(type, values))}
     kinds = set(names.values()) - {""}
-    if len(kinds) > 1 or kinds - {"whole numbers", "text"}:
-        raise OwnerError(f"column {column!r} names persons and holds {' and '.join(sorted(kinds))}; {RULE}: {REMEDY}")
+    check_kinds(column, kinds, {"whole numbers", "text"})
     plain = np.empty(len(values), dtype=object)
     plain[:] = [str(x) if names[type(x)] else None for x in values]
     return plain, None if not kinds else "text" if "text" in kinds else "whole"
