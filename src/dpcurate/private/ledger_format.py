@@ -55,7 +55,8 @@ def check_header(path: Path) -> None:
     if not head:
         raise LedgerError(
             f"{path} is empty; it was left as it is. If its creation was cut short nothing was charged to it: "
-            "remove it and create it again. If it ever held books, restore them from a copy"
+            "remove it, with the -journal beside it if there is one, and create it again. If it ever held books, "
+            "restore them from a copy"
         )
     if len(head) < 100 or not head.startswith(MAGIC):
         raise LedgerError(f"{path} is not a dpcurate ledger (not an SQLite file); it was left as it is")

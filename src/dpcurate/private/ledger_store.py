@@ -30,7 +30,7 @@ class Disk:
         if place.is_there(place.journal(path)):
             raise LedgerError(
                 f"{place.journal(path)} was left by another ledger that was at {path}, which may need it. Move that "
-                "ledger back and open it once, or choose another name"
+                "ledger back and open it once, or choose another name. If its creation was cut short, remove it"
             )
         _make_empty(path)
         file = File(path)
