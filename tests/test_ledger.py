@@ -28,8 +28,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from dpcurate.budget import Budget, Cost, Event
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
-from dpcurate.private import books, ledger_file, ledger_format
-from dpcurate.private.ledger import Ledger
+from dpcurate.private.ledger import Ledger, amounts
+from dpcurate.private.ledger import file as ledger_file
+from dpcurate.private.ledger import format as ledger_format
 
 ZCDP = Budget(rho=1.0)
 PURE = Budget(epsilon=1.0, delta=0)
@@ -58,9 +59,9 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=["memory", "disk"])
-def new(request: pytest.FixtureRequest, path: Path) -> Callable[..., Ledger]:
+def new(query: pytest.FixtureRequest, path: Path) -> Callable[..., Ledger]:
     """A ledger of either kind: the same contract holds for both."""
-    if request.param == "memory":
+    if query.param == "memory":
         return Ledger
     return lambda budget, **more: made(path, budget, **more)
 
@@ -155,16 +156,16 @@ positive = st.one_of(st.fractions(min_value=0, max_value=4, max_denominator=10**
 @given(positive)
 def test_rounding_is_towards_safety(value: Fraction | float) -> None:
     exact = Fraction(value)
-    up, down = books.round_up(value), books.round_down(value)
-    assert down * books.UNIT <= exact <= up * books.UNIT
+    up, down = amounts.round_up(value), amounts.round_down(value)
+    assert down * amounts.UNIT <= exact <= up * amounts.UNIT
     assert up - down <= 1
-    assert Fraction(books.float_up(up)) >= up * books.UNIT
-    assert Fraction(books.float_down(down)) <= down * books.UNIT
-    assert books.float_up(books.round_up(2.0)) == books.float_down(books.round_down(2.0)) == 2.0
+    assert Fraction(amounts.float_up(up)) >= up * amounts.UNIT
+    assert Fraction(amounts.float_down(down)) <= down * amounts.UNIT
+    assert amounts.float_up(amounts.round_up(2.0)) == amounts.float_down(amounts.round_down(2.0)) == 2.0
 
 
 def test_a_cost_beyond_all_floats_is_still_refused() -> None:
-    assert books.float_up(10**400 << 100) == math.inf
+    assert amounts.float_up(10**400 << 100) == math.inf
     with pytest.raises(BudgetExceeded):
         Ledger(ZCDP).charge([gaussian(1) for _ in range(2)] + [Event("huge", "x", Cost(math.inf, Fraction(10**400)))])
 
@@ -180,7 +181,7 @@ def test_the_exact_sum_never_passes_the_ceiling(costs: list[Fraction | float], b
             ledger.charge([Event("step", "x", Cost(cost, cost))])
         except BudgetExceeded:
             assert ledger.spent == before
-            assert paid + Fraction(cost) > Fraction(budget.ceiling) - 41 * books.UNIT
+            assert paid + Fraction(cost) > Fraction(budget.ceiling) - 41 * amounts.UNIT
         else:
             paid += Fraction(cost)
     assert paid <= Fraction(budget.ceiling)
@@ -314,7 +315,7 @@ def test_a_block_returns_its_rest_after_an_error(new: Callable[..., Ledger]) -> 
 
 
 class Loud(float):
-    """A number with code of its own, which must not run in the room."""
+    """A number with code of its own, which must not run in the session."""
 
     def __lt__(self, other: object) -> bool:
         raise AssertionError
@@ -431,7 +432,7 @@ class Bookkeeping(RuleBasedStateMachine):
         except LedgerError:
             assert self.block is not None
         else:
-            assert amount <= self.left() + books.UNIT
+            assert amount <= self.left() + amounts.UNIT
             self.block, self.size, self.from_block = block, amount, len(self.paid)
 
     @rule()

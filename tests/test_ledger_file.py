@@ -15,9 +15,10 @@ import pytest
 
 from dpcurate import Curator
 from dpcurate.errors import BudgetExceeded, LedgerError
-from dpcurate.private import ledger_file, ledger_place
 from dpcurate.private.ledger import Ledger
-from dpcurate.requests import Counts, Gaussian, Release
+from dpcurate.private.ledger import file as ledger_file
+from dpcurate.private.ledger import place as ledger_place
+from dpcurate.queries import Counts, Gaussian, Release
 from test_ledger import ZCDP, _python, gaussian, made
 
 QUARTER = [gaussian(0.25)]

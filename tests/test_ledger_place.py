@@ -20,8 +20,8 @@ import pytest
 from dpcurate import Curator
 from dpcurate.cli import main
 from dpcurate.errors import BudgetExceeded, LedgerError
-from dpcurate.private import ledger_place
 from dpcurate.private.ledger import Ledger
+from dpcurate.private.ledger import place as ledger_place
 from test_ledger import NAMES, ZCDP, _folder, _nobody, gaussian, made
 
 QUARTER = [gaussian(0.25)]

@@ -157,12 +157,12 @@ def _end_sessions(server: Server) -> None:
 
 def _ask(url: str, path: Path, diary: Diary, pipe: int) -> None:
     from dpcurate import Budget, Curator
-    from dpcurate import requests as r
+    from dpcurate import queries as r
 
     curator = Curator(url, LEVELS, ledger=path, budget=Budget(rho=1.0))
     for n in range(ASKS):
-        request = r.Release(r.Counts((COLUMNS[n % 9], COLUMNS[(n + 1) % 9])), r.Gaussian(rho=2.0**-14))
-        note(diary, [STEP], lambda request=request: _told(diary, lambda: curator.ask(request)))
+        query = r.Release(r.Counts((COLUMNS[n % 9], COLUMNS[(n + 1) % 9])), r.Gaussian(rho=2.0**-14))
+        note(diary, [STEP], lambda query=query: _told(diary, lambda: curator.ask(query)))
         os.write(pipe, b".")
 
 

@@ -17,11 +17,11 @@ from benchmarks.chaos.worker import pay
 SIZE = 256 * 1024
 CHARGES = 150
 LONG = " " * 700
-"""After a token, so that a charge takes room."""
+"""After a token, so that a charge takes session."""
 
 
 def full_disk(arena: Arena) -> Iterator[None]:
-    """Charge until there is no room, with a kill on the way or not; then make room and read the ledger."""
+    """Charge until there is no session, with a kill on the way or not; then make session and read the ledger."""
     with arena.place() as folder, _small(folder / "small") as small:
         if small is None:
             arena.tried["no file system could be mounted, files were limited instead"] = 1
@@ -51,14 +51,14 @@ def _small(folder: Path) -> Iterator[Path | None]:
 def _fill(arena: Arena, place: Path, diary: Diary, *, limited: bool) -> None:
     path, filler = place / "books.ledger", place / "filler"
     arena.create(path)
-    room = arena.rng.randrange(0, 96 * 1024)
+    session = arena.rng.randrange(0, 96 * 1024)
     if not limited:
-        filler.write_bytes(bytes(max(0, shutil.disk_usage(place).free - room)))
-    child = fork(lambda pipe: _charge(path, diary, room if limited else None, pipe), arena.broken)
+        filler.write_bytes(bytes(max(0, shutil.disk_usage(place).free - session)))
+    child = fork(lambda pipe: _charge(path, diary, session if limited else None, pipe), arena.broken)
     _stop(arena, child)
     arena.tried["files limited" if limited else "disks filled"] += 1
     filler.unlink(missing_ok=True)
-    arena.check("after room was made", path, diary)
+    arena.check("after session was made", path, diary)
     for one in (path, Path(f"{path}-journal")):
         one.unlink(missing_ok=True)
 

@@ -42,7 +42,7 @@ def forks(arena: Arena) -> Iterator[None]:
 
 def _parent(path: Path, diary: Diary, children: Diary, chance: random.Random, busy: bool, pipe: int) -> None:
     """Whatever it opens is paid for and noted; then it forks."""
-    from dpcurate import requests as r
+    from dpcurate import queries as r
 
     curator = open_curator(path)
     opened: dict[str, Any] = {"curator": curator, "ledger": curator.ledger}
@@ -86,7 +86,7 @@ def _try_all(opened: dict[str, Any], children: Diary) -> None:
 
 
 def _attempts(opened: dict[str, Any]) -> dict[str, Callable[[], object]]:
-    from dpcurate import requests as r
+    from dpcurate import queries as r
     from dpcurate.budget import Cost, Event
 
     score = r.Score(r.Tau("a", "b"), 5.0, "above")
@@ -118,7 +118,7 @@ def _pool(gate: Any, children: Diary) -> None:
 
 
 def _pooled(_number: int) -> int:
-    from dpcurate import requests as r
+    from dpcurate import queries as r
 
     gate, children = _POOLED
     note(children, ["gate in a pool"], lambda: gate.ask(r.Score(r.Tau("a", "b"), 5.0, "above")))

@@ -24,8 +24,8 @@ from benchmarks.chaos.worker import create, work
 TRACEME, NEXT_CALL = 0, 24
 
 
-def _ptrace(request: int, pid: int) -> int:
-    return int(ctypes.CDLL(None).ptrace(ctypes.c_long(request), ctypes.c_long(pid), None, None))
+def _ptrace(query: int, pid: int) -> int:
+    return int(ctypes.CDLL(None).ptrace(ctypes.c_long(query), ctypes.c_long(pid), None, None))
 
 
 @cache

@@ -121,20 +121,20 @@ def _until_refused(kind: str, held: Any, diary: Diary, name: str, seed: float) -
             try:
                 with held.reserve(1 / (1 << 18)):
                     pay(held, diary, f"{name}.{n}*{chance.randint(1, 2)}")
-            except DpcurateError:  # no room, or another thread has its block open
+            except DpcurateError:  # no session, or another thread has its block open
                 return
         elif pay(held, diary, f"{name}.{n}*{chance.randint(1, 3)}") != "answered":
             return
 
 
 def _verdict(arena: Arena, kind: str, path: Path, diary: Diary, *, killed: bool) -> None:
-    """Beside the usual: nobody was refused while there was room, and without a kill nothing is paid for nothing."""
+    """Beside the usual: nobody was refused while there was session, and without a kill nothing is paid for nothing."""
     if kind == "creates" and killed and not diary.read("answered"):
         return
     now = arena.check(f"race of {kind}", path, diary)
     if kind in ("charges", "creates") and not now.refused:
         early = [t for t in diary.read("refused") if now.spent + cost(t) <= now.ceiling]
-        arena.fault(f"race of {kind}", [f"refused though there was room: {token}" for token in early])
+        arena.fault(f"race of {kind}", [f"refused though there was session: {token}" for token in early])
     if not killed and kind != "blocks" and not now.refused:
         lost = len(now.events) - diary.read("answered").total() - diary.read("failed").total()
         arena.fault(f"race of {kind}", [f"{lost} payments without an answer"] if lost > 0 else [])

@@ -123,11 +123,11 @@ def _littering() -> None:
 
     real = Curator.ask
 
-    def ask(self: Any, request: Any) -> Any:
+    def ask(self: Any, query: Any) -> Any:
         litter = Path("spilled.tmp")
         litter.write_bytes(b"rows" * 1000)
         litter.chmod(0o644)
-        return real(self, request)
+        return real(self, query)
 
     Curator.ask = ask  # type: ignore[method-assign]
 

@@ -138,8 +138,8 @@ def _curator(frame: Any, folder: Path, number: int) -> Any:
 
 def _ask(curator: Any, diary: Diary, fresh: Iterator[tuple[str, ...]], times: int) -> None:
     """Tables that were not asked before: the others are remembered and need no task."""
-    from dpcurate import requests as r
+    from dpcurate import queries as r
 
     for columns in islice(fresh, times):
-        request = r.Release(r.Counts(columns), r.Gaussian(rho=2.0**-14))
-        note(diary, [STEP], lambda request=request: curator.ask(request))
+        query = r.Release(r.Counts(columns), r.Gaussian(rho=2.0**-14))
+        note(diary, [STEP], lambda query=query: curator.ask(query))

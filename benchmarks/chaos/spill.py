@@ -33,30 +33,30 @@ def spill(arena: Arena) -> Iterator[None]:
 
 
 def _round(arena: Arena, table: Path, work: Path, diary: Diary) -> None:
-    path, room, kill = work / "books.ledger", work / "room", arena.rng.random() < 0.6
+    path, session, kill = work / "books.ledger", work / "session", arena.rng.random() < 0.6
     for name in ("here", "elsewhere", "temporary"):
-        (room / name).mkdir(parents=True)
-    child = fork(lambda _: _ask(table, path, room, diary), arena.broken)
-    seen, killed = _watch(child, room, kill=kill)
+        (session / name).mkdir(parents=True)
+    child = fork(lambda _: _ask(table, path, session, diary), arena.broken)
+    seen, killed = _watch(child, session, kill=kill)
     arena.tried["tables larger than the memory"] += 1
     arena.tried["files seen"] += len(seen)
     arena.tried["kills while spilling"] += killed
     open_to_all = sorted({path.name for path, readable in seen.items() if readable})
     arena.fault("while it ran", [f"rows in a file that others may read: {name}" for name in open_to_all])
     if killed:
-        fork(lambda _: _ask(table, path, room, diary, here="elsewhere"), arena.broken).wait()  # the next start
-    left = sorted(str(file.relative_to(room)) for file in _files(room))
+        fork(lambda _: _ask(table, path, session, diary, here="elsewhere"), arena.broken).wait()  # the next start
+    left = sorted(str(file.relative_to(session)) for file in _files(session))
     arena.fault(f"after {'a kill and the next start' if killed else 'the end'}", [f"left: {name}" for name in left])
     if path.exists():
         arena.check("under little memory", path, diary)
 
 
-def _watch(child: Any, room: Path, *, kill: bool) -> tuple[dict[Path, bool], bool]:
+def _watch(child: Any, session: Path, *, kill: bool) -> tuple[dict[Path, bool], bool]:
     """Every file that came up, and whether others could read it; killed, if so wished, once there is one."""
     seen: dict[Path, bool] = {}
     for _ in range(LOOKS):
-        for file in _files(room):
-            seen[file] = seen.get(file, False) or _readable(file, room)
+        for file in _files(session):
+            seen[file] = seen.get(file, False) or _readable(file, session)
         if kill and seen:
             return seen, child.kill()
         if os.waitpid(child.pid, os.WNOHANG)[0]:
@@ -69,9 +69,9 @@ def _watch(child: Any, room: Path, *, kill: bool) -> tuple[dict[Path, bool], boo
     return seen, False
 
 
-def _files(room: Path) -> list[Path]:
+def _files(session: Path) -> list[Path]:
     found = []
-    for folder, _, names in os.walk(room):
+    for folder, _, names in os.walk(session):
         found += [Path(folder) / name for name in names]
     return [file for file in found if _size(file) > 0]
 
@@ -83,10 +83,10 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _readable(file: Path, room: Path) -> bool:
+def _readable(file: Path, session: Path) -> bool:
     """By somebody else: the file, and every folder on the way to it from ours."""
     try:
-        folders = [p for p in file.parents if p.is_relative_to(room) and p.parent not in (room, room.parent)]
+        folders = [p for p in file.parents if p.is_relative_to(session) and p.parent not in (session, session.parent)]
         read, enter = stat.S_IRGRP | stat.S_IROTH, stat.S_IXGRP | stat.S_IXOTH
         return bool(file.stat().st_mode & read) and all(p.stat().st_mode & enter for p in folders)
     except OSError:
@@ -104,16 +104,16 @@ def _table(path: Path) -> None:
     duckdb.connect().execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
 
 
-def _ask(table: Path, path: Path, room: Path, diary: Diary, here: str = "here") -> None:
+def _ask(table: Path, path: Path, session: Path, diary: Diary, here: str = "here") -> None:
     """Open the table with little memory, from a folder and with a temporary folder that can be watched."""
     import duckdb
 
     from dpcurate import Budget, Categorical, Curator, Person, Schema
-    from dpcurate import requests as r
+    from dpcurate import queries as r
 
-    os.chdir(room / here)
-    os.environ["TMPDIR"] = str(room / "temporary")
-    os.environ["HOME"] = str(room)
+    os.chdir(session / here)
+    os.environ["TMPDIR"] = str(session / "temporary")
+    os.environ["HOME"] = str(session)
     tempfile.tempdir = None
     os.umask(0o022)
     real = duckdb.connect

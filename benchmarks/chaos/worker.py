@@ -112,7 +112,7 @@ def open_curator(path: Path) -> Any:
 
 def ways(curator: Any) -> list[tuple[int, Callable[[], object]]]:
     """Steps of a curator, each with the number of events it is charged as."""
-    from dpcurate import requests as r
+    from dpcurate import queries as r
 
     noise = r.Gaussian(rho=2.0**-16)
     releases = [r.Release(r.Counts(columns), noise) for columns in (("a",), ("a", "b"), ("c",))]

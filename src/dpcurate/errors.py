@@ -10,7 +10,7 @@
     │   ├── NotPrivate     an exact or unproved release on a private curator
     │   └── GateClosed     an interactive gate that has given its last answer
     ├── SourceError        the table could not be read; what was charged stays charged
-    ├── LedgerError        the books on disk are damaged, foreign or belong to another table
+    ├── LedgerError        a ledger on disk is damaged, foreign or belong to another table
     ├── OwnerError         something is wrong with the rows; raised only while a table is opened
     ├── GraphError         a graph or background knowledge that contradicts itself
     │   └── Contradiction  two facts of background knowledge (graphs/knowledge.py)
@@ -93,7 +93,7 @@ class SourceError(DpcurateError):
 
 
 class LedgerError(DpcurateError):
-    """The books on disk are damaged, foreign or belong to another table."""
+    """A ledger on disk is damaged, foreign or belong to another table."""
 
 
 class OwnerError(DpcurateError):

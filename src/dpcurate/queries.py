@@ -422,7 +422,7 @@ class Queryable(Protocol):
         """Open an interactive gate."""
 
     def reserve(self, amount: float) -> AbstractContextManager[Any]:
-        """Set aside budget for many small queries with one durable entry in the books."""
+        """Set aside budget for many small queries with one durable entry in the ledger."""
 
     def sensitivity(self, statistic: Statistic) -> float:
         """How far one unit can move a statistic (L1), from public facts."""

@@ -1,4 +1,4 @@
-"""`dpcurate ledger`: begin the books, read them, and say that they were moved."""
+"""`dpcurate ledger`: begin a ledger, read it, and say that it was moved."""
 
 from __future__ import annotations
 
@@ -8,59 +8,59 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from dpcurate.accounting import DELTA
+from dpcurate.accounting.composition import RULES
 from dpcurate.budget import Budget, Event, epsilon_of
 from dpcurate.cli.discover import load_schema
 from dpcurate.cli.texts import columns, existing, one_line, show
 from dpcurate.errors import QueryError
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.lenses import LENSES
 from dpcurate.schema import Neighbours
 
 
 def init(args: Namespace) -> None:
-    """Begin the books of a table."""
-    books = Ledger.create(
+    """Begin the ledger of a table."""
+    ledger = Ledger.create(
         args.path,
         table=args.table,
         schema_hash=load_schema(args.schema).hash,
         neighbours=Neighbours.of(args.neighbours or Neighbours.ADD_REMOVE).value,
         budget=Budget(epsilon=args.epsilon, delta=DELTA if args.delta is None else args.delta),
     )
-    show(f"{one_line(args.path)}: the most that may ever be spent on {args.table!r} is {books.budget}")
+    show(f"{one_line(args.path)}: the most that may ever be spent on {args.table!r} is {ledger.budget}")
     show("keep this file with the table for good, and back it up")
 
 
 def report(args: Namespace) -> None:
     """Where the budget went, and what is left."""
-    books = Ledger.open(existing(args.path, "ledger"))
-    for line in _facts(books):
+    ledger = Ledger.open(existing(args.path, "ledger"))
+    for line in _facts(ledger):
         show(one_line(line))
-    show("\nwhere it went:\n" + columns(_groups(books), right=frozenset((2, 3, 4))))
+    show("\nwhere it went:\n" + columns(_groups(ledger), right=frozenset((2, 3, 4))))
     if args.lenses:
         show("\nwhat other ways of counting would report for the same steps (only the ledger decides):")
-        show(columns(_lenses(books), right=frozenset((1,))))
+        show(columns(_rules(ledger), right=frozenset((1,))))
 
 
 def moved(args: Namespace) -> None:
-    """Adopt books whose file was moved."""
-    books = Ledger.moved(existing(args.path, "ledger"))
-    assert books.facts is not None
-    show(one_line(f"the ledger of {books.facts.table!r} is now kept at {books.facts.path}"))
+    """Adopt a ledger whose file was moved."""
+    ledger = Ledger.moved(existing(args.path, "ledger"))
+    assert ledger.facts is not None
+    show(one_line(f"the ledger of {ledger.facts.table!r} is now kept at {ledger.facts.path}"))
 
 
-def _facts(books: Ledger) -> Iterator[str]:
-    facts, budget = books.facts, books.budget
+def _facts(ledger: Ledger) -> Iterator[str]:
+    facts, budget = ledger.facts, ledger.budget
     assert facts is not None
     yield f"table {facts.table!r}, schema {facts.schema_hash}, {facts.neighbours} neighbours, since {facts.created}"
-    for since, path in books.kept_at:
+    for since, path in ledger.kept_at:
         yield f"kept at  {path} since {since}"
-    if not books.private:
+    if not ledger.private:
         yield "NOT PRIVATE: exact, unproved or seeded releases took part"
     yield f"ceiling  {budget}: this is the guarantee"
-    yield f"spent    {_amount(books.spent, budget)}"
-    yield f"left     {_amount(books.remaining, budget)}"
-    if books.reserved > 0:
-        held = _amount(books.reserved, budget)
+    yield f"spent    {_amount(ledger.spent, budget)}"
+    yield f"left     {_amount(ledger.remaining, budget)}"
+    if ledger.reserved > 0:
+        held = _amount(ledger.reserved, budget)
         yield f"reserved {held}: by a run under way, or lost in one that crashed; it counts as spent"
 
 
@@ -72,12 +72,12 @@ def _amount(amount: float, budget: Budget) -> str:
     return f"rho = {amount:.4g} ({share}; by itself epsilon = {alone:.4g})"
 
 
-def _groups(books: Ledger) -> Iterator[tuple[str, ...]]:
+def _groups(ledger: Ledger) -> Iterator[tuple[str, ...]]:
     """Steps of one kind together, the dearest first."""
-    budget = books.budget
+    budget = ledger.budget
     yield ("step", "mechanism", "times", budget.currency, "of the ceiling")
     cost: dict[tuple[str, str], list[float]] = {}
-    for event in books.events:
+    for event in ledger.events:
         cost.setdefault((_kind(event), event.mechanism), []).append(float(event.cost.within(budget)))
     for (kind, mechanism), parts in sorted(cost.items(), key=lambda item: -math.fsum(item[1])):
         total = math.fsum(parts)
@@ -91,12 +91,12 @@ def _kind(event: Event) -> str:
     return re.sub(r"\(.*\)|\d[\d.e-]* ?", "", event.about, flags=re.DOTALL).strip()
 
 
-def _lenses(books: Ledger) -> Iterator[tuple[str, ...]]:
-    yield "lens", "epsilon", "costs chosen along the way", "remark"
-    for name in LENSES:
+def _rules(ledger: Ledger) -> Iterator[tuple[str, ...]]:
+    yield "rule", "epsilon", "costs chosen along the way", "remark"
+    for name in RULES:
         try:
-            lens = books.under(name)
+            report = ledger.under(name)
         except QueryError as error:  # an optional package
             yield name, "-", "", str(error)
             continue
-        yield name, f"{lens.epsilon:.4g}", "allowed" if lens.adaptive else "not allowed", lens.remark
+        yield name, f"{report.epsilon:.4g}", "allowed" if report.adaptive else "not allowed", report.remark

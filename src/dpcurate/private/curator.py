@@ -55,16 +55,16 @@ class Curator(Session):
         if budget is not None and not isinstance(budget, Budget):
             raise BudgetError(f"a budget is Budget(epsilon=, delta=) or Budget(rho=), got {shown(budget)}")
         if insecure_seed is not None and ledger is not None:
-            raise LedgerError("insecure_seed= is for simulation: the books of a real table cannot hold such a run")
+            raise LedgerError("insecure_seed= is for simulation: the ledger of a real table cannot hold such a run")
         randomness = _randomness(insecure_seed)
         source = open_source(table, schema)
         if check:
             for sentence in check_rows(table, schema):
                 print(f"owner's check (this looked at the data): {sentence}", file=sys.stderr)
-        books = _books(ledger, name, schema, relation, budget, allow_unproved or insecure_seed is not None)
-        super().__init__(source, schema, relation, books, randomness, allow_unproved=allow_unproved)
+        charged = _ledger(ledger, name, schema, relation, budget, allow_unproved or insecure_seed is not None)
+        super().__init__(source, schema, relation, charged, randomness, allow_unproved=allow_unproved)
         if insecure_seed is not None:
-            books.charge([Event("insecure-seed", "whoever knows the seed can undo the noise", Cost.infinite())])
+            charged.charge([Event("insecure-seed", "whoever knows the seed can undo the noise", Cost.infinite())])
 
     def __repr__(self) -> str:
         private = "" if self.ledger.private else ", NOT PRIVATE"
@@ -80,7 +80,7 @@ def _check_options(ledger: object, **switches: object) -> None:
         if type(value) is not bool:  # the text "no" would count as yes
             raise QueryError(f"{name} must be True or False, got {shown(value)}")
     if ledger is not None and (not isinstance(ledger, (str, Path)) or not str(ledger) or "\0" in str(ledger)):
-        raise LedgerError(f"ledger is the path of a file that keeps the books, got {shown(ledger)}")
+        raise LedgerError(f"ledger is the path of a file that keeps the budget, got {shown(ledger)}")
 
 
 def _randomness(seed: int | None) -> Randomness:
@@ -95,7 +95,7 @@ def _randomness(seed: int | None) -> Randomness:
     return Seeded(found)
 
 
-def _books(
+def _ledger(
     ledger: str | Path | None,
     name: str | None,
     schema: Schema,

@@ -101,7 +101,7 @@ class Unique:
 
 
 class Session(Unique):
-    """Rows, their books and a source of noise, with the methods of a queryable.
+    """Rows, their ledger and a source of noise, with the methods of a queryable.
 
     The analyst holds the curator, which is a session that was opened on a table; a secret sample is a
     smaller session inside it.
@@ -142,7 +142,7 @@ class Session(Unique):
 
     @property
     def ledger(self) -> Ledger:
-        """The books."""
+        """The privacy filter and its record."""
         return self._ledger
 
     @property
@@ -151,7 +151,7 @@ class Session(Unique):
         return self._ledger.remaining
 
     def reserve(self, amount: float) -> AbstractContextManager[Any]:
-        """Set aside budget for many small queries with one durable entry in the books."""
+        """Set aside budget for many small queries with one durable entry in the ledger."""
         found = plain.between(0, amount, plain.HUGE)
         if found is None:
             raise BudgetError(
@@ -171,8 +171,8 @@ class Session(Unique):
         """What has been spent on what, in public words."""
         person = self._schema.person
         unit = "one row" if person is None else f"one person, at most {person.rows} row(s) each"
-        books = self._ledger
-        return Privacy(books.budget, self._neighbours.value, unit, books.spent, books.events, books.private)
+        ledger = self._ledger
+        return Privacy(ledger.budget, self._neighbours.value, unit, ledger.spent, ledger.events, ledger.private)
 
     def ask(self, query: Query) -> Any:
         """An Answer to a Release, an index to a Choose."""
@@ -213,7 +213,7 @@ class Session(Unique):
         raise QueryError(f"{type(gate).__name__} is not a gate of a session: open AboveThreshold or Sample itself")
 
     def _charge(self, events: list[Event]) -> None:
-        """Pay; an unproved step on a sample undoes the whole table's guarantee, so its books say so."""
+        """Pay; an unproved step on a sample undoes the whole table's guarantee, so its ledger says so."""
         unproved = [e for e in events if not e.private]
         if self._outer is not None and unproved:
             self._outer._charge(unproved)
@@ -387,7 +387,7 @@ def _check_list(given: object) -> None:
 
 
 def describe(statistic: Statistic) -> str:
-    """A statistic in a few words for the books; public facts only."""
+    """A statistic in a few words for the ledger; public facts only."""
     kind = type(statistic).__name__
     if isinstance(statistic, PairStatistic):
         given = f" | {', '.join(statistic.given)}" if statistic.given else ""

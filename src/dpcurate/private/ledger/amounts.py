@@ -1,4 +1,4 @@
-"""What a ledger writes down and in which units, and books that are kept in memory.
+"""What a ledger writes down and in which units, and a store that is kept in memory.
 
 Amounts are integers in units of 2**-100 of the budget's currency, so sums are exact. Costs are
 rounded up and totals down: an error can only refuse what would have fitted. A store knows how to
@@ -59,7 +59,7 @@ Decide = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the books stand. `spent` includes `reserved`; `unproved` once an infinite cost was admitted."""
+    """Where the ledger stands. `spent` includes `reserved`; `unproved` once an infinite cost was admitted."""
 
     spent: int = 0
     reserved: int = 0
@@ -81,10 +81,10 @@ class Facts:
 
 
 class Store(Protocol):
-    """What the ledger needs of its books. Every method is all or nothing."""
+    """What the ledger needs of its store. Every method is all or nothing."""
 
     def state(self) -> State:
-        """Where the books stand."""
+        """Where the ledger stands."""
 
     def events(self) -> tuple[Event, ...]:
         """Everything charged, in order."""
@@ -103,7 +103,7 @@ class Store(Protocol):
 
 
 class Memory:
-    """Books that end with the process. The ledger's lock makes each method atomic."""
+    """A store that ends with the process. The ledger's lock makes each method atomic."""
 
     def __init__(self) -> None:
         self._spent = 0
@@ -112,7 +112,7 @@ class Memory:
         self._events: list[Event] = []
 
     def state(self) -> State:
-        """Where the books stand."""
+        """Where the ledger stands."""
         return State(self._spent, self._held, self._unproved)
 
     def events(self) -> tuple[Event, ...]:

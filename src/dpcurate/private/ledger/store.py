@@ -10,10 +10,10 @@ from pathlib import Path
 
 from dpcurate.accounting import Event
 from dpcurate.errors import LedgerError
-from dpcurate.private import ledger_format as form
-from dpcurate.private import ledger_place as place
-from dpcurate.private.books import Decide, Facts, State
-from dpcurate.private.ledger_file import GATE, Damage, File
+from dpcurate.private.ledger import format as form
+from dpcurate.private.ledger import place
+from dpcurate.private.ledger.amounts import Decide, Facts, State
+from dpcurate.private.ledger.file import GATE, Damage, File
 
 
 class Disk:
@@ -26,7 +26,7 @@ class Disk:
 
     @classmethod
     def create(cls, path: Path, facts: Facts) -> Disk:
-        """Write new books; an existing file, of whatever kind, is refused and left alone."""
+        """Write a new ledger; an existing file, of whatever kind, is refused and left alone."""
         if place.is_there(place.journal(path)):
             raise LedgerError(
                 f"{place.journal(path)} was left by another ledger that was at {path}, which may need it. Move that "
@@ -70,7 +70,7 @@ class Disk:
                 return cls(file, facts)
 
     def state(self) -> State:
-        """Where the books stand."""
+        """Where the ledger stands."""
         with self._file.reading() as connection:
             book = self._book(connection)
             return State(int(book["spent"]), sum(form.holds(connection)), book["unproved"] == "1")

@@ -18,8 +18,8 @@ from urllib.parse import unquote_to_bytes
 
 from dpcurate.accounting import Budget, Cost, Event, Number
 from dpcurate.errors import LedgerError
-from dpcurate.private.books import UNIT, Facts, price, round_up
-from dpcurate.private.ledger_file import Damage, damaged
+from dpcurate.private.ledger.amounts import UNIT, Facts, price, round_up
+from dpcurate.private.ledger.file import Damage, damaged
 
 APPLICATION = 0x64704C67  # "dpLg", in the file's header
 FIRST, VERSION = 1, 2  # the first format had no notes, so it did not know its path; its next payment adds them

@@ -1,7 +1,7 @@
 """The filter that decides: one ledger per budget, fully adaptive, stop before exceeding.
 
 The guarantee of a table is the ledger's ceiling. What has been spent so far is bookkeeping, not a
-smaller guarantee. The proof is in docs/proofs/ledger.md; where the books are kept, in books.py (memory)
+smaller guarantee. The proof is in docs/proofs/ledger.md; where it is kept, in amounts.py (memory)
 and ledger_store.py (a file).
 """
 
@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from dpcurate import plain
-from dpcurate.accounting import Budget, Cost, Event, Number, epsilon_of
+from dpcurate.accounting import Budget, Cost, Event, Number, composition, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
-from dpcurate.private import books, ledger_format, ledger_place, lenses
-from dpcurate.private.ledger_store import Disk
+from dpcurate.private.ledger import amounts, place
+from dpcurate.private.ledger import format as form
+from dpcurate.private.ledger.store import Disk
 
 _NOTHING = "Nothing was read and nothing was spent."
 
@@ -37,7 +38,7 @@ class _Block:
 
 
 class Ledger:
-    """The books of one budget.
+    """The privacy filter of one budget, and what it has let through.
 
     `Ledger(budget)` keeps them in memory; `Ledger.create` and `Ledger.open` keep them in a file that
     several processes and days share. With an unlimited budget or `allow_unproved=True` steps without
@@ -49,14 +50,14 @@ class Ledger:
     """
 
     def __init__(self, budget: Budget, *, allow_unproved: bool = False, neighbours: str | None = None) -> None:
-        self._start(budget, books.Memory(), allow_unproved=allow_unproved, neighbours=neighbours)
+        self._start(budget, amounts.Memory(), allow_unproved=allow_unproved, neighbours=neighbours)
 
-    def _start(self, budget: Budget, store: books.Store, *, allow_unproved: bool, neighbours: str | None) -> None:
+    def _start(self, budget: Budget, store: amounts.Store, *, allow_unproved: bool, neighbours: str | None) -> None:
         self._budget = budget
         self._store = store
         self._facts = store.facts if isinstance(store, Disk) else None
         self._unlimited = math.isinf(budget.ceiling)
-        self._ceiling = 0 if self._unlimited else books.round_down(budget.ceiling)
+        self._ceiling = 0 if self._unlimited else amounts.round_down(budget.ceiling)
         self._lenient = allow_unproved or self._unlimited
         self._neighbours = neighbours
         self._block: _Block | None = None
@@ -68,12 +69,12 @@ class Ledger:
         cls, path: str | os.PathLike[str], *, table: str, schema_hash: str, neighbours: str, budget: Budget,
         allow_unproved: bool = False,
     ) -> Ledger:  # fmt: skip
-        """New books on disk. An existing file is refused, whatever it holds."""
+        """A new ledger on disk. An existing file is refused, whatever it holds."""
         for name, value in (("table", table), ("schema_hash", schema_hash), ("neighbours", neighbours)):
             if not isinstance(value, str) or not value.strip():
                 raise LedgerError(f"{name} must be a name that is not blank, got {value!r}; the ledger is found by it")
-        home = ledger_place.real(path)
-        facts = ledger_format.new_facts(
+        home = place.real(path)
+        facts = form.new_facts(
             home,
             table=table,
             schema_hash=schema_hash,
@@ -89,7 +90,7 @@ class Ledger:
         neighbours: str | None = None, budget: Budget | None = None,
     ) -> Ledger:  # fmt: skip
         """Books that exist, if they are whole and about what the caller thinks they are about."""
-        disk = Disk.open(ledger_place.real(path))
+        disk = Disk.open(place.real(path))
         facts = disk.facts
         pairs = (("table", table, facts.table), ("schema hash", schema_hash, facts.schema_hash),
                  ("neighbours", neighbours, facts.neighbours))  # fmt: skip
@@ -109,12 +110,12 @@ class Ledger:
         a copy on another machine, which cannot be seen from here, would be a second budget. The adoption is
         written down (`kept_at`).
         """
-        return cls._on(Disk.moved(ledger_place.real(path)))
+        return cls._on(Disk.moved(place.real(path)))
 
     @staticmethod
     def exists(path: str | os.PathLike[str]) -> bool:
         """Whether there is a file, of whatever kind, where `create` would make one."""
-        return ledger_place.is_there(ledger_place.real(path))
+        return place.is_there(place.real(path))
 
     @classmethod
     def _on(cls, disk: Disk) -> Ledger:
@@ -176,8 +177,8 @@ class Ledger:
             assert block is not None
             self._store.settle(block.hold, block.used, block.events)
 
-    def _decide_hold(self, amount: Number) -> books.Decide:
-        least, most = books.round_down(amount), books.round_up(amount)
+    def _decide_hold(self, amount: Number) -> amounts.Decide:
+        least, most = amounts.round_down(amount), amounts.round_up(amount)
 
         def decide(spent: int) -> int:
             left = self._ceiling - spent
@@ -203,7 +204,7 @@ class Ledger:
                 f"delta = 0. {_NOTHING} Use Laplace noise or the exponential mechanism, or a budget "
                 "with delta > 0"
             )
-        return books.price(cost, pure=self._budget.pure)
+        return amounts.price(cost, pure=self._budget.pure)
 
     def _fit(self, units: int, left: int) -> int:
         if units > left and not self._unlimited:
@@ -211,12 +212,12 @@ class Ledger:
         return units
 
     def _refuse(self, units: int, left: int, source: str) -> NoReturn:
-        asked, rest = books.float_up(units), max(0.0, books.float_down(left))
+        asked, rest = amounts.float_up(units), max(0.0, amounts.float_down(left))
         relation = f", neighbours {self._neighbours}" if self._neighbours else ""
         raise BudgetExceeded(
             f"asked for {self._amount(asked)}, but only {self._amount(rest)} is left of {source}; "
             f"the ceiling is {_worth(self._budget)}{relation}. {_NOTHING} Ask for less (more noise, fewer "
-            "requests), or stop here: what has been answered stays within the ceiling"
+            "queries), or stop here: what has been answered stays within the ceiling"
         )
 
     def _amount(self, amount: float) -> str:
@@ -234,7 +235,7 @@ class Ledger:
         return self._budget
 
     @property
-    def facts(self) -> books.Facts | None:
+    def facts(self) -> amounts.Facts | None:
         """What a ledger on disk says it is about, and where it is kept; None in memory."""
         self._check_process()
         return self._facts
@@ -248,20 +249,20 @@ class Ledger:
     @property
     def spent(self) -> float:
         """What has been taken from the budget, reserved blocks included, in its currency; rounded up."""
-        return books.float_up(self._state().spent)
+        return amounts.float_up(self._state().spent)
 
     @property
     def reserved(self) -> float:
         """The part of `spent` that is set aside in blocks still open or left by a crash; rounded up."""
-        return books.float_up(self._state().reserved)
+        return amounts.float_up(self._state().reserved)
 
     @property
     def remaining(self) -> float:
         """The most that the next charge may cost: inside `reserve` of the block. Rounded down."""
         with self._mine():
             if self._block is not None:
-                return books.float_down(self._block.units - self._block.used)
-            return math.inf if self._unlimited else books.float_down(self._ceiling - self._state().spent)
+                return amounts.float_down(self._block.units - self._block.used)
+            return math.inf if self._unlimited else amounts.float_down(self._ceiling - self._state().spent)
 
     @property
     def private(self) -> bool:
@@ -274,7 +275,7 @@ class Ledger:
         with self._mine():
             return self._store.events() + tuple(self._block.events if self._block else ())
 
-    def under(self, lens: str, *, delta: float | None = None) -> lenses.Lens:
+    def under(self, rule: str, *, delta: float | None = None) -> composition.CompositionReport:
         """The epsilon another composition rule would report for the same events. Only the filter decides."""
         with self._mine():
             events = self.events
@@ -284,16 +285,16 @@ class Ledger:
                 Event(
                     "reserved",
                     "blocks left by a crash or open elsewhere",
-                    self._block_cost(lost * books.UNIT),
+                    self._block_cost(lost * amounts.UNIT),
                 ),
             )
-        return lenses.under(events, lens, delta=float(self._budget.delta or 0) if delta is None else delta)
+        return composition.under(events, rule, delta=float(self._budget.delta or 0) if delta is None else delta)
 
     def _block_cost(self, amount: Fraction) -> Cost:
         """A block is itself a filter, so as a whole it costs what it holds."""
         return Cost.pure(amount) if self._budget.pure else Cost.concentrated(amount)
 
-    def _state(self) -> books.State:
+    def _state(self) -> amounts.State:
         with self._mine():
             return self._store.state()
 
@@ -310,7 +311,7 @@ class Ledger:
         if os.getpid() != self._process:
             raise LedgerError(
                 "this ledger was opened by another process, and a forked copy would be a second budget; "
-                "keep the books on disk and call Ledger.open in each process"
+                "keep the ledger on disk and call Ledger.open in each process"
             )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -355,6 +356,6 @@ def _same(one: Budget, other: Budget) -> bool:
 
 def _mismatch(path: Path, what: str, asked: str, written: str) -> NoReturn:
     raise LedgerError(
-        f"{path} keeps the books for {what} {written}, not for {asked}; it was left as it is. Open it with "
+        f"{path} is the ledger for {what} {written}, not for {asked}; it was left as it is. Open it with "
         "what it was made for, or create another ledger, knowing that the budget belongs to the table"
     )

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dpcurate.errors import LedgerError
-from dpcurate.private import ledger_place as place
+from dpcurate.private.ledger import place
 
 WAIT_SECONDS = 30.0  # how long to wait for another process before giving up
 
@@ -44,7 +44,7 @@ _KEEP = _forks_are_seen()
 
 
 class Damage(Exception):
-    """Why a check of the books failed; leaves a transaction as a LedgerError."""
+    """Why a check of the ledger failed; leaves a transaction as a LedgerError."""
 
 
 class File:
@@ -78,10 +78,10 @@ class File:
         """One transaction that is on the disk when the block has been left, or never happened.
 
         The rollback journal (DELETE), not WAL: after a commit all is in the one file, so copying that file
-        copies the books, and a kill -9 leaves either nothing or a journal that the next opener undoes.
+        copies the ledger, and a kill -9 leaves either nothing or a journal that the next opener undoes.
         EXTRA, not FULL: the commit is the journal's removal, and only EXTRA syncs the folder after it, so
         that a power cut cannot bring the journal, and with it the old total, back.
-        IMMEDIATE: the lock comes before the reading, so two cannot both see room.
+        IMMEDIATE: the lock comes before the reading, so two cannot both see session.
         """
         with self._transaction(
             "PRAGMA query_only = OFF",
@@ -160,5 +160,5 @@ def _explain(path: Path, problem: Exception) -> LedgerError:
         return damaged(path, f"a part of it cannot be read ({problem})")
     return LedgerError(
         f"{path} could not be read or written: {problem}. No answer was given. "
-        "The file and its folder must exist, be writable and have room"
+        "The file and its folder must exist, be writable and have session"
     )
