@@ -17,9 +17,12 @@ from dpcurate.audit.proved import Case, cases, methods
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, Truth, linked
 from dpcurate.errors import QueryError
 from dpcurate.learn.methods import PC, CuratePC, private
-from dpcurate.private import mechanisms, plans, session, statistics
+from dpcurate.private import mechanisms, session
 from dpcurate.private.noise import Secure, Seeded
 from dpcurate.private.replay import ChargesLate, proved_statistics, randomness
+from dpcurate.private.statistics import registry
+from dpcurate.private.statistics.counts import CountsTransformation, TablesTransformation
+from dpcurate.private.statistics.gradients import GradientNormsTransformation
 from dpcurate.published import PublishedCuratePC, PublishedFlips, PublishedKendallP
 from dpcurate.queries import (
     AboveThreshold,
@@ -156,7 +159,7 @@ def test_a_proved_statistic_without_an_audit_is_refused(monkeypatch):
     class New(Counts):
         pass
 
-    monkeypatch.setitem(plans.PROVED, New, statistics.CountsTransformation)
+    monkeypatch.setitem(registry.PROVED, New, CountsTransformation)
     for forgetful in (lambda: cases(1.0), order_faults):
         with pytest.raises(QueryError, match=r"New: proved, and nothing here says how to audit it"):
             forgetful()
@@ -173,14 +176,14 @@ def test_every_method_of_the_registry_is_audited():
 def test_built_in_pairs_move_nearly_as_far_as_one_row_can(name, relation):
     statistic = examples()[name]
     tables = worst_pair(statistic, relation).opened()
-    made = plans.plan(statistic, tables.schema)
+    made = registry.transformation(statistic, tables.schema)
     answers = Truth(tables).both(statistic)
     seen = Coordinates.of(
         Release(statistic, Gaussian(rho=1.0)),
         [Answer(answers[1].parts, tuple(1 / w for w in made.weights()))],
         Truth(tables),
     )
-    share = ((seen.second - seen.first) ** 2).sum() / plans.sensitivity(made, tables.schema, relation).l2_squared
+    share = ((seen.second - seen.first) ** 2).sum() / registry.sensitivity(made, tables.schema, relation).l2_squared
     assert 0.88**2 < share < 1 + 1e-9
 
 
@@ -252,8 +255,8 @@ BROKEN = {
     shared_between_parts: ("tables, laplace", "count and margin, laplace", "moments, laplace"),
     half_the_gumbel_noise: ("exponential mechanism",),
     one_coin_for_equal_rows: ("sample of equal rows",),
-    half_sensitivity(statistics.TablesTransformation): ("count and margin, laplace", "one margin, laplace"),
-    half_sensitivity(statistics.GradientNormsTransformation): ("gradient norms, laplace",),
+    half_sensitivity(TablesTransformation): ("count and margin, laplace", "one margin, laplace"),
+    half_sensitivity(GradientNormsTransformation): ("gradient norms, laplace",),
 }
 
 
