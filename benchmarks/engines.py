@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.growth import peak_mb, schema_of, write
-from dpcurate.private.kernels import CountRows
+from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import open_engine, open_source
 from dpcurate.private.sources.encode import encoded_sql
 from dpcurate.private.sources.engine import Asked, kinds_of

@@ -14,7 +14,7 @@ from itertools import combinations
 
 import psycopg
 
-from dpcurate.private.kernels import CountRows
+from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import open_engine, open_source
 from dpcurate.private.sources.encode import encoded_sql
 from dpcurate.private.sources.engine import Asked, kinds_of

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth import peak_mb
-from dpcurate.private.kernels import CountRows
+from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import open_source
 from dpcurate.schema import Categorical, Schema
 

@@ -25,9 +25,9 @@ import numpy as np
 from benchmarks.performance import publish
 from dpcurate import Budget, Categorical, Curator, Schema
 from dpcurate.budget import Cost, Event
-from dpcurate.private.kernels import CountRows, Rows
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Randomness, Secure, Seeded
+from dpcurate.private.row_sums import CountRows, Rows
 from dpcurate.private.sources import Held, open_source
 from dpcurate.queries import Counts, Gaussian, Release
 
@@ -67,8 +67,8 @@ def counting() -> Iterator[Figure]:
     codes = {n: rng.integers(0, 4, ROWS, dtype=np.uint8) for n in names}
     rows = Rows(codes, {}, None, ROWS)
     for ways in (2, 3, 4):
-        kernel = CountRows(names[:ways], (4,) * ways)
-        took = seconds(lambda kernel=kernel: Held(rows).totals([kernel]), times=200)  # a new one has kept nothing
+        row_sum = CountRows(names[:ways], (4,) * ways)
+        took = seconds(lambda row_sum=row_sum: Held(rows).totals([row_sum]), times=200)  # a new one has kept nothing
         asked = "< 1 ms" if ways == 4 else ""
         yield Figure(f"fresh {ways}-way table, {ROWS:,} rows of uint8 codes", asked, f"{took * 1e3:.3f} ms")
 

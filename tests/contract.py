@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpcurate.errors import OwnerError
-from dpcurate.private.kernels import CountRows, GradientRows, MomentRows, NormRows
+from dpcurate.private.row_sums import CountRows, GradientRows, MomentRows, NormRows
 from dpcurate.private.sources import open_source
 from dpcurate.schema import Categorical, Numeric, Ordinal, Person, Schema
 
@@ -52,7 +52,7 @@ def text_frame(table):
     return texts
 
 
-def kernels(schema):
+def row_sums(schema):
     names = schema.names
     steps = tuple(c.steps for c in schema.columns)
     weights = tuple(tuple(0.1 * (i - j) for j in range(len(names))) for i in range(len(names)))
@@ -69,15 +69,15 @@ def kernels(schema):
 
 def same_integers(forms, schema, table=None):
     """Every form of the table gives the integers of the pandas frame, one by one and in one batch."""
-    asked = kernels(schema)
+    asked = row_sums(schema)
     wanted = open_source(frame() if table is None else table, schema).totals(asked)
     assert 0 < wanted[0] < 500
     for name, form in forms.items():
         source = open_source(form, schema)
         for found in ([source.totals([k])[0] for k in asked], open_source(form, schema).totals(asked)):
-            for kernel, right, got in zip(asked, wanted, found, strict=True):
+            for row_sum, right, got in zip(asked, wanted, found, strict=True):
                 assert got.dtype == np.int64, name
-                assert np.array_equal(got, right), (name, kernel)
+                assert np.array_equal(got, right), (name, row_sum)
 
 
 # --- who is one person --------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpcurate.budget import Budget
-from dpcurate.private.kernels import Rows
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
+from dpcurate.private.row_sums import Rows
 from dpcurate.private.session import Session
 from dpcurate.private.sources import Held
 from dpcurate.private.statistics.registry import transformation
@@ -42,7 +42,7 @@ def parts(statistic: Statistic, schema, records):
     """The statistic's integers, part by part."""
     made = transformation(statistic, schema)
     source = held(schema, records)
-    return made, made.integers(tuple(source.totals([k])[0] for k in made.kernels))
+    return made, made.integers(tuple(source.totals([k])[0] for k in made.row_sums))
 
 
 def distance(statistic: Statistic, schema, one, other):

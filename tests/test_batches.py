@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcurate import Budget, Curator
-from dpcurate.private.kernels import CountRows, Rows
+from dpcurate.private.row_sums import CountRows, Rows
 from dpcurate.private.sources import Held, Queried, batches, open_source, queried
 from dpcurate.private.sources.batches import Store, covers, cut, ordered, passes, turned
 from dpcurate.queries import Counts, Gaussian, Release
@@ -28,10 +28,10 @@ some_tables = st.lists(st.sets(st.sampled_from(sorted(SIZES)), max_size=4).map(t
 
 
 @given(some_tables, st.integers(1, 300))
-def test_covers_hold_every_table_and_no_cover_is_too_large(kernels, most):
-    packed = covers(kernels, most)
+def test_covers_hold_every_table_and_no_cover_is_too_large(row_sums, most):
+    packed = covers(row_sums, most)
     inside = [k for held in packed.values() for k in held]
-    assert sorted(inside, key=str) == sorted(kernels, key=str)
+    assert sorted(inside, key=str) == sorted(row_sums, key=str)
     for cover, held in packed.items():
         assert list(cover.columns) == sorted(cover.columns)
         assert all(set(k.columns) <= set(cover.columns) for k in held)
@@ -39,31 +39,31 @@ def test_covers_hold_every_table_and_no_cover_is_too_large(kernels, most):
 
 
 @given(some_tables, st.integers(1, 300))
-def test_passes_keep_to_their_bound(kernels, most):
-    made = passes(kernels, most)
-    assert [k for batch in made for k in batch] == kernels
+def test_passes_keep_to_their_bound(row_sums, most):
+    made = passes(row_sums, most)
+    assert [k for batch in made for k in batch] == row_sums
     assert all(len(batch) == 1 or sum(k.cells for k in batch) <= most for batch in made)
 
 
 def test_all_pairs_of_many_columns_need_few_covers():
-    kernels = [CountRows((f"a{i:03}", f"a{j:03}"), (2, 2)) for i, j in combinations(range(200), 2)]
-    assert len(covers(kernels, 1 << 12)) < len(kernels) / 20
+    row_sums = [CountRows((f"a{i:03}", f"a{j:03}"), (2, 2)) for i, j in combinations(range(200), 2)]
+    assert len(covers(row_sums, 1 << 12)) < len(row_sums) / 20
 
 
 @given(st.integers(0, 10**6), some_tables)
-def test_tables_cut_out_of_covers_are_the_tables_themselves(seed, kernels):
+def test_tables_cut_out_of_covers_are_the_tables_themselves(seed, row_sums):
     rng = np.random.default_rng(seed)
     rows = Rows({n: rng.integers(0, r, 50, dtype=np.uint8) for n, r in SIZES.items()}, {}, None, 50)
-    for cover, held in covers(kernels, 200).items():
+    for cover, held in covers(row_sums, 200).items():
         whole = cover.apply(rows)
         assert all(np.array_equal(cut(whole, cover, k), k.apply(rows)) for k in held)
 
 
 def test_a_table_is_turned_to_the_order_asked_for():
-    kernel = CountRows(("c2", "c0", "c1"), (4, 2, 3))
+    row_sum = CountRows(("c2", "c0", "c1"), (4, 2, 3))
     rng = np.random.default_rng(1)
-    rows = Rows({n: rng.integers(0, SIZES[n], 50, dtype=np.uint8) for n in kernel.columns}, {}, None, 50)
-    assert np.array_equal(turned(ordered(kernel).apply(rows), kernel), kernel.apply(rows))
+    rows = Rows({n: rng.integers(0, SIZES[n], 50, dtype=np.uint8) for n in row_sum.columns}, {}, None, 50)
+    assert np.array_equal(turned(ordered(row_sum).apply(rows), row_sum), row_sum.apply(rows))
 
 
 def test_a_store_finds_the_smallest_table_that_serves_and_forgets_the_least_used(monkeypatch):

@@ -80,13 +80,13 @@ class Untouchable:
 
     made = 0
 
-    def totals(self, kernels):
+    def totals(self, row_sums):
         raise AssertionError("the rows were read")
 
-    def passes(self, kernels):
-        return len(kernels)
+    def passes(self, row_sums):
+        return len(row_sums)
 
-    def check(self, kernel):
+    def check(self, row_sum):
         pass
 
     def check_sample(self):
@@ -97,7 +97,7 @@ class Untouchable:
 
 
 class Broken(Untouchable):
-    def totals(self, kernels):
+    def totals(self, row_sums):
         raise ValueError("cell 'secret' could not be read")
 
 
@@ -468,9 +468,9 @@ class Counting(Untouchable):
     def __init__(self):
         self.batches = []
 
-    def totals(self, kernels):
-        self.batches.append(list(kernels))
-        return [np.zeros(kernel.sizes, dtype=np.int64) for kernel in kernels]
+    def totals(self, row_sums):
+        self.batches.append(list(row_sums))
+        return [np.zeros(row_sum.sizes, dtype=np.int64) for row_sum in row_sums]
 
 
 def test_what_is_asked_together_is_read_together_and_once():
@@ -529,7 +529,7 @@ def test_kept_numbers_are_forgotten_when_too_many(monkeypatch):
 
 def test_a_gate_on_a_table_that_is_gone_is_refused_and_free():
     class Gone(Untouchable):
-        def check(self, kernel):
+        def check(self, row_sum):
             raise QueryError("gone")
 
     r = session(Gone())

@@ -28,20 +28,20 @@ from contract import (
     SCHEMAS,
     VISITS,
     frame,
-    kernels,
     persons_are_kept_apart,
     persons_are_refused,
+    row_sums,
     same_integers,
     text_frame,
 )
 from dpcurate.budget import Budget
 from dpcurate.cli import main
-from dpcurate.errors import OwnerError, RefusedError, RequestError, SchemaError, SourceError
+from dpcurate.errors import OwnerError, QueryError, RefusedError, SchemaError, SourceError
 from dpcurate.private import sources
 from dpcurate.private.curator import Curator
-from dpcurate.private.kernels import CountRows, GradientRows, MomentRows, NormRows
+from dpcurate.private.row_sums import CountRows, GradientRows, MomentRows, NormRows
 from dpcurate.private.sources import Held, Queried, check_rows, database, open_source, queried
-from dpcurate.requests import Counts, Gaussian, Gradient, GradientNorms, Moments, Release
+from dpcurate.queries import Counts, Gaussian, Gradient, GradientNorms, Moments, Release
 from dpcurate.schema import GRID, Categorical, Numeric, Schema, draft
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
@@ -211,7 +211,7 @@ def test_a_small_domain_is_held_after_one_statement(forms, sent):
     assert isinstance(source, Held)
     assert sum("GROUP BY" in query for query, _ in sent) == source.made == 1
     before = len(sent)
-    source.totals(kernels(PLAIN))
+    source.totals(row_sums(PLAIN))
     assert len(sent) == before
 
 
@@ -225,8 +225,8 @@ def test_many_tables_are_one_statement_and_no_row_is_copied_out(forms, large, se
     ((query, rows),) = sent
     assert query.count("AS BIGINT) * ") > 3  # several kinds of key
     assert rows == 1
-    for kernel, right, got in zip(asked, open_source(frame(), SCHEMA).totals(asked), found, strict=True):
-        assert np.array_equal(right, got), kernel
+    for row_sum, right, got in zip(asked, open_source(frame(), SCHEMA).totals(asked), found, strict=True):
+        assert np.array_equal(right, got), row_sum
     source.totals(asked)
     assert len(sent) == 1
     moments = MomentRows(SCHEMA.names, tuple(c.steps for c in SCHEMA.columns), 0.5)
@@ -269,8 +269,8 @@ def same_as_in_memory(url, table, column):
         NormRows(schema.names, step, weights, (1e-300, 0.5)),
     ]
     right, got = open_source(table, schema).totals(asked), open_source(url, schema).totals(asked)
-    for kernel, one, other in zip(asked, right, got, strict=True):
-        assert np.array_equal(one, other), (kernel, [ODD[i] for i in np.flatnonzero((one != other).any(axis=-1))])
+    for row_sum, one, other in zip(asked, right, got, strict=True):
+        assert np.array_equal(one, other), (row_sum, [ODD[i] for i in np.flatnonzero((one != other).any(axis=-1))])
 
 
 @pytest.mark.parametrize("column", READ, ids=range(len(READ)))
@@ -313,7 +313,7 @@ def test_a_row_cannot_make_a_gradient_fail(server, large):
                 GradientNorms(names, weights, (1e-300, 1.0)),
                 Moments(names, clip),
             ):
-                answers = [room.ask(Release(asked, noise)).value for room in (here, there)]
+                answers = [session.ask(Release(asked, noise)).value for session in (here, there)]
                 assert np.array_equal(*answers), asked
 
 
@@ -377,9 +377,9 @@ def test_all_passes_see_one_state_of_the_table_and_cannot_change_it(server, larg
     server.load("moving", frame(), **TYPED)
     source = open_source(server.url("moving"), SCHEMA)
     server.run("DELETE FROM moving WHERE odd")
-    kernel = CountRows(("odd",), (2,))
-    assert source.totals([kernel])[0].all()
-    assert not open_source(server.url("moving"), SCHEMA).totals([kernel])[0].all()
+    row_sum = CountRows(("odd",), (2,))
+    assert source.totals([row_sum])[0].all()
+    assert not open_source(server.url("moving"), SCHEMA).totals([row_sum])[0].all()
     engine = database.open_url(server.url("moving"))
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         engine.fetch("DELETE FROM moving")
@@ -665,6 +665,6 @@ def test_a_request_that_is_too_long_is_refused(server, large):
     names = [f"x{i}" for i in range(65)]
     server.load("wide", pd.DataFrame([[0.0] * 65], columns=names), **dict.fromkeys(names, "float8"))
     source = open_source(server.url("wide"), Schema(tuple(Numeric(n, -1, 1) for n in names)))
-    with pytest.raises(RequestError, match="at most 64 columns"):
+    with pytest.raises(QueryError, match="at most 64 columns"):
         source.check(MomentRows(tuple(names), (GRID,) * 65, 0.5))
     source.check(MomentRows(tuple(names), (GRID,) * 65, None))

@@ -19,16 +19,16 @@ from contract import (
     SCHEMAS,
     VISITS,
     frame,
-    kernels,
     persons_are_kept_apart,
     persons_are_refused,
+    row_sums,
     same_integers,
     text_frame,
 )
 from dpcurate import discover
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private import sources
-from dpcurate.private.kernels import CountRows
+from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import Held, Queried, check_rows, lazy, open_engine, open_source, queried
 from dpcurate.schema import Categorical, Numeric, Schema, draft
 
@@ -75,8 +75,8 @@ def test_a_lazy_frame_is_read_once_a_pass_in_batches_and_only_as_far_as_needed(m
     batches.clear()
     source = open_source(given, PLAIN)
     assert isinstance(source, Queried)
-    for kernel in kernels(PLAIN):
-        assert np.array_equal(source.totals([kernel])[0], held.totals([kernel])[0])
+    for row_sum in row_sums(PLAIN):
+        assert np.array_equal(source.totals([row_sum])[0], held.totals([row_sum])[0])
     assert sum(height for height, _ in batches) == 1000 * source.made
 
 

@@ -74,10 +74,10 @@ class Wild:
     def __init__(self, seed):
         self._stream = np.random.default_rng(seed)
 
-    def totals(self, kernels):
-        return [self._stream.integers(0, 500, kernel.sizes) for kernel in kernels]
+    def totals(self, row_sums):
+        return [self._stream.integers(0, 500, row_sum.sizes) for row_sum in row_sums]
 
-    def check(self, kernel):
+    def check(self, row_sum):
         pass
 
     def check_sample(self):
@@ -226,7 +226,7 @@ def test_repeated_runs_reuse_the_exact_statistics():
     curator = Curator(table, schema, budget=Budget.unlimited(), insecure_seed=1)
     reads = []
     read = curator._source.totals
-    curator._source.totals = lambda kernels: reads.extend(kernels) or read(kernels)
+    curator._source.totals = lambda row_sums: reads.extend(row_sums) or read(row_sums)
     method = PublishedSVTPC(epsilon=0.1)
     for _ in range(10):
         method.fit(curator)
@@ -241,7 +241,7 @@ def test_tests_are_read_in_rounds(method, most):
     curator = Curator(table, schema, budget=budget, insecure_seed=1)
     reads = []
     read = curator._source.totals
-    curator._source.totals = lambda kernels: reads.append(len(kernels)) or read(kernels)
+    curator._source.totals = lambda row_sums: reads.append(len(row_sums)) or read(row_sums)
     found = method.fit(curator)
     longest = sum(
         max(Counter(e.pair for e in found.evidence if len(e.given) == order).values())

@@ -14,16 +14,16 @@ from contract import (
     SCHEMAS,
     VISITS,
     frame,
-    kernels,
     persons_are_kept_apart,
     persons_are_refused,
+    row_sums,
     same_integers,
     text_frame,
 )
 from dpcurate import discover
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private import sources
-from dpcurate.private.kernels import CountRows
+from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import Held, Queried, check_rows, open_source, partitions, queried
 from dpcurate.schema import Categorical, Numeric, Person, Schema, draft
 
@@ -61,12 +61,12 @@ def test_a_small_domain_is_read_once_and_a_large_one_in_few_passes(monkeypatch):
     monkeypatch.setattr(sources, "SMALL_DOMAIN", 4)
     monkeypatch.setattr(queried, "SMALL_DOMAIN", 4)
     monkeypatch.setattr(queried, "COVER_CELLS", 6)
-    source, asked = open_source(table, PLAIN), kernels(PLAIN)
+    source, asked = open_source(table, PLAIN), row_sums(PLAIN)
     assert isinstance(source, Queried)
     assert source.made == 1
     assert source.passes(asked) == 2  # counts, then sums
-    for kernel, found, right in zip(asked, source.totals(asked), held.totals(asked), strict=True):
-        source.check(kernel)
+    for row_sum, found, right in zip(asked, source.totals(asked), held.totals(asked), strict=True):
+        source.check(row_sum)
         assert np.array_equal(found, right)
     assert source.made == 3
     assert source.passes(asked[:3]) == 0
@@ -83,7 +83,7 @@ def test_the_client_gets_totals_and_no_rows():
     rows = frame(3000)
     with dask.config.set(scheduler=spy):
         source = open_source(dd.from_pandas(rows, npartitions=20), SCHEMA)
-        source.totals(kernels(SCHEMA)[:1] + kernels(SCHEMA)[3:])
+        source.totals(row_sums(SCHEMA)[:1] + row_sums(SCHEMA)[3:])
     assert len(got) == source.made == 3
 
     def size(x):
@@ -111,8 +111,8 @@ def test_other_processes_count_the_same():
     with dask.config.set(scheduler="processes", num_workers=2):
         source = open_source(dd.from_pandas(frame(), npartitions=2), schema)
     right = open_source(frame(), schema)
-    for kernel in kernels(schema):
-        assert np.array_equal(source.totals([kernel])[0], right.totals([kernel])[0])
+    for row_sum in row_sums(schema):
+        assert np.array_equal(source.totals([row_sum])[0], right.totals([row_sum])[0])
 
 
 # --- persons ------------------------------------------------------------------------------------------
@@ -125,14 +125,14 @@ def test_rows_of_a_person_in_many_partitions_are_capped_together():
     wide = table.assign(id=table["id"] + 2**53)  # told apart by whole numbers only
     for given in (texts, wide):
         source, right = open_source(dd.from_pandas(given, npartitions=3), PEOPLE), open_source(given, PEOPLE)
-        for found, wanted in zip(source.totals(kernels(PEOPLE)), right.totals(kernels(PEOPLE)), strict=True):
+        for found, wanted in zip(source.totals(row_sums(PEOPLE)), right.totals(row_sums(PEOPLE)), strict=True):
             assert np.array_equal(found, wanted)
     narrow = parted(wide[:200].astype({"id": "uint64"}), wide[200:].astype({"id": "Int64"}))
-    assert open_source(narrow, PEOPLE).totals(kernels(PEOPLE)[:1]) == right.totals(kernels(PEOPLE)[:1])
+    assert open_source(narrow, PEOPLE).totals(row_sums(PEOPLE)[:1]) == right.totals(row_sums(PEOPLE)[:1])
     category = texts.assign(id=texts["id"].astype("category"))
     right = open_source(texts, PEOPLE)
     found = open_source(parted(texts[:200], category[200:]), PEOPLE)
-    assert found.totals(kernels(PEOPLE)[:1]) == right.totals(kernels(PEOPLE)[:1])
+    assert found.totals(row_sums(PEOPLE)[:1]) == right.totals(row_sums(PEOPLE)[:1])
 
 
 def ids(*values, dtype=object):
@@ -140,10 +140,10 @@ def ids(*values, dtype=object):
 
 
 @pytest.fixture(params=[True, False], ids=["objects made texts", "objects as they are"])
-def convert(request):
+def convert(query):
     """Dask makes texts of objects unless told otherwise."""
-    with dask.config.set({"dataframe.convert-string": request.param}):
-        yield request.param
+    with dask.config.set({"dataframe.convert-string": query.param}):
+        yield query.param
 
 
 @pytest.mark.parametrize("kind", IDS)
@@ -238,7 +238,7 @@ def test_the_owners_check_adds_up_over_partitions():
 def test_columns_named_by_numbers():
     table = pd.DataFrame({0: [0, 1, 1], 1: ["x", "y", "y"], 2: [object()] * 3})
     schema = Schema((Categorical("0", (0, 1)), Categorical("1", ("x", "y"))))
-    assert open_source(dd.from_pandas(table, npartitions=2, sort=False), schema).totals(kernels(schema)[:1]) == [3]
+    assert open_source(dd.from_pandas(table, npartitions=2, sort=False), schema).totals(row_sums(schema)[:1]) == [3]
 
 
 def test_a_discovery_is_that_of_the_table_in_memory():

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from contract import PLAIN, SCHEMA, SCHEMAS, frame, kernels, same_integers, text_frame
-from dpcurate.errors import OwnerError, RequestError, SchemaError
+from contract import PLAIN, SCHEMA, SCHEMAS, frame, row_sums, same_integers, text_frame
+from dpcurate.errors import OwnerError, QueryError, SchemaError
 from dpcurate.private import sources
-from dpcurate.private.kernels import CountRows, GradientRows, MomentRows, Rows
 from dpcurate.private.noise import Seeded
+from dpcurate.private.row_sums import CountRows, GradientRows, MomentRows, Rows
 from dpcurate.private.sources import Held, Queried, check_rows, duck, formulas, held, open_source
 from dpcurate.private.sources.encode import encoded_sql
 from dpcurate.private.sources.engine import kinds_of
@@ -62,8 +62,8 @@ def test_row_order_does_not_matter(tmp_path):
     schema = Schema(SCHEMA.columns, person=Person("id", 2))
     table = frame()
     shuffled = table.sample(frac=1.0, random_state=3)
-    for kernel in kernels(schema):
-        one, other = (open_source(t, schema).totals([kernel])[0] for t in (table, shuffled))
+    for row_sum in row_sums(schema):
+        one, other = (open_source(t, schema).totals([row_sum])[0] for t in (table, shuffled))
         assert np.array_equal(one, other)
 
 
@@ -72,10 +72,10 @@ def test_large_domains_on_disk_are_asked_again_and_agree(tmp_path, monkeypatch):
     forms = every_form(frame(), tmp_path)
     asked, held = open_source(forms["parquet"], PLAIN), open_source(forms["pandas"], PLAIN)
     assert isinstance(asked, Queried)
-    for kernel in kernels(PLAIN):
-        assert np.array_equal(asked.totals([kernel])[0], held.totals([kernel])[0])
+    for row_sum in row_sums(PLAIN):
+        assert np.array_equal(asked.totals([row_sum])[0], held.totals([row_sum])[0])
     for refuse in (asked.check_sample, lambda: asked.sample(5, Seeded(1))):
-        with pytest.raises(RequestError, match="load it into memory"):
+        with pytest.raises(QueryError, match="load it into memory"):
             refuse()
 
 
@@ -112,9 +112,9 @@ def test_distinct_rows_are_collapsed_where_that_is_smaller():
 def test_a_person_keeps_at_most_so_many_rows_and_others_do_not_matter():
     schema = Schema((Categorical("a", tuple(range(9))),), person=Person("id", 2))
     ids, levels = ["p"] * 5 + ["q"] + [None], [0, 1, 2, 3, 4, 5, 6]
-    kernel = CountRows(("a",), (9,))
-    with_q = open_source({"id": np.array(ids, dtype=object), "a": np.array(levels)}, schema).totals([kernel])[0]
-    alone = open_source({"id": np.array(ids[:5], dtype=object), "a": np.array(levels[:5])}, schema).totals([kernel])[0]
+    row_sum = CountRows(("a",), (9,))
+    with_q = open_source({"id": np.array(ids, dtype=object), "a": np.array(levels)}, schema).totals([row_sum])[0]
+    alone = open_source({"id": np.array(ids[:5], dtype=object), "a": np.array(levels[:5])}, schema).totals([row_sum])[0]
     assert with_q.sum() == 3
     assert alone.sum() == 2
     assert np.array_equal(with_q[:5], alone[:5])
@@ -153,8 +153,8 @@ def test_arrays_follow_the_schema_order():
 def test_an_empty_table_opens_like_any_other():
     empty = frame().iloc[:0]
     for schema in (SCHEMA, PLAIN):
-        for kernel in kernels(schema):
-            assert not open_source(empty, schema).totals([kernel])[0].any()
+        for row_sum in row_sums(schema):
+            assert not open_source(empty, schema).totals([row_sum])[0].any()
 
 
 def test_owner_hears_of_a_table_that_cannot_be_opened(tmp_path):
@@ -230,8 +230,8 @@ def test_a_draft_says_that_it_looked_and_can_be_loaded(tmp_path):
     assert Schema.loads(draft(constant)).names == ("a", "x")
     spread = pd.DataFrame({"a": [3.0] * 25 + [float("inf"), float("-inf")], "b": ["u", "v", "v"] * 9})
     assert "all its numbers are equal" in draft(spread, max_levels=2)
-    endless = pd.DataFrame({"a": [1.0, float("inf")], "b": ["u", "v"]})
-    assert "fewer than two different numbers" in draft(endless)
+    infinite = pd.DataFrame({"a": [1.0, float("inf")], "b": ["u", "v"]})
+    assert "fewer than two different numbers" in draft(infinite)
     late_trouble(tmp_path / "t.csv")
     with pytest.raises(OwnerError, match="column 'a' could not be read"):
         draft(tmp_path / "t.csv")
@@ -274,14 +274,14 @@ def test_a_csv_row_of_another_length_is_told_to_the_owner(tmp_path):
 @pytest.mark.parametrize("odd", [None, 2, "seven", float("nan"), 2.5], ids=str)
 def test_a_strange_cell_does_not_change_what_the_others_mean(levels, cells, odd):
     schema = Schema((Categorical("a", levels),))
-    kernel = CountRows(("a",), (2,))
+    row_sum = CountRows(("a",), (2,))
     plain, mixed = pd.Series(cells * 50), pd.Series([*cells * 50, odd])
-    assert open_source({"a": plain}, schema).totals([kernel])[0].tolist() == [50, 50]
+    assert open_source({"a": plain}, schema).totals([row_sum])[0].tolist() == [50, 50]
     for table in (pd.DataFrame({"a": mixed}), {"a": [*cells * 50, odd]}, {"a": mixed.to_numpy()}):
-        assert open_source(table, schema).totals([kernel])[0].tolist() == [50, 50]
+        assert open_source(table, schema).totals([row_sum])[0].tolist() == [50, 50]
     number = Schema((Numeric("a", 0, 1, bins=2, missing="drop", outside="drop"),))
     for table in ({"a": plain}, pd.DataFrame({"a": mixed})):
-        assert open_source(table, number).totals([kernel])[0].tolist() == [50, 50]
+        assert open_source(table, number).totals([row_sum])[0].tolist() == [50, 50]
 
 
 def test_a_file_that_stays_on_disk_is_read_through_when_it_is_opened(tmp_path):
@@ -326,12 +326,12 @@ def test_formulas_that_would_be_too_long_are_refused_before_they_are_asked(tmp_p
     source = open_source(tmp_path / "w.parquet", wide)
     steps, weights = (GRID,) * 65, ((0.0,) * 65,) * 65
     source.check(MomentRows(wide.names, steps, None))
-    for kernel in (MomentRows(wide.names, steps, 0.5), GradientRows(wide.names, steps, weights, 0.5)):
-        with pytest.raises(RequestError, match="at most 64 columns, got 65"):
-            source.check(kernel)
-    kernel = MomentRows(wide.names, steps, None)
-    assert source.passes([kernel]) == 3  # 66 * 67 / 2 sums, 1,024 a query
-    assert np.array_equal(source.totals([kernel])[0], kernel.apply(rows_in_memory(tmp_path / "w.parquet", wide)))
+    for row_sum in (MomentRows(wide.names, steps, 0.5), GradientRows(wide.names, steps, weights, 0.5)):
+        with pytest.raises(QueryError, match="at most 64 columns, got 65"):
+            source.check(row_sum)
+    row_sum = MomentRows(wide.names, steps, None)
+    assert source.passes([row_sum]) == 3  # 66 * 67 / 2 sums, 1,024 a query
+    assert np.array_equal(source.totals([row_sum])[0], row_sum.apply(rows_in_memory(tmp_path / "w.parquet", wide)))
 
 
 def rows_in_memory(path, schema):
@@ -341,12 +341,12 @@ def rows_in_memory(path, schema):
 def test_moments_are_exact_beyond_floating_point():
     heavy = np.array([3 * 10**8, 1], dtype=np.int64)
     rows = Rows({"a": np.array([999, 998], dtype=np.uint16)}, {}, heavy, 2)
-    kernel = MomentRows(("a",), (999,), None)
+    row_sum = MomentRows(("a",), (999,), None)
     light = Rows({"a": np.array([999], dtype=np.uint16)}, {}, heavy[:1], 1)
-    moved = kernel.apply(rows) - kernel.apply(light)
+    moved = row_sum.apply(rows) - row_sum.apply(light)
     assert moved.tolist() == [[1, 997], [997, 997**2]]
     huge = Rows({"a": np.array([999], dtype=np.uint16)}, {}, np.array([10**12], dtype=np.int64), 1)
-    assert kernel.apply(huge)[1, 1] == 999**2 * 10**12
+    assert row_sum.apply(huge)[1, 1] == 999**2 * 10**12
 
 
 # --- no row, no file and no name may change what others mean ---------------------------------------------
@@ -357,9 +357,9 @@ def test_no_name_of_a_column_is_taken_for_one_of_ours(name, tmp_path):
     schema = Schema((Categorical("a", (0, 1)), Categorical(name, (0, 1000), outside=0)))
     table = pd.DataFrame({"a": [0, 1, 1, 1, 1], name: [0, 0, 1000, 10**9, -5]})
     table.to_parquet(tmp_path / "t.parquet")
-    kernel = CountRows(("a", name), (2, 2))
+    row_sum = CountRows(("a", name), (2, 2))
     for form in (table, tmp_path / "t.parquet"):
-        assert open_source(form, schema).totals([kernel])[0].tolist() == [[1, 0], [3, 1]], name
+        assert open_source(form, schema).totals([row_sum])[0].tolist() == [[1, 0], [3, 1]], name
 
 
 def test_files_of_one_table_must_store_a_column_alike(tmp_path):
@@ -411,9 +411,9 @@ def test_a_short_float_means_the_same_alone_and_among_objects(extra):
 
 def test_texts_in_lists_keep_their_last_character():
     schema = Schema((Categorical("a", ("x", "y")),))
-    kernel = CountRows(("a",), (2,))
+    row_sum = CountRows(("a",), (2,))
     for cells in (["x\0"] * 20, ["x\0"] * 20 + [None]):
-        assert open_source({"a": cells}, schema).totals([kernel])[0].tolist() == [0, 0]
+        assert open_source({"a": cells}, schema).totals([row_sum])[0].tolist() == [0, 0]
 
 
 def test_points_in_time_are_no_levels():
@@ -470,7 +470,7 @@ import numpy as np
 {without}
 from dpcurate import Budget, Curator
 from dpcurate.private.sources import held
-from dpcurate.requests import Counts, Gaussian, Moments, Release
+from dpcurate.queries import Counts, Gaussian, Moments, Release
 from dpcurate.schema import Categorical, Numeric, Schema
 held.MANY = held.PART = 64  # so that threads pay
 rows = np.arange(1000)

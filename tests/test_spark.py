@@ -23,20 +23,20 @@ from contract import (
     SCHEMAS,
     VISITS,
     frame,
-    kernels,
     persons_are_kept_apart,
     persons_are_refused,
+    row_sums,
     same_integers,
     text_frame,
 )
 from dpcurate import Budget, Curator
-from dpcurate.errors import OwnerError, RequestError, SchemaError
+from dpcurate.errors import OwnerError, QueryError, SchemaError
 from dpcurate.private import sources
-from dpcurate.private.kernels import CountRows, GradientRows, MomentRows
+from dpcurate.private.row_sums import CountRows, GradientRows, MomentRows
 from dpcurate.private.sources import Held, Queried, batches, check_rows, open_source, queried, spark
 from dpcurate.private.sources.encode import cells_sql
 from dpcurate.private.sources.engine import kinds_of
-from dpcurate.requests import Counts, Gaussian, Release
+from dpcurate.queries import Counts, Gaussian, Release
 from dpcurate.schema import Categorical, Numeric, Person, Schema, draft
 
 pyspark = pytest.importorskip("pyspark", reason="the extra dpcurate[spark] is not installed")
@@ -102,7 +102,7 @@ def texts(table):
 
 
 def equal(one, two, schema, asked=None):
-    asked = asked or kernels(schema)
+    asked = asked or row_sums(schema)
     pairs = zip(open_source(one, schema).totals(asked), open_source(two, schema).totals(asked), strict=True)
     return all(np.array_equal(a, b) for a, b in pairs)
 
@@ -166,7 +166,7 @@ def test_strange_names(session):
     plain = table.set_axis([f"n{i}" for i in range(len(names))], axis=1)  # in memory A and a are one name
     strange, usual = (Schema(tuple(Categorical(n, (0, 1, 2)) for n in t)) for t in (table, plain))
     one, two = open_source(lifted(session, table), strange), open_source(plain, usual)
-    pairs = zip(one.totals(kernels(strange)), two.totals(kernels(usual)), strict=True)
+    pairs = zip(one.totals(row_sums(strange)), two.totals(row_sums(usual)), strict=True)
     assert all(np.array_equal(a, b) for a, b in pairs)
 
 
@@ -210,7 +210,7 @@ def test_a_spark_frame_in_which_nobody_is_named(session):
 def test_no_rows_and_no_partitions(schema, session):
     table = lifted(session, frame())
     for empty in (table.limit(0), table.where("id < 0"), session.createDataFrame([], table.schema)):
-        assert not any(total.any() for total in open_source(empty, schema).totals(kernels(schema)))
+        assert not any(total.any() for total in open_source(empty, schema).totals(row_sums(schema)))
 
 
 # --- jobs, tries, and what reaches the driver -----------------------------------------------------
@@ -285,9 +285,9 @@ def test_the_driver_fetches_tables_and_never_rows(session, monkeypatch):
     for name in ("collect", "toPandas", "take", "head", "tail", "first", "toLocalIterator"):
         monkeypatch.setattr(DataFrame, name, forbidden)
     for schema in SCHEMAS.values():
-        for kernel in kernels(schema):
+        for row_sum in row_sums(schema):
             fetched.clear()
-            open_source(table, schema).totals([kernel])
+            open_source(table, schema).totals([row_sum])
             assert max(t.num_rows for t in fetched) <= max(np.prod(schema.sizes(schema.names)), 36) < 500
 
 
@@ -324,10 +324,10 @@ def test_discover_finds_the_same_graph(schema, method, session):
 
 def test_a_curator_answers_the_same(session):
     schema, table = Schema(LEVELS), linked()
-    rooms = [Curator(t, schema, budget=Budget(rho=1.0), insecure_seed=1) for t in (table, lifted(session, table))]
-    one, two = (room.ask(Release(Counts(("a", "b")), Gaussian(rho=0.1))) for room in rooms)
+    sessions = [Curator(t, schema, budget=Budget(rho=1.0), insecure_seed=1) for t in (table, lifted(session, table))]
+    one, two = (session.ask(Release(Counts(("a", "b")), Gaussian(rho=0.1))) for session in sessions)
     assert np.array_equal(one.value, two.value)
-    assert isinstance(rooms[1]._source, Held)
+    assert isinstance(sessions[1]._source, Held)
 
 
 def test_draft_and_check(session):
@@ -352,9 +352,9 @@ def test_what_is_refused(session):
         open_source(session.sql("SELECT raise_error('late') AS a FROM range(3)"), schema)
     source = open_source(lifted(session, frame()), SCHEMA)
     source.check(MomentRows(("age",), (1,), None))
-    with pytest.raises(RequestError, match="at most 2047 columns"):
+    with pytest.raises(QueryError, match="at most 2047 columns"):
         source.check(MomentRows(("age",) * 2048, (1,) * 2048, None))
-    with pytest.raises(RequestError, match="load it into memory"):
+    with pytest.raises(QueryError, match="load it into memory"):
         source.check_sample()
 
 
@@ -423,7 +423,7 @@ def test_a_task_adds_up_its_batches_and_hands_on_what_is_not_zero(monkeypatch):
     monkeypatch.setattr(spark, "PART", 10)
     batches = [pa.record_batch({"c0": pa.array(np.arange(n) % 3, pa.int16())}) for n in (4, 0, 7, 1)]
     asked = (CountRows(("a",), (5,)), CountRows((), ()), MomentRows(("a",), (4,), None))
-    work = {"kernels": asked, "codes": {"a": "c0"}, "values": {}}
+    work = {"row_sums": asked, "codes": {"a": "c0"}, "values": {}}
     (found,) = spark._task(batches, **work)
     y = 2 * np.concatenate([np.arange(n) % 3 for n in (4, 0, 7, 1)]) - 4
     assert found["place"].to_pylist() == [0, 1, 2, 5, 6, 7, 8, 9]

@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 AHEAD = 64
 """Single numbers drawn at a time."""
 LARGEST_SCALE = 2.0**56
-"""Noise of this scale still fits into 64-bit integers with session to spare."""
+"""Noise of this scale still fits into 64-bit integers with room to spare."""
 
 
 class Randomness(Protocol):

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from dpcurate.errors import SourceError
-from dpcurate.private.kernels import CountRows, Integers, Kernel
 from dpcurate.private.mechanisms import STEPS, Sensitivity
+from dpcurate.private.row_sums import CountRows, Integers, RowSum
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics.base import Transformation
 from dpcurate.private.statistics.kendall import UNDEFINED
@@ -33,28 +33,28 @@ class Reader:
         for batch in _batches(transformations):
             if len(self._scalars) >= MOST_SCALARS:
                 self._scalars.clear()
-            kernels = self._kernels(batch)
-            totals = dict(zip(kernels, self._totals(kernels), strict=True))
+            row_sums = self._row_sums(batch)
+            totals = dict(zip(row_sums, self._totals(row_sums), strict=True))
             yield from [self._parts(transformation, totals) for transformation in batch]
 
     def passes(self, transformations: Sequence[Transformation]) -> int:
         """How many passes over the table reading these would take now."""
-        return sum(self._source.passes(self._kernels(batch)) for batch in _batches(transformations))
+        return sum(self._source.passes(self._row_sums(batch)) for batch in _batches(transformations))
 
-    def _kernels(self, transformations: Sequence[Transformation]) -> list[Kernel]:
+    def _row_sums(self, transformations: Sequence[Transformation]) -> list[RowSum]:
         """What has to be added up for these, each once."""
         unknown = (transformation for transformation in transformations if not self._known(transformation.statistic))
-        return list(dict.fromkeys(k for transformation in unknown for k in transformation.kernels))
+        return list(dict.fromkeys(k for transformation in unknown for k in transformation.row_sums))
 
     def _known(self, statistic: Statistic) -> bool:
         return isinstance(statistic, PairStatistic) and statistic in self._scalars
 
-    def _parts(self, transformation: Transformation, totals: Mapping[Kernel, Integers]) -> Parts:
+    def _parts(self, transformation: Transformation, totals: Mapping[RowSum, Integers]) -> Parts:
         statistic = transformation.statistic
         if not isinstance(statistic, PairStatistic):
-            return transformation.integers(tuple(totals[k] for k in transformation.kernels))
+            return transformation.integers(tuple(totals[k] for k in transformation.row_sums))
         if statistic not in self._scalars:
-            self._scalars[statistic] = transformation.integers(tuple(totals[k] for k in transformation.kernels))
+            self._scalars[statistic] = transformation.integers(tuple(totals[k] for k in transformation.row_sums))
         return self._scalars[statistic]
 
     def score(self, score: Score, parts: Parts, transformation: Transformation, bound: Sensitivity) -> int:
@@ -65,10 +65,10 @@ class Reader:
             self._scores[score] = _steps(parts[0], transformation, bound, score)
         return self._scores[score]
 
-    def _totals(self, kernels: list[Kernel]) -> list[Integers]:
+    def _totals(self, row_sums: list[RowSum]) -> list[Integers]:
         failed = False
         try:
-            return self._source.totals(kernels) if kernels else []
+            return self._source.totals(row_sums) if row_sums else []
         except Exception:
             failed = True  # raised below, outside, so that the cause (which may quote a cell) is gone
         assert failed
@@ -80,7 +80,7 @@ def _batches(transformations: Sequence[Transformation]) -> Iterator[list[Transfo
     batch: list[Transformation] = []
     cells = 0
     for transformation in transformations:
-        more = sum(k.cells for k in transformation.kernels if isinstance(k, CountRows))
+        more = sum(k.cells for k in transformation.row_sums if isinstance(k, CountRows))
         if batch and cells + more > BATCH_CELLS:
             yield batch
             batch, cells = [], 0

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from dpcurate.budget import Budget, Event
 from dpcurate.errors import RefusedError
-from dpcurate.private.kernels import Integers, Kernel
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import GaussianNoise, build, integer_scale
 from dpcurate.private.noise import Randomness as Randomness
 from dpcurate.private.noise import Secure, Seeded
+from dpcurate.private.row_sums import Integers, RowSum
 from dpcurate.private.session import Session
 from dpcurate.private.sources import Source, open_source
 from dpcurate.private.statistics import registry
@@ -116,10 +116,10 @@ class _Watched:
         self.check, self.check_sample = inner.check, inner.check_sample
         self.passes, self.made = inner.passes, inner.made
 
-    def totals(self, kernels: Sequence[Kernel]) -> list[Integers]:
+    def totals(self, row_sums: Sequence[RowSum]) -> list[Integers]:
         """Read, and say so."""
         self._log.append("read")
-        return self._inner.totals(kernels)
+        return self._inner.totals(row_sums)
 
     def sample(self, rate: int, randomness: Randomness) -> Source:
         """Drawing a sample reads the rows."""

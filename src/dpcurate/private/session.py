@@ -16,7 +16,6 @@ import numpy as np
 from dpcurate import plain
 from dpcurate.budget import Budget, Cost, Event, Privacy
 from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError, RefusedError
-from dpcurate.private.kernels import CountRows
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import (
     Exponential,
@@ -30,6 +29,7 @@ from dpcurate.private.mechanisms import (
 from dpcurate.private.noise import Ahead, Randomness
 from dpcurate.private.process import process
 from dpcurate.private.reader import Parts, Reader
+from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics.base import Transformation
 from dpcurate.private.statistics.registry import check_kind, sensitivity, transformation
@@ -244,8 +244,8 @@ class Session(Unique):
                 f"{type(statistic).__name__} has no proved sensitivity: ask for a proved statistic, "
                 "or open the curator with allow_unproved=True and accept a result that is NOT PRIVATE"
             )
-        for kernel in made.kernels:
-            self._source.check(kernel)
+        for row_sum in made.row_sums:
+            self._source.check(row_sum)
         return known
 
     def _release(self, query: Release) -> _Job:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.errors import QueryError
-from dpcurate.private.kernels import Integers
 from dpcurate.private.mechanisms import Sensitivity
+from dpcurate.private.row_sums import Integers
 from dpcurate.private.statistics.kendall import P_STEPS, UNDEFINED, PairTransformation, strata, upper_tail
 from dpcurate.published.queries import PublishedFlips, PublishedKendallP
 from dpcurate.schema import Neighbours

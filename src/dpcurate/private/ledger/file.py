@@ -81,7 +81,7 @@ class File:
         copies the ledger, and a kill -9 leaves either nothing or a journal that the next opener undoes.
         EXTRA, not FULL: the commit is the journal's removal, and only EXTRA syncs the folder after it, so
         that a power cut cannot bring the journal, and with it the old total, back.
-        IMMEDIATE: the lock comes before the reading, so two cannot both see session.
+        IMMEDIATE: the lock comes before the reading, so two cannot both see room.
         """
         with self._transaction(
             "PRAGMA query_only = OFF",
@@ -160,5 +160,5 @@ def _explain(path: Path, problem: Exception) -> LedgerError:
         return damaged(path, f"a part of it cannot be read ({problem})")
     return LedgerError(
         f"{path} could not be read or written: {problem}. No answer was given. "
-        "The file and its folder must exist, be writable and have session"
+        "The file and its folder must exist, be writable and have room"
     )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpcurate.errors import DpcurateError, OwnerError
-from dpcurate.private.kernels import CountRows
+from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import duck, owner
 from dpcurate.private.sources.encode import encoded_sql, weighted_sql
 from dpcurate.private.sources.engine import Asked, Encoded, Engine, Source, first_line, kinds_of

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, RefusedError
-from dpcurate.private.kernels import Kernel
+from dpcurate.private.row_sums import RowSum
 from dpcurate.private.sources.encode import Dialect, Kind
 from dpcurate.private.sources.engine import Engine, first_line
 
@@ -166,9 +166,9 @@ class Postgres(Engine):
         keys, counts = np.frombuffer(packed or b"", dtype=">i8").reshape(-1, 2).T
         return keys, counts
 
-    def check(self, kernel: Kernel) -> None:
+    def check(self, row_sum: RowSum) -> None:
         """Refuse what cannot be added up here, and everything once the connection is lost."""
-        super().check(kernel)
+        super().check(row_sum)
         if time.monotonic() - self._heard > FRESH and not self._alive():
             # Another connection would see another state of the table.
             raise RefusedError(

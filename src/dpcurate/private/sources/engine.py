@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, SchemaError
-from dpcurate.private.kernels import CountRows, Integers, Kernel
 from dpcurate.private.noise import Randomness
+from dpcurate.private.row_sums import CountRows, Integers, RowSum
 from dpcurate.private.sources import formulas
 from dpcurate.private.sources.encode import Dialect, Kind, code_name
 from dpcurate.private.sources.persons import check_stored
@@ -31,13 +31,13 @@ class Source(Protocol):
     def made(self) -> int:
         """Passes over the table so far."""
 
-    def totals(self, kernels: Sequence[Kernel]) -> list[Integers]:
-        """Each kernel's sum over all rows, in as few passes as can be."""
+    def totals(self, row_sums: Sequence[RowSum]) -> list[Integers]:
+        """Each row_sum's sum over all rows, in as few passes as can be."""
 
-    def passes(self, kernels: Sequence[Kernel]) -> int:
+    def passes(self, row_sums: Sequence[RowSum]) -> int:
         """How many passes `totals` would take now, from public facts."""
 
-    def check(self, kernel: Kernel) -> None:
+    def check(self, row_sum: RowSum) -> None:
         """Refuse, from public facts, what cannot be added up here."""
 
     def check_sample(self) -> None:
@@ -56,13 +56,13 @@ class Encoded(Protocol):
     def count(self, tables: Sequence[CountRows]) -> list[Integers]:
         """Tables in one pass."""
 
-    def add(self, kernels: Sequence[formulas.RowKernel]) -> list[Integers]:
+    def add(self, row_sums: Sequence[formulas.RowKernel]) -> list[Integers]:
         """The sums over rows of moments, gradients or norms."""
 
-    def add_passes(self, kernels: Sequence[formulas.RowKernel]) -> int:
+    def add_passes(self, row_sums: Sequence[formulas.RowKernel]) -> int:
         """How many passes `add` takes."""
 
-    def check(self, kernel: Kernel) -> None:
+    def check(self, row_sum: RowSum) -> None:
         """Refuse, from public facts, what cannot be added up here."""
 
 
@@ -109,20 +109,20 @@ class Engine(ABC):
         found = self.fetch(query)
         return found["k"], found["c"]
 
-    def add(self, kernel: formulas.RowKernel, encoded: str, schema: Schema) -> Integers:
+    def add(self, row_sum: formulas.RowKernel, encoded: str, schema: Schema) -> Integers:
         """The sum over rows of moments, gradients or norms."""
         found: list[int] = []
-        for query in formulas.queries(kernel, encoded, schema, self.dialect):
+        for query in formulas.queries(row_sum, encoded, schema, self.dialect):
             found += [int(column[0]) for column in self.fetch(query).values()]
-        return formulas.total(kernel, np.array(found, dtype=np.int64))
+        return formulas.total(row_sum, np.array(found, dtype=np.int64))
 
-    def add_passes(self, kernel: formulas.RowKernel, schema: Schema) -> int:
+    def add_passes(self, row_sum: formulas.RowKernel, schema: Schema) -> int:
         """How many passes `add` takes."""
-        return len(formulas.queries(kernel, "", schema, self.dialect))
+        return len(formulas.queries(row_sum, "", schema, self.dialect))
 
-    def check(self, kernel: Kernel) -> None:
+    def check(self, row_sum: RowSum) -> None:
         """Refuse, from public facts, what cannot be added up here."""
-        formulas.check(kernel)
+        formulas.check(row_sum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +145,17 @@ class Asked:
             return [self.engine.collapse(tables[0], self.weighted, self.schema)]
         return self.engine.count(tables, self.sql, self.schema)
 
-    def add(self, kernels: Sequence[formulas.RowKernel]) -> list[Integers]:
+    def add(self, row_sums: Sequence[formulas.RowKernel]) -> list[Integers]:
         """The sums over rows of moments, gradients or norms."""
-        return [self.engine.add(kernel, self.sql, self.schema) for kernel in kernels]
+        return [self.engine.add(row_sum, self.sql, self.schema) for row_sum in row_sums]
 
-    def add_passes(self, kernels: Sequence[formulas.RowKernel]) -> int:
+    def add_passes(self, row_sums: Sequence[formulas.RowKernel]) -> int:
         """How many passes `add` takes."""
-        return sum(self.engine.add_passes(kernel, self.schema) for kernel in kernels)
+        return sum(self.engine.add_passes(row_sum, self.schema) for row_sum in row_sums)
 
-    def check(self, kernel: Kernel) -> None:
+    def check(self, row_sum: RowSum) -> None:
         """Refuse, from public facts, what cannot be added up here."""
-        self.engine.check(kernel)
+        self.engine.check(row_sum)
 
 
 def _dense(keys: NDArray[Any], counts: NDArray[Any], cells: int) -> Integers:

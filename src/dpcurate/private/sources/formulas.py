@@ -1,4 +1,4 @@
-"""Moments and clipped gradients as SQL: the kernels' own arithmetic, in their own order of operations.
+"""Moments and clipped gradients as SQL: the row_sums' own arithmetic, in their own order of operations.
 
 Every step is one that IEEE 754 rounds in one way only (+ - * / and the root), so an engine's rows
 equal NumPy's bit for bit, and their integers add up to the same totals.
@@ -10,16 +10,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpcurate.errors import RequestError
-from dpcurate.private.kernels import (
+from dpcurate.errors import QueryError
+from dpcurate.private.row_sums import (
     GRADIENT_STEPS,
     SAFE,
     CountRows,
     GradientRows,
     Integers,
-    Kernel,
     MomentRows,
     NormRows,
+    RowSum,
 )
 from dpcurate.private.sources.encode import Dialect, code_name, value_name
 from dpcurate.schema import GRID, Numeric, Schema
@@ -31,30 +31,30 @@ MOST_COLUMNS = 64
 """Columns of a gradient or of clipped moments: one row's matrix is one expression."""
 
 
-def check(kernel: Kernel) -> None:
+def check(row_sum: RowSum) -> None:
     """Refuse, from public facts, what would be too long a formula."""
-    plain = isinstance(kernel, CountRows) or (isinstance(kernel, MomentRows) and kernel.clip is None)
-    if not plain and len(kernel.columns) > MOST_COLUMNS:
-        raise RequestError(
+    plain = isinstance(row_sum, CountRows) or (isinstance(row_sum, MomentRows) and row_sum.clip is None)
+    if not plain and len(row_sum.columns) > MOST_COLUMNS:
+        raise QueryError(
             f"gradients and clipped moments of a table that stays where it is take at most {MOST_COLUMNS} columns, "
-            f"got {len(kernel.columns)}: load it into memory, or ask for moments without a clip"
+            f"got {len(row_sum.columns)}: load it into memory, or ask for moments without a clip"
         )
 
 
-def queries(kernel: RowKernel, encoded: str, schema: Schema, say: Dialect) -> list[str]:
-    """Queries whose single rows, one after the other, hold the kernel's sums."""
-    rows = Formula(kernel, encoded, schema, say)
+def queries(row_sum: RowKernel, encoded: str, schema: Schema, say: Dialect) -> list[str]:
+    """Queries whose single rows, one after the other, hold the row_sum's sums."""
+    rows = Formula(row_sum, encoded, schema, say)
     sums, relation = list(rows.sums()), rows.relation()
     parts = [sums[i : i + MOST_SUMS] for i in range(0, len(sums), MOST_SUMS)]
     return [f"SELECT {', '.join(f'{s} AS s{i}' for i, s in enumerate(part))} FROM {relation}" for part in parts]
 
 
-def total(kernel: RowKernel, found: Integers) -> Integers:
-    """The kernel's value from its sums."""
-    d = len(kernel.columns)
-    if isinstance(kernel, NormRows):
+def total(row_sum: RowKernel, found: Integers) -> Integers:
+    """The row_sum's value from its sums."""
+    d = len(row_sum.columns)
+    if isinstance(row_sum, NormRows):
         return found - np.append(found[1:], np.int64(0))
-    if isinstance(kernel, GradientRows):
+    if isinstance(row_sum, GradientRows):
         whole = np.zeros((d, d), dtype=np.int64)
         whole[~np.eye(d, dtype=bool)] = found
         return whole
@@ -64,25 +64,25 @@ def total(kernel: RowKernel, found: Integers) -> Integers:
 
 
 class Formula:
-    """One kernel in one dialect."""
+    """One row_sum in one dialect."""
 
-    def __init__(self, kernel: RowKernel, encoded: str, schema: Schema, say: Dialect) -> None:
-        self._kernel, self._encoded, self._schema, self._say = kernel, encoded, schema, say
-        self._d = len(kernel.columns)
+    def __init__(self, row_sum: RowKernel, encoded: str, schema: Schema, say: Dialect) -> None:
+        self._row_sum, self._encoded, self._schema, self._say = row_sum, encoded, schema, say
+        self._d = len(row_sum.columns)
         self._pairs = [(i, j) for i in range(self._d) for j in range(self._d) if i != j]
 
     def sums(self) -> Iterator[str]:
         """The sums over rows, in the order that `total` takes them."""
-        kernel = self._kernel
-        if isinstance(kernel, MomentRows):
+        row_sum = self._row_sum
+        if isinstance(row_sum, MomentRows):
             names = ["1", *(f"y{i}" for i in range(self._d))]
             for i in range(self._d + 1):
                 yield from (self._sum(f"CAST({names[i]} AS BIGINT) * {names[j]}") for j in range(i, self._d + 1))
-        elif isinstance(kernel, GradientRows):
+        elif isinstance(row_sum, GradientRows):
             yield from (self._sum(self._say.whole(f"x{i} * r{j} * factor")) for i, j in self._pairs)
         else:
             yield self._sum("CAST(1 AS BIGINT)")
-            for edge in kernel.edges:
+            for edge in row_sum.edges:
                 yield self._sum(f"CASE WHEN norm >= {self._say.number(edge)} THEN 1 ELSE 0 END")
 
     def _sum(self, term: str) -> str:
@@ -90,14 +90,14 @@ class Formula:
 
     def relation(self) -> str:
         """The rows that are summed, with what the sums need."""
-        kernel = self._kernel
-        if isinstance(kernel, MomentRows):
-            return self._integers() if kernel.clip is None else self._clipped(kernel.clip)
-        if isinstance(kernel, GradientRows):
-            shrink = self._shrink(kernel.clip)
-            factor = f"(-{shrink}) * {self._say.number(GRADIENT_STEPS / kernel.clip)} AS factor"
-            return self._with(factor, self._gradients(kernel))
-        return self._gradients(kernel)
+        row_sum = self._row_sum
+        if isinstance(row_sum, MomentRows):
+            return self._integers() if row_sum.clip is None else self._clipped(row_sum.clip)
+        if isinstance(row_sum, GradientRows):
+            shrink = self._shrink(row_sum.clip)
+            factor = f"(-{shrink}) * {self._say.number(GRADIENT_STEPS / row_sum.clip)} AS factor"
+            return self._with(factor, self._gradients(row_sum))
+        return self._gradients(row_sum)
 
     def _with(self, more: str, relation: str) -> str:
         return f"(SELECT *, {more} FROM {relation}{self._say.fence}) AS q"
@@ -108,13 +108,13 @@ class Formula:
         return f"(SELECT {', '.join(parts)} FROM ({self._encoded}) AS e) AS q"
 
     def _scaled(self, i: int) -> str:
-        name = self._kernel.columns[i]
+        name = self._row_sum.columns[i]
         if isinstance(self._schema[name], Numeric):
             return f"CAST({value_name(self._schema, name)} AS BIGINT)"
-        return f"(2 * CAST({code_name(self._schema, name)} AS BIGINT) - {self._kernel.steps[i]})"
+        return f"(2 * CAST({code_name(self._schema, name)} AS BIGINT) - {self._row_sum.steps[i]})"
 
     def _units(self) -> str:
-        say, steps = self._say, self._kernel.steps
+        say, steps = self._say, self._row_sum.steps
         parts = [f"CAST(y{i} AS {say.double}) / {say.number(steps[i])} AS x{i}" for i in range(self._d)]
         return f"(SELECT {', '.join(parts)} FROM {self._integers()}{say.fence}) AS q"
 
@@ -129,9 +129,9 @@ class Formula:
         say = self._say
         return f"least({say.number(1)}, {say.number(clip * SAFE)} / greatest(norm, {say.number(1e-200)}))"
 
-    def _gradients(self, kernel: GradientRows | NormRows) -> str:
+    def _gradients(self, row_sum: GradientRows | NormRows) -> str:
         say, d = self._say, self._d
-        terms = [[f"x{k} * {say.number(kernel.weights[k][j])}" for k in range(d)] for j in range(d)]
+        terms = [[f"x{k} * {say.number(row_sum.weights[k][j])}" for k in range(d)] for j in range(d)]
         rest = ", ".join(f"x{j} - ({self._added(terms[j])}) AS r{j}" for j in range(d))
         rows = self._with(rest, self._units())
         squares = [[f"(x{i} * r{j}) * (x{i} * r{j})" for j in range(d) if j != i] for i in range(d)]
@@ -139,5 +139,5 @@ class Formula:
         return self._with(norm, rows)
 
     def _added(self, terms: list[str]) -> str:
-        """From left to right, beginning with 0, as the kernels add."""
+        """From left to right, beginning with 0, as the row_sums add."""
         return " + ".join([self._say.number(0), *terms])

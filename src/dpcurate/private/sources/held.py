@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.private.kernels import CountRows, Integers, Kernel, Rows, mixed_radix
 from dpcurate.private.noise import Randomness
+from dpcurate.private.row_sums import CountRows, Integers, Rows, RowSum, mixed_radix
 from dpcurate.private.sources.batches import Store, covers, cut, ordered, turned
 from dpcurate.private.sources.encode import code_name, value_name
 from dpcurate.private.sources.engine import check_size
@@ -44,52 +44,52 @@ class Held:
         """Passes over the table: one at most, when it was opened."""
         return self._made
 
-    def totals(self, kernels: Sequence[Kernel]) -> list[Integers]:
-        """Each kernel's sum over all rows."""
-        tables = self._tables({ordered(k) for k in kernels if isinstance(k, CountRows)})
-        return [turned(tables[ordered(k)], k) if isinstance(k, CountRows) else k.apply(self._rows) for k in kernels]
+    def totals(self, row_sums: Sequence[RowSum]) -> list[Integers]:
+        """Each row_sum's sum over all rows."""
+        tables = self._tables({ordered(k) for k in row_sums if isinstance(k, CountRows)})
+        return [turned(tables[ordered(k)], k) if isinstance(k, CountRows) else k.apply(self._rows) for k in row_sums]
 
     def _tables(self, wanted: set[CountRows]) -> dict[CountRows, Integers]:
         found = {k: self._store.get(k) for k in wanted if k in self._store}
         missing = [k for k in wanted if k not in found]
-        for kernel, table in self._counted(missing):
-            found[kernel] = table
-            self._store.put(kernel, table)
+        for row_sum, table in self._counted(missing):
+            found[row_sum] = table
+            self._store.put(row_sum, table)
         return found
 
-    def _counted(self, kernels: list[CountRows]) -> Iterator[tuple[CountRows, Integers]]:
+    def _counted(self, row_sums: list[CountRows]) -> Iterator[tuple[CountRows, Integers]]:
         """Count few tables and cut the others out of them."""
         large = self._rows.size >= COVER_ROWS
-        packed = covers(kernels, COVER_CELLS) if large else {k: [k] for k in kernels}
+        packed = covers(row_sums, COVER_CELLS) if large else {k: [k] for k in row_sums}
 
         def tables(some: Sequence[CountRows]) -> list[tuple[CountRows, Integers]]:
             whole = [(cover, self._count(cover)) for cover in some]
-            return [(kernel, cut(table, cover, kernel)) for cover, table in whole for kernel in packed[cover]]
+            return [(row_sum, cut(table, cover, row_sum)) for cover, table in whole for row_sum in packed[cover]]
 
         one_part = self._rows.size <= PART  # of more parts each is counted by all threads
         threads = self._threads if one_part and self._rows.size * len(packed) >= MANY else 1
         for some in _in_threads(tables, list(packed), threads):
             yield from some
 
-    def _count(self, kernel: CountRows) -> Integers:
+    def _count(self, row_sum: CountRows) -> Integers:
         rows = self._rows
-        if rows.size <= PART or kernel.cells > PART:
-            return kernel.apply(rows)
+        if rows.size <= PART or row_sum.cells > PART:
+            return row_sum.apply(rows)
 
         def counted(starts: Sequence[int]) -> Integers:
-            total = np.zeros(kernel.sizes, dtype=np.int64)
+            total = np.zeros(row_sum.sizes, dtype=np.int64)
             for start in starts:
-                total += kernel.apply(rows.part(start, start + PART))
+                total += row_sum.apply(rows.part(start, start + PART))
             return total
 
         parts = _in_threads(counted, range(0, rows.size, PART), self._threads)
-        return sum(parts, start=np.zeros(kernel.sizes, dtype=np.int64))
+        return sum(parts, start=np.zeros(row_sum.sizes, dtype=np.int64))
 
-    def passes(self, kernels: Sequence[Kernel]) -> int:
+    def passes(self, row_sums: Sequence[RowSum]) -> int:
         """None: the table was read when it was opened."""
         return 0
 
-    def check(self, kernel: Kernel) -> None:
+    def check(self, row_sum: RowSum) -> None:
         """Held rows can be added up in any way."""
 
     def check_sample(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcurate.errors import OwnerError
-from dpcurate.private.kernels import CountRows, Integers, Kernel, Rows
+from dpcurate.private.row_sums import CountRows, Integers, Rows, RowSum
 from dpcurate.private.sources import duck, owner
 from dpcurate.private.sources.encode import capped_sql, encoded_sql, people_sql
 from dpcurate.private.sources.engine import kinds_of
@@ -56,23 +56,23 @@ class Partitions:
         """Tables in one pass."""
         return self._totals(tables)
 
-    def add(self, kernels: Sequence[RowKernel]) -> list[Integers]:
+    def add(self, row_sums: Sequence[RowKernel]) -> list[Integers]:
         """The sums over rows of moments, gradients or norms, in one pass."""
-        return self._totals(kernels) if kernels else []
+        return self._totals(row_sums) if row_sums else []
 
-    def add_passes(self, kernels: Sequence[RowKernel]) -> int:
+    def add_passes(self, row_sums: Sequence[RowKernel]) -> int:
         """How many passes `add` takes."""
-        return 1 if kernels else 0
+        return 1 if row_sums else 0
 
-    def check(self, kernel: Kernel) -> None:
+    def check(self, row_sum: RowSum) -> None:
         """Tasks can add up anything."""
 
     def look(self) -> list[int]:
         """What `owner.look` finds, in all partitions. LOOKS AT THE DATA."""
         return [int(n) for n in _added(self._given, _look, self._schema)[0]]
 
-    def _totals(self, kernels: Sequence[Kernel]) -> list[Integers]:
-        return _added(self._parts, _totals, (tuple(kernels), self._schema))
+    def _totals(self, row_sums: Sequence[RowSum]) -> list[Integers]:
+        return _added(self._parts, _totals, (tuple(row_sums), self._schema))
 
 
 def _added(parts: Sequence[Any], work: Callable[[Any, Any], list[Integers]], asked: Any) -> list[Integers]:
@@ -128,10 +128,10 @@ def _opened(part: Any, schema: Schema | None) -> Iterator[duck.Duck]:
         engine.connection.close()
 
 
-def _totals(part: Any, asked: tuple[tuple[Kernel, ...], Schema]) -> list[Integers]:
-    kernels, schema = asked
+def _totals(part: Any, asked: tuple[tuple[RowSum, ...], Schema]) -> list[Integers]:
+    row_sums, schema = asked
     rows = _rows(part, schema)
-    return [kernel.apply(rows) for kernel in kernels]
+    return [row_sum.apply(rows) for row_sum in row_sums]
 
 
 def _sum(found: list[list[Integers]]) -> list[Integers]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
-from dpcurate.errors import RequestError
-from dpcurate.private.kernels import CountRows, Integers, Kernel
+from dpcurate.errors import QueryError
 from dpcurate.private.noise import Randomness
+from dpcurate.private.row_sums import CountRows, Integers, RowSum
 from dpcurate.private.sources.batches import Covers, Store, covers, cut, ordered, passes, turned
 from dpcurate.private.sources.engine import RESULT_CELLS, Encoded, check_size
 from dpcurate.private.sources.formulas import RowKernel
 from dpcurate.schema import Schema
 
 SMALL_DOMAIN = 1 << 22
-"""If the whole public domain has at most so many cells, one table over all columns serves all requests."""
+"""If the whole public domain has at most so many cells, one table over all columns serves all queries."""
 COVER_CELLS = 1 << 16
 """Otherwise tables are packed into covers of so many cells: few groups to a pass, each small enough to be fast."""
 
@@ -37,24 +37,24 @@ class Queried:
         self._made += 1
         check_size(self._encoded.scan())
 
-    def totals(self, kernels: Sequence[Kernel]) -> list[Integers]:
-        """Each kernel's sum over all rows."""
-        tables = self._tables([k for k in kernels if isinstance(k, CountRows)])
-        added = self._added([k for k in kernels if not isinstance(k, CountRows)])
-        return [turned(tables[ordered(k)], k) if isinstance(k, CountRows) else added[k] for k in kernels]
+    def totals(self, row_sums: Sequence[RowSum]) -> list[Integers]:
+        """Each row_sum's sum over all rows."""
+        tables = self._tables([k for k in row_sums if isinstance(k, CountRows)])
+        added = self._added([k for k in row_sums if not isinstance(k, CountRows)])
+        return [turned(tables[ordered(k)], k) if isinstance(k, CountRows) else added[k] for k in row_sums]
 
-    def _added(self, kernels: list[RowKernel]) -> dict[RowKernel, Integers]:
-        self._made += self._encoded.add_passes(kernels)
-        return dict(zip(kernels, self._encoded.add(kernels), strict=True))
+    def _added(self, row_sums: list[RowKernel]) -> dict[RowKernel, Integers]:
+        self._made += self._encoded.add_passes(row_sums)
+        return dict(zip(row_sums, self._encoded.add(row_sums), strict=True))
 
-    def _tables(self, kernels: Sequence[CountRows]) -> dict[CountRows, Integers]:
+    def _tables(self, row_sums: Sequence[CountRows]) -> dict[CountRows, Integers]:
         """Tables in order of name, each cut out of one that was stored or is read now."""
-        wanted = {ordered(k) for k in kernels}
+        wanted = {ordered(k) for k in row_sums}
         found: dict[CountRows, Integers] = {}
-        for kernel in wanted:
-            cover = self._store.find(kernel)
+        for row_sum in wanted:
+            cover = self._store.find(row_sum)
             if cover is not None:
-                found[kernel] = cut(self._store.get(cover), cover, kernel)
+                found[row_sum] = cut(self._store.get(cover), cover, row_sum)
         packed = self._covers(wanted - found.keys())
         for batch in passes(list(packed), RESULT_CELLS):
             self._made += 1
@@ -63,33 +63,33 @@ class Queried:
                 self._store.put(cover, table)
         return found
 
-    def _covers(self, kernels: set[CountRows]) -> Covers:
+    def _covers(self, row_sums: set[CountRows]) -> Covers:
         """What has to be counted for these."""
         names = tuple(sorted(self._schema.names))
         whole = CountRows(names, self._schema.sizes(names))
-        if not kernels or whole.cells > SMALL_DOMAIN:
-            return covers(kernels, COVER_CELLS)
-        return {whole: list(kernels)}
+        if not row_sums or whole.cells > SMALL_DOMAIN:
+            return covers(row_sums, COVER_CELLS)
+        return {whole: list(row_sums)}
 
-    def passes(self, kernels: Sequence[Kernel]) -> int:
+    def passes(self, row_sums: Sequence[RowSum]) -> int:
         """How many passes `totals` would take now."""
-        counts = {ordered(k) for k in kernels if isinstance(k, CountRows)}
+        counts = {ordered(k) for k in row_sums if isinstance(k, CountRows)}
         missing = {k for k in counts if self._store.find(k) is None}
-        others = [k for k in kernels if not isinstance(k, CountRows)]
+        others = [k for k in row_sums if not isinstance(k, CountRows)]
         batches = passes(list(self._covers(missing)), RESULT_CELLS)
         return len(batches) + self._encoded.add_passes(others)
 
-    def check(self, kernel: Kernel) -> None:
+    def check(self, row_sum: RowSum) -> None:
         """Refuse, from public facts, what cannot be added up there."""
-        self._encoded.check(kernel)
+        self._encoded.check(row_sum)
 
     def check_sample(self) -> NoReturn:
         """Refused: the coins of a secret sample would have to be kept for every row."""
-        raise RequestError(
+        raise QueryError(
             "this table stays where it is and its domain is too large to hold, so no secret sample can be drawn: "
             "load it into memory, or use a method without sub-sampling"
         )
 
     def sample(self, rate: int, randomness: Randomness) -> NoReturn:
-        """Never reached by way of the door."""
+        """Never reached by way of the queryable."""
         self.check_sample()

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.errors import OwnerError, RequestError
-from dpcurate.private import kernels as kernels_module
-from dpcurate.private.kernels import CountRows, Integers, Kernel, Rows
+from dpcurate.errors import OwnerError, QueryError
+from dpcurate.private import row_sums as row_sums_module
+from dpcurate.private.row_sums import CountRows, Integers, Rows, RowSum
 from dpcurate.private.sources.encode import Dialect, Kind, code_name, value_name
 from dpcurate.private.sources.engine import RESULT_CELLS, Engine, check_unique, first_line
 from dpcurate.private.sources.formulas import RowKernel
@@ -124,42 +124,42 @@ class Spark(Engine):
         """
         return self._totals(tables, encoded, schema)
 
-    def add(self, kernel: RowKernel, encoded: str, schema: Schema) -> Integers:
+    def add(self, row_sum: RowKernel, encoded: str, schema: Schema) -> Integers:
         """The sum over rows of moments, gradients or norms, in one job."""
-        return self._totals([kernel], encoded, schema)[0]
+        return self._totals([row_sum], encoded, schema)[0]
 
-    def add_passes(self, kernel: RowKernel, schema: Schema) -> int:
+    def add_passes(self, row_sum: RowKernel, schema: Schema) -> int:
         """One."""
         return 1
 
-    def check(self, kernel: Kernel) -> None:
+    def check(self, row_sum: RowSum) -> None:
         """Refuse, from public facts, a result above the bound."""
         most = math.isqrt(RESULT_CELLS) - 1
-        if len(kernel.columns) > most:
-            raise RequestError(
-                f"moments and gradients take at most {most} columns, got {len(kernel.columns)}: ask about fewer"
+        if len(row_sum.columns) > most:
+            raise QueryError(
+                f"moments and gradients take at most {most} columns, got {len(row_sum.columns)}: ask about fewer"
             )
 
-    def _totals(self, kernels: Sequence[Kernel], encoded: str, schema: Schema) -> list[Integers]:
-        needed = _Needed.of(kernels, schema)
+    def _totals(self, row_sums: Sequence[RowSum], encoded: str, schema: Schema) -> list[Integers]:
+        needed = _Needed.of(row_sums, schema)
         rows = self._rows(f"SELECT {', '.join(needed.fields)} FROM ({encoded}) AS e")
-        return self._job(rows, kernels, needed)
+        return self._job(rows, row_sums, needed)
 
-    def _job(self, rows: Any, kernels: Sequence[Kernel], needed: _Needed) -> list[Integers]:
-        work = _Shipped(partial(_task, kernels=tuple(kernels), codes=needed.codes, values=needed.values))
+    def _job(self, rows: Any, row_sums: Sequence[RowSum], needed: _Needed) -> list[Integers]:
+        work = _Shipped(partial(_task, row_sums=tuple(row_sums), codes=needed.codes, values=needed.values))
         with warnings.catch_warnings():
             # Spark warns of new versions of pandas wherever it might be used; here it is not.
             warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
             pairs = rows.mapInArrow(work, "place bigint, total bigint")
         found = self._table(pairs.groupBy("place").sum("total"))
-        totals = [k.apply(_blank(needed.codes, needed.values)) for k in kernels]
+        totals = [k.apply(_blank(needed.codes, needed.values)) for k in row_sums]
         flat = np.zeros(sum(t.size for t in totals), dtype=np.int64)
         flat[found.column(0).to_numpy()] = found.column(1).to_numpy()
         parts = np.split(flat, np.cumsum([t.size for t in totals])[:-1])
         return [part.reshape(total.shape) for part, total in zip(parts, totals, strict=True)]
 
     def _check_workers(self) -> None:
-        """One empty task, so that an owner hears now what would otherwise fail after a request was charged."""
+        """One empty task, so that an owner hears now what would otherwise fail after a query was charged."""
         try:
             row = self._session.range(1).selectExpr("CAST(id AS SMALLINT) AS c0")
             self._job(row, [CountRows(("a",), (1,))], _Needed({"a": "c0"}, {}))
@@ -199,16 +199,16 @@ def _plain(column: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Needed:
-    """The encoded columns that some kernels read, by the name of the schema's column."""
+    """The encoded columns that some row_sums read, by the name of the schema's column."""
 
     codes: dict[str, str]
     values: dict[str, str]
 
     @classmethod
-    def of(cls, kernels: Sequence[Kernel], schema: Schema) -> _Needed:
+    def of(cls, row_sums: Sequence[RowSum], schema: Schema) -> _Needed:
         """Codes for tables, grid values for sums over numeric columns."""
-        counted = {c for k in kernels if isinstance(k, CountRows) for c in k.columns}
-        added = {c for k in kernels if not isinstance(k, CountRows) for c in k.columns}
+        counted = {c for k in row_sums if isinstance(k, CountRows) for c in k.columns}
+        added = {c for k in row_sums if not isinstance(k, CountRows) for c in k.columns}
         numeric = {c.name for c in schema.columns if isinstance(c, Numeric)}
         codes = sorted(counted | added - numeric) or ([] if added else [schema.names[0]])
         values = sorted(added & numeric)
@@ -229,7 +229,7 @@ class _Shipped:
     def __init__(self, work: Any) -> None:
         from pyspark import cloudpickle
 
-        modules = kernels_module, sys.modules[__name__]
+        modules = row_sums_module, sys.modules[__name__]
         with _REGISTRY:
             for module in modules:
                 cloudpickle.register_pickle_by_value(module)
@@ -248,16 +248,16 @@ class _Shipped:
 
 
 def _task(
-    batches: Iterable[Any], kernels: tuple[Kernel, ...], codes: dict[str, str], values: dict[str, str]
+    batches: Iterable[Any], row_sums: tuple[RowSum, ...], codes: dict[str, str], values: dict[str, str]
 ) -> Iterator[Any]:
-    """Each kernel's sum over the rows of one task, as pairs of a place and a sum that is not 0."""
+    """Each row_sum's sum over the rows of one task, as pairs of a place and a sum that is not 0."""
     import pyarrow
 
-    totals = [k.apply(_blank(codes, values)) for k in kernels]
+    totals = [k.apply(_blank(codes, values)) for k in row_sums]
     for part in _parts(batches):
         rows = _rows(part, codes, values)
-        for total, kernel in zip(totals, kernels, strict=True):
-            np.add(total, kernel.apply(rows), out=total)
+        for total, row_sum in zip(totals, row_sums, strict=True):
+            np.add(total, row_sum.apply(rows), out=total)
     flat = np.concatenate([t.ravel() for t in totals])
     places = np.flatnonzero(flat)
     yield pyarrow.RecordBatch.from_arrays([pyarrow.array(places), pyarrow.array(flat[places])], ["place", "total"])
@@ -285,5 +285,5 @@ def _rows(part: Any, codes: dict[str, str], values: dict[str, str]) -> Rows:
 
 
 def _blank(codes: Iterable[str], values: Iterable[str]) -> Rows:
-    """No rows: a kernel's sum over them has the right shape."""
+    """No rows: a row_sum's sum over them has the right shape."""
     return Rows({n: np.zeros(0, np.uint16) for n in codes}, {n: np.zeros(0, np.int16) for n in values}, None, 0)

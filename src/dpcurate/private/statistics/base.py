@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.private.kernels import CountRows, Integers, Kernel
 from dpcurate.private.mechanisms import Sensitivity
+from dpcurate.private.row_sums import CountRows, Integers, RowSum
 from dpcurate.queries import Statistic
 from dpcurate.schema import Neighbours, Schema
 
@@ -30,7 +30,7 @@ class Transformation(Protocol):
         """What was asked for."""
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def row_sums(self) -> tuple[RowSum, ...]:
         """The sums over rows it needs."""
 
     @property

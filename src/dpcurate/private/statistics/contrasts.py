@@ -11,8 +11,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.private.kernels import Integers, Kernel
 from dpcurate.private.mechanisms import Sensitivity
+from dpcurate.private.row_sums import Integers, RowSum
 from dpcurate.private.statistics.base import table_of
 from dpcurate.queries import Contrasts
 from dpcurate.schema import Neighbours, Schema
@@ -46,7 +46,7 @@ class ContrastsTransformation:
         return tuple(self.schema.sizes(s) for s in self.statistic.sets)
 
     @cached_property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def row_sums(self) -> tuple[RowSum, ...]:
         """A table for each set."""
         return tuple(table_of(s, self.schema) for s in self.statistic.sets)
 

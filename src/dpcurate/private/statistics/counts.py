@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.private.kernels import Integers, Kernel
 from dpcurate.private.mechanisms import Sensitivity
+from dpcurate.private.row_sums import Integers, RowSum
 from dpcurate.private.statistics.base import InOneCell, table_of
 from dpcurate.queries import Counts, Tables
 from dpcurate.schema import Neighbours, Schema
@@ -32,7 +32,7 @@ class CountsTransformation(InOneCell):
     proved = True
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def row_sums(self) -> tuple[RowSum, ...]:
         """One table."""
         return (table_of(self.statistic.columns, self.schema),)
 
@@ -56,7 +56,7 @@ class TablesTransformation:
     proved = True
 
     @cached_property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def row_sums(self) -> tuple[RowSum, ...]:
         """A table for each set."""
         return tuple(table_of(s, self.schema) for s in self.statistic.sets)
 

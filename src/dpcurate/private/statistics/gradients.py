@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.private.kernels import GRADIENT_STEPS, GradientRows, Integers, Kernel, NormRows
 from dpcurate.private.mechanisms import Sensitivity, root_up
+from dpcurate.private.row_sums import GRADIENT_STEPS, GradientRows, Integers, NormRows, RowSum
 from dpcurate.private.statistics.base import InOneCell
 from dpcurate.queries import Gradient, GradientNorms
 from dpcurate.schema import Neighbours, Schema
@@ -32,7 +32,7 @@ class GradientTransformation:
     proved = True
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def row_sums(self) -> tuple[RowSum, ...]:
         """The sum of clipped matrices."""
         s = self.statistic
         steps = tuple(self.schema[c].steps for c in s.columns)
@@ -80,7 +80,7 @@ class GradientNormsTransformation(InOneCell):
     proved = True
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def row_sums(self) -> tuple[RowSum, ...]:
         """One histogram."""
         s = self.statistic
         return (NormRows(s.columns, tuple(self.schema[c].steps for c in s.columns), s.weights, s.edges),)

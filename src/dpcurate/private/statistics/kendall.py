@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.errors import QueryError
-from dpcurate.private.kernels import Integers, Kernel
 from dpcurate.private.mechanisms import Sensitivity, root_up
+from dpcurate.private.row_sums import Integers, RowSum
 from dpcurate.private.statistics.base import table_of
 from dpcurate.queries import KendallP, PairStatistic, Tau
 from dpcurate.schema import Neighbours, Schema
@@ -36,7 +36,7 @@ class PairTransformation(ABC):
     proved = True
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def row_sums(self) -> tuple[RowSum, ...]:
         """The table of x, y and the strata."""
         s = self.statistic
         return (table_of((s.x, s.y, *s.given), self.schema),)

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.private.kernels import Integers, Kernel, MomentRows
 from dpcurate.private.mechanisms import Sensitivity, root_up
+from dpcurate.private.row_sums import Integers, MomentRows, RowSum
 from dpcurate.queries import Moments
 from dpcurate.schema import GRID, Neighbours, Schema
 
@@ -41,7 +41,7 @@ class MomentsTransformation:
         return tuple(self.schema[c].steps for c in self.statistic.columns)
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def row_sums(self) -> tuple[RowSum, ...]:
         """The sum of outer products."""
         return (MomentRows(self.statistic.columns, self._steps, self.statistic.clip),)
 

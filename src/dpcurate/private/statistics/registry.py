@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpcurate.errors import DomainTooLarge, QueryError
-from dpcurate.private.kernels import CountRows, Kernel
 from dpcurate.private.mechanisms import Sensitivity
+from dpcurate.private.row_sums import CountRows, RowSum
 from dpcurate.private.statistics.base import Transformation
 from dpcurate.private.statistics.contrasts import ContrastsTransformation
 from dpcurate.private.statistics.counts import CountsTransformation, TablesTransformation
@@ -63,10 +63,10 @@ def transformation(statistic: Statistic, schema: Schema) -> Transformation:
     check_kind(statistic)
     kind = type(statistic)
     made: Transformation = (PROVED.get(kind) or _UNPROVED[kind])(statistic, schema)
-    for kernel in made.kernels:
-        _check_size(kernel)
+    for row_sum in made.row_sums:
+        _check_size(row_sum)
     if isinstance(statistic, Tables):
-        _check_together(made.kernels)
+        _check_together(made.row_sums)
     return made
 
 
@@ -88,18 +88,18 @@ def sensitivity(made: Transformation, schema: Schema, neighbours: Neighbours) ->
     return bound.times(schema.rows_per_unit)
 
 
-def _check_size(kernel: Kernel) -> None:
-    if isinstance(kernel, CountRows) and kernel.cells > MOST_CELLS:
+def _check_size(row_sum: RowSum) -> None:
+    if isinstance(row_sum, CountRows) and row_sum.cells > MOST_CELLS:
         raise DomainTooLarge(
-            f"a table over {', '.join(kernel.columns)} has {kernel.cells:,} cells, above the limit of "
+            f"a table over {', '.join(row_sum.columns)} has {row_sum.cells:,} cells, above the limit of "
             f"{MOST_CELLS:,}: ask for fewer columns, or declare fewer levels or bins"
         )
 
 
-def _check_together(kernels: tuple[Kernel, ...]) -> None:
-    cells = sum(kernel.cells for kernel in kernels if isinstance(kernel, CountRows))
+def _check_together(row_sums: tuple[RowSum, ...]) -> None:
+    cells = sum(row_sum.cells for row_sum in row_sums if isinstance(row_sum, CountRows))
     if cells > MOST_TOGETHER:
         raise DomainTooLarge(
-            f"these {len(kernels):,} tables have {cells:,} cells together, above the limit of {MOST_TOGETHER:,}: "
+            f"these {len(row_sums):,} tables have {cells:,} cells together, above the limit of {MOST_TOGETHER:,}: "
             "ask for them in several queries, or declare fewer levels or bins"
         )

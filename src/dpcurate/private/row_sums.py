@@ -1,6 +1,6 @@
 """Sums over rows: every statistic starts from one of these integer vectors, added up row by row.
 
-A kernel's value for a row depends on that row alone, never on the batch it is in, and integers add
+A row_sum's value for a row depends on that row alone, never on the batch it is in, and integers add
 up to the same total in any order, so all engines agree bit for bit.
 """
 
@@ -205,4 +205,4 @@ def _row_gradients(
     return x, rest, np.sqrt(size)
 
 
-Kernel = CountRows | MomentRows | GradientRows | NormRows
+RowSum = CountRows | MomentRows | GradientRows | NormRows
