@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.performance import publish
 from dpcurate import Budget, Categorical, Curator, Schema
-from dpcurate.budget import Cost, Event
+from dpcurate.accounting import Cost, Event
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Randomness, Secure, Seeded
 from dpcurate.private.row_sums import CountRows, Rows

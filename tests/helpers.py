@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcurate.budget import Budget
+from dpcurate.accounting import Budget
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
 from dpcurate.private.row_sums import Rows

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from dpcurate.budget import Budget, Cost, Event, Privacy, delta_of, epsilon_of, rho_of
+from dpcurate.accounting import Budget, Cost, Event, Privacy, delta_of, epsilon_of, rho_of
 from dpcurate.errors import BudgetError
 
 RHOS = st.floats(1e-8, 50)

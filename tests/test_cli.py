@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from dpcurate import Budget, Curator, Schema, networks
-from dpcurate.budget import Cost, Event, epsilon_of
+from dpcurate.accounting import Cost, Event, epsilon_of
 from dpcurate.cli import main
 from dpcurate.cli.parser import build
 from dpcurate.cli.progress import Bar, progress

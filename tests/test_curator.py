@@ -19,7 +19,7 @@ import pytest
 from scipy import stats
 
 from dpcurate import Budget, Categorical, Curator, Neighbours, Numeric, Person, Schema
-from dpcurate.budget import Event
+from dpcurate.accounting import Event
 from dpcurate.errors import (
     BudgetError,
     BudgetExceeded,

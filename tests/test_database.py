@@ -34,7 +34,7 @@ from contract import (
     same_integers,
     text_frame,
 )
-from dpcurate.budget import Budget
+from dpcurate.accounting import Budget
 from dpcurate.cli import main
 from dpcurate.errors import OwnerError, QueryError, RefusedError, SchemaError, SourceError
 from dpcurate.private import sources

@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dpcurate.budget import Budget, Cost, Event
+from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
 from dpcurate.private.ledger import Ledger, amounts
 from dpcurate.private.ledger import file as ledger_file

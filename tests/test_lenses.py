@@ -14,9 +14,8 @@ from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurate.accounting import gaussian_epsilon
+from dpcurate.accounting import Budget, Cost, Event, epsilon_of, gaussian_epsilon
 from dpcurate.accounting.composition import RULES, under
-from dpcurate.budget import Budget, Cost, Event, epsilon_of
 from dpcurate.errors import BudgetError, QueryError
 from dpcurate.private.ledger import Ledger
 

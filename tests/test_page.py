@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dpcurate.budget import Budget, Cost, Event, Privacy
+from dpcurate.accounting import Budget, Cost, Event, Privacy
 from dpcurate.discovery import Discovery
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.drawing.notebook import graph_html

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from dpcurate.budget import epsilon_of
+from dpcurate.accounting import epsilon_of
 from dpcurate.graphs.graph import Dag
 from dpcurate.published import PublishedKendallP, PublishedPrivPC, schedules
 from dpcurate.published.reproduction import main, store

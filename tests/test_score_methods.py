@@ -153,7 +153,7 @@ class RandomDoor:
         return self.total - self.spent
 
     def privacy(self):
-        from dpcurate.budget import Privacy
+        from dpcurate.accounting import Privacy
 
         return Privacy(Budget(rho=self.total), "add-remove", "one row", self.spent, (), True)
 

@@ -21,7 +21,7 @@ LONG = " " * 700
 
 
 def full_disk(arena: Arena) -> Iterator[None]:
-    """Charge until there is no session, with a kill on the way or not; then make session and read the ledger."""
+    """Charge until there is no room, with a kill on the way or not; then make room and read the ledger."""
     with arena.place() as folder, _small(folder / "small") as small:
         if small is None:
             arena.tried["no file system could be mounted, files were limited instead"] = 1

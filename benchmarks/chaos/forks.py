@@ -87,7 +87,7 @@ def _try_all(opened: dict[str, Any], children: Diary) -> None:
 
 def _attempts(opened: dict[str, Any]) -> dict[str, Callable[[], object]]:
     from dpcurate import queries as r
-    from dpcurate.budget import Cost, Event
+    from dpcurate.accounting import Cost, Event
 
     score = r.Score(r.Tau("a", "b"), 5.0, "above")
     small = r.Release(r.Counts(("a",)), r.Laplace(epsilon=2.0**-9))

@@ -121,7 +121,7 @@ def _until_refused(kind: str, held: Any, diary: Diary, name: str, seed: float) -
             try:
                 with held.reserve(1 / (1 << 18)):
                     pay(held, diary, f"{name}.{n}*{chance.randint(1, 2)}")
-            except DpcurateError:  # no session, or another thread has its block open
+            except DpcurateError:  # no room, or another thread has its block open
                 return
         elif pay(held, diary, f"{name}.{n}*{chance.randint(1, 3)}") != "answered":
             return

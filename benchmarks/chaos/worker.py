@@ -46,7 +46,7 @@ def _freeze() -> None:
 
 
 def create(path: Path, quanta: int = 1 << 20) -> Any:
-    from dpcurate.budget import Budget
+    from dpcurate.accounting import Budget
     from dpcurate.private.ledger import Ledger
     from dpcurate.schema import Schema
 
@@ -56,7 +56,7 @@ def create(path: Path, quanta: int = 1 << 20) -> Any:
 
 def pay(ledger: Any, diary: Diary, token: str) -> str:
     """Charge what the token says."""
-    from dpcurate.budget import Cost, Event
+    from dpcurate.accounting import Cost, Event
 
     quanta = int(token.rpartition("*")[2])
     event = Event("gaussian", token, Cost.concentrated(quanta * QUANTUM))

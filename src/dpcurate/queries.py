@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate import plain
-from dpcurate.budget import Privacy
+from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import QueryError
 from dpcurate.plain import TINY, Number, shown
 from dpcurate.schema import Neighbours, Schema
@@ -250,8 +250,18 @@ def _one_of(**choices: float | None) -> dict[str, Number]:
 Noise = Laplace | Gaussian | Exact
 
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Query(Generic[T_co]):
+    """What may be asked, by the type of what comes back: a `Query[Answer]` or a `Query[int]`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Release:
+class Release(Query["Answer"]):
     """Ask for a statistic with noise."""
 
     statistic: Statistic
@@ -288,7 +298,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choose:
+class Choose(Query[int]):
     """Pick the candidate of (about) the highest score by the exponential mechanism.
 
     With `or_none` a further candidate of score 0, meaning none of them, takes part; its index is
@@ -310,14 +320,17 @@ class Choose:
             raise QueryError("candidates are scores (Score itself, not a subclass of it)")
 
 
-Query = Release | Choose
-
-
 # --- gates: interactive mechanisms that keep a secret in the session ---------------------------------
 
 
+class Gate(Generic[T_co]):
+    """An interactive mechanism that may be opened, by the type of what is opened."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AboveThreshold:
+class AboveThreshold(Gate["ThresholdGate"]):
     """A gate that tells of each score whether it is positive, until the first yes; then it closes."""
 
     epsilon: float
@@ -327,7 +340,7 @@ class AboveThreshold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Gate["SampleGate"]):
     """A gate to a fresh secret Poisson sample of the rows.
 
     What is asked of the sample may cost `epsilon` altogether, in pure epsilon; the curator is
@@ -390,10 +403,10 @@ class ThresholdGate(Protocol):
 class SampleGate(Protocol):
     """An open gate to a secret sample."""
 
-    def ask(self, query: Query) -> Any:
+    def ask(self, query: Query[T]) -> T:
         """Ask of the sample."""
 
-    def open(self, gate: AboveThreshold) -> ThresholdGate:
+    def open(self, gate: Gate[T]) -> T:
         """Open a gate on the sample."""
 
 
@@ -409,19 +422,23 @@ class Queryable(Protocol):
         """The relation the guarantee is about."""
 
     @property
+    def budget(self) -> Budget:
+        """The ceiling, and the currency it is counted in."""
+
+    @property
     def remaining(self) -> float:
         """What is left of the budget, in its currency."""
 
-    def ask(self, query: Query) -> Any:
+    def ask(self, query: Query[T]) -> T:
         """An Answer to a Release, an index to a Choose."""
 
-    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """Answers to many queries, charged together and read in one pass where the source can."""
 
-    def open(self, gate: AboveThreshold | Sample) -> Any:
+    def open(self, gate: Gate[T]) -> T:
         """Open an interactive gate."""
 
-    def reserve(self, amount: float) -> AbstractContextManager[Any]:
+    def reserve(self, amount: float) -> AbstractContextManager[object]:
         """Set aside budget for many small queries with one durable entry in the ledger."""
 
     def sensitivity(self, statistic: Statistic) -> float:

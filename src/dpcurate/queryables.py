@@ -6,20 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
-from dpcurate.budget import Privacy
+from dpcurate.accounting import Budget, Privacy
 from dpcurate.queries import (
     AboveThreshold,
     Choose,
     Contrasts,
+    Gate,
     PairStatistic,
     Query,
     Queryable,
     Release,
-    Sample,
     Score,
     Statistic,
+    T,
     Tables,
 )
 from dpcurate.schema import Neighbours, Schema
@@ -45,23 +46,28 @@ class Passing:
         return self._queryable.neighbours
 
     @property
+    def budget(self) -> Budget:
+        """The ceiling, and the currency it is counted in."""
+        return self._queryable.budget
+
+    @property
     def remaining(self) -> float:
         """What is left of the budget, in its currency."""
         return self._queryable.remaining
 
-    def ask(self, query: Query) -> Any:
+    def ask(self, query: Query[T]) -> T:
         """An Answer to a Release, an index to a Choose."""
         return self._queryable.ask(query)
 
-    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """Answers to many queries."""
         return self._queryable.ask_all(queries)
 
-    def open(self, gate: AboveThreshold | Sample) -> Any:
+    def open(self, gate: Gate[T]) -> T:
         """Open an interactive gate."""
         return self._queryable.open(gate)
 
-    def reserve(self, amount: float) -> AbstractContextManager[Any]:
+    def reserve(self, amount: float) -> AbstractContextManager[object]:
         """Set aside budget for many small queries."""
         return self._queryable.reserve(amount)
 
@@ -81,7 +87,7 @@ class Passing:
 class _Share(Passing):
     """The queryable inside a reserved block: a learner's wish to reserve is already met."""
 
-    def reserve(self, amount: float) -> AbstractContextManager[Any]:
+    def reserve(self, amount: float) -> AbstractContextManager[object]:
         """Nothing more to set aside."""
         return nullcontext()
 
@@ -103,7 +109,7 @@ class Watched(Passing):
         super().__init__(queryable)
         self._notice = notice
 
-    def ask(self, query: Query) -> Any:
+    def ask(self, query: Query[T]) -> T:
         """An Answer to a Release, an index to a Choose."""
         self._notice(*_stage(query))
         answer = super().ask(query)
@@ -111,15 +117,15 @@ class Watched(Passing):
             self._notice("search", 0)  # such a learner measures first and then thinks for long
         return answer
 
-    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """Answers to many queries."""
         for stage, alike in groupby(map(_stage, queries), key=itemgetter(0)):
             self._notice(stage, sum(tests for _, tests in alike))
         return super().ask_all(queries)
 
-    def open(self, gate: AboveThreshold | Sample) -> Any:
+    def open(self, gate: Gate[T]) -> T:
         """Open an interactive gate, watched too."""
-        return _WatchedGate(super().open(gate), self._notice)
+        return cast(T, _WatchedGate(super().open(gate), self._notice))
 
 
 class _WatchedGate:
@@ -133,7 +139,7 @@ class _WatchedGate:
         """Whether it has said yes."""
         return bool(self._gate.closed)
 
-    def ask(self, what: Query | Score) -> Any:
+    def ask(self, what: Query[object] | Score) -> Any:
         """Ask through the gate."""
         self._notice(*_stage(what))
         return self._gate.ask(what)
@@ -152,7 +158,7 @@ class _WatchedGate:
         return _WatchedGate(self._gate.open(gate), self._notice)
 
 
-def _stage(what: Query | Score) -> tuple[str, int]:
+def _stage(what: Query[object] | Score) -> tuple[str, int]:
     """A word for the stage, and how many tests this is."""
     if isinstance(what, Choose):
         return _order(what.candidates[0].statistic), len(what.candidates)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dpcurate.accounting import Budget
 from dpcurate.audit.examples import examples, worst_pair
 from dpcurate.audit.pairs import Pair
-from dpcurate.budget import Budget
 from dpcurate.private.replay import order_of
 from dpcurate.private.session import Session
-from dpcurate.queries import AboveThreshold, Choose, Gaussian, Laplace, Query, Release, Sample, Score, Tau
+from dpcurate.queries import AboveThreshold, Choose, Gate, Gaussian, Laplace, Query, Release, Sample, Score, Tau
 from dpcurate.schema import Neighbours
 
 AMPLE, NOTHING = Budget(rho=1e6), Budget(rho=1e-12)
-Asked = Query | AboveThreshold | Sample
+Asked = Query[object] | Gate[object]
 
 
 def order_faults(kind: type[Session] = Session) -> tuple[str, ...]:

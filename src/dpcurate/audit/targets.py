@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurate.accounting import Budget, Event
 from dpcurate.audit.bounds import Currency
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, ThresholdLikelihood, Truth, choice_ratio, linked
-from dpcurate.budget import Budget, Event
 from dpcurate.learn.methods import Method
 from dpcurate.private.replay import OpenPair, Randomness, randomness
 from dpcurate.queries import AboveThreshold, Answer, Choose, Queryable, Release, Sample, Score

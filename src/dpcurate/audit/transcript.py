@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.budget import Privacy
 from dpcurate.private.replay import OpenPair, randomness
 from dpcurate.queries import (
     AboveThreshold,
     Answer,
     Choose,
     Exact,
+    Gate,
     Gaussian,
     Laplace,
     Moments,
@@ -35,8 +34,10 @@ from dpcurate.queries import (
     Sample,
     Score,
     Statistic,
+    T,
+    ThresholdGate,
 )
-from dpcurate.schema import Neighbours, Schema
+from dpcurate.queryables import Passing
 
 Array = NDArray[np.float64]
 CERTAIN = 1e6
@@ -193,7 +194,7 @@ def _laplace_below(x: Array) -> Array:
 class ObservedThreshold:
     """An above-threshold gate with the auditor beside it."""
 
-    def __init__(self, gate: Any, epsilon: float, tally: Tally) -> None:
+    def __init__(self, gate: ThresholdGate, epsilon: float, tally: Tally) -> None:
         self._gate, self._tally = gate, tally
         self._likelihood = ThresholdLikelihood(epsilon, tally.truth)
 
@@ -216,62 +217,33 @@ class ObservedThreshold:
         return index
 
 
-class Observer:
+class Observer(Passing):
     """The session of one run, with the auditor beside it."""
 
     def __init__(self, session: Queryable, tally: Tally, rate: float = 1.0) -> None:
-        self._session, self._tally, self._rate = session, tally, rate
+        super().__init__(session)
+        self._tally, self._rate = tally, rate
 
-    @property
-    def schema(self) -> Schema:
-        """The public description of the table."""
-        return self._session.schema
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The relation the guarantee is about."""
-        return self._session.neighbours
-
-    @property
-    def remaining(self) -> float:
-        """What is left of the budget, in its currency."""
-        return self._session.remaining
-
-    def ask(self, query: Query) -> Any:
+    def ask(self, query: Query[T]) -> T:
         """Ask, and add what the answer tells."""
         return self.ask_all([query])[0]
 
-    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """Ask together, and add what the answers tell."""
-        answers = self._session.ask_all(queries)
+        answers = super().ask_all(queries)
         self._tally.asked.extend(queries)
         for query, answer in zip(queries, answers, strict=True):
             if isinstance(query, Choose):
-                self._tally.choice(query, answer)
-            else:
-                self._tally.answer(query, answer, self._rate)
+                self._tally.choice(query, cast(int, answer))
+            elif isinstance(query, Release):
+                self._tally.answer(query, cast(Answer, answer), self._rate)
         return answers
 
-    def open(self, gate: AboveThreshold | Sample) -> Any:
+    def open(self, gate: Gate[T]) -> T:
         """Open a gate, observed too."""
-        opened = self._session.open(gate)
+        opened = super().open(gate)
         self._tally.asked.append(gate)
         if isinstance(gate, AboveThreshold):
-            return ObservedThreshold(opened, gate.epsilon, self._tally)
-        return Observer(opened, self._tally, gate.rate)
-
-    def reserve(self, amount: float) -> AbstractContextManager[Any]:
-        """Set aside budget."""
-        return self._session.reserve(amount)
-
-    def sensitivity(self, statistic: Statistic) -> float:
-        """How far one unit can move a statistic."""
-        return self._session.sensitivity(statistic)
-
-    def draw(self) -> float:
-        """A fresh public random number."""
-        return self._session.draw()
-
-    def privacy(self) -> Privacy:
-        """What has been spent on what."""
-        return self._session.privacy()
+            return cast(T, ObservedThreshold(cast(ThresholdGate, opened), gate.epsilon, self._tally))
+        assert isinstance(gate, Sample)
+        return cast(T, Observer(cast(Queryable, opened), self._tally, gate.rate))

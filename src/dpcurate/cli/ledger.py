@@ -7,9 +7,8 @@ import re
 from argparse import Namespace
 from collections.abc import Iterator
 
-from dpcurate.accounting import DELTA
+from dpcurate.accounting import DELTA, Budget, Event, epsilon_of
 from dpcurate.accounting.composition import RULES
-from dpcurate.budget import Budget, Event, epsilon_of
 from dpcurate.cli.discover import load_schema
 from dpcurate.cli.texts import columns, existing, one_line, show
 from dpcurate.errors import QueryError

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from contextlib import redirect_stderr
 
-from dpcurate.budget import Budget
+from dpcurate.accounting import Budget
 from dpcurate.cli.discover import load_schema
 from dpcurate.cli.texts import fresh, say, show, some_table
 from dpcurate.private.curator import Curator

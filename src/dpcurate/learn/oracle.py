@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import cast
 
 import numpy as np
 
-from dpcurate.budget import Budget, Privacy
+from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.queries import (
     AboveThreshold,
     Answer,
+    Choose,
+    Gate,
     KendallP,
     PairStatistic,
     Query,
     Queryable,
     Release,
-    Sample,
     Score,
     Statistic,
+    T,
 )
 from dpcurate.schema import Categorical, Neighbours, Schema
 
@@ -35,6 +37,7 @@ class OracleQueryable:
         self._dag = dag
         self.schema = Schema(tuple(Categorical(n, ("0", "1")) for n in dag.nodes), rows=100_000)
         self.neighbours = Neighbours.ADD_REMOVE
+        self.budget = Budget.unlimited()
         self.remaining = float("inf")
 
     def _value(self, statistic: Statistic) -> float:
@@ -48,14 +51,15 @@ class OracleQueryable:
             return 0.5 if apart else 0.0
         return 0.0 if apart else STRONG
 
-    def ask(self, query: Query) -> Any:
+    def ask(self, query: Query[T]) -> T:
         """An exact answer."""
         if isinstance(query, Release):
-            return Answer((np.asarray(self._value(query.statistic)),), (0.0,))
+            return cast(T, Answer((np.asarray(self._value(query.statistic)),), (0.0,)))
+        assert isinstance(query, Choose)
         scores = [self.score(c) for c in query.candidates] + [0.0] * query.or_none
-        return int(np.argmax(scores))
+        return cast(T, int(np.argmax(scores)))
 
-    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """Exact answers."""
         return [self.ask(r) for r in queries]
 
@@ -64,9 +68,9 @@ class OracleQueryable:
         gap = self._value(score.statistic) - score.threshold
         return gap if score.side == "above" else -gap
 
-    def open(self, gate: AboveThreshold | Sample) -> Any:
+    def open(self, gate: Gate[T]) -> T:
         """A gate that never errs, or the same queryable for a sample."""
-        return _Gate(self) if isinstance(gate, AboveThreshold) else self
+        return cast(T, _Gate(self) if isinstance(gate, AboveThreshold) else self)
 
     @contextmanager
     def reserve(self, amount: float) -> Iterator[None]:
@@ -83,7 +87,7 @@ class OracleQueryable:
 
     def privacy(self) -> Privacy:
         """None at all."""
-        return Privacy(Budget.unlimited(), self.neighbours.value, "one row", 0.0, (), False)
+        return Privacy(self.budget, self.neighbours.value, "one row", 0.0, (), False)
 
 
 class _Gate:

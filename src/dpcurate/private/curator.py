@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dpcurate.budget import Budget, Cost, Event
+from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import BudgetError, LedgerError, QueryError
 from dpcurate.plain import number, shown
 from dpcurate.private.ledger import Ledger

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcurate.budget import Cost, Number
+from dpcurate.accounting import Cost, Number
 from dpcurate.errors import QueryError
 from dpcurate.private.noise import Integers, Randomness, check_scale
 from dpcurate.queries import Exact, Gaussian, Laplace, Noise

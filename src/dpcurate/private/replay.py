@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.budget import Budget, Event
+from dpcurate.accounting import Budget, Event
 from dpcurate.errors import RefusedError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import GaussianNoise, build, integer_scale
@@ -20,7 +20,7 @@ from dpcurate.private.row_sums import Integers, RowSum
 from dpcurate.private.session import Session
 from dpcurate.private.sources import Source, open_source
 from dpcurate.private.statistics import registry
-from dpcurate.queries import AboveThreshold, Query, Release, Sample, Statistic
+from dpcurate.queries import Gate, Query, Release, Statistic, T
 from dpcurate.schema import Neighbours, Schema
 
 Array = NDArray[np.float64]
@@ -84,10 +84,10 @@ class OpenPair:
         """A session that answers everything."""
         return self.session(which, Budget.unlimited(), noise)
 
-    def charged(self, asked: Query | AboveThreshold | Sample) -> Event:
+    def charged(self, asked: Query[object] | Gate[object]) -> Event:
         """What a session really charged for this, once answered or opened."""
         session = self.unlimited(0, Seeded(0))
-        session.open(asked) if isinstance(asked, (AboveThreshold, Sample)) else session.ask(asked)
+        session.open(asked) if isinstance(asked, Gate) else session.ask(asked)
         (event,) = session.ledger.events
         return event
 
@@ -150,7 +150,7 @@ class _NotedNoise:
 
 
 def order_of(
-    pair: OpenPair, asked: Query | AboveThreshold | Sample, budget: Budget, kind: type[Session] = Session
+    pair: OpenPair, asked: Query[object] | Gate[object], budget: Budget, kind: type[Session] = Session
 ) -> tuple[str, ...]:
     """What happened, in order, when a fresh session was asked: 'charge', 'read', 'draw', 'refused'."""
     log: list[str] = []
@@ -159,7 +159,7 @@ def order_of(
     noise: Any = _NotedNoise(Seeded(0), log)
     session = kind(_Watched(pair.sources[0], log), pair.schema, pair.neighbours, ledger, noise, allow_unproved=False)
     try:
-        session.open(asked) if isinstance(asked, (AboveThreshold, Sample)) else session.ask(asked)
+        session.open(asked) if isinstance(asked, Gate) else session.ask(asked)
     except RefusedError:
         log.append("refused")
     return tuple(log)
@@ -168,7 +168,7 @@ def order_of(
 class ChargesLate(Session):
     """A negative control: it reads and answers first and charges afterwards."""
 
-    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """The wrong order."""
         jobs = [self._job(query) for query in queries]
         answers = self._answers(jobs)

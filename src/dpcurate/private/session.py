@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from dpcurate import plain
-from dpcurate.budget import Budget, Cost, Event, Privacy
+from dpcurate.accounting import Budget, Cost, Event, Privacy
 from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError, RefusedError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import (
@@ -38,6 +38,7 @@ from dpcurate.queries import (
     Answer,
     Choose,
     Exact,
+    Gate,
     Laplace,
     Noise,
     PairStatistic,
@@ -46,6 +47,7 @@ from dpcurate.queries import (
     Sample,
     Score,
     Statistic,
+    T,
     Tables,
 )
 from dpcurate.schema import Neighbours, Schema
@@ -146,11 +148,16 @@ class Session(Unique):
         return self._ledger
 
     @property
+    def budget(self) -> Budget:
+        """The ceiling, and the currency it is counted in."""
+        return self._ledger.budget
+
+    @property
     def remaining(self) -> float:
         """What is left of the budget, in its currency."""
         return self._ledger.remaining
 
-    def reserve(self, amount: float) -> AbstractContextManager[Any]:
+    def reserve(self, amount: float) -> AbstractContextManager[object]:
         """Set aside budget for many small queries with one durable entry in the ledger."""
         found = plain.between(0, amount, plain.HUGE)
         if found is None:
@@ -174,11 +181,11 @@ class Session(Unique):
         ledger = self._ledger
         return Privacy(ledger.budget, self._neighbours.value, unit, ledger.spent, ledger.events, ledger.private)
 
-    def ask(self, query: Query) -> Any:
+    def ask(self, query: Query[T]) -> T:
         """An Answer to a Release, an index to a Choose."""
         return self.ask_all([query])[0]
 
-    def ask_all(self, queries: Sequence[Query]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """Answers to many queries: all are validated, then all charged, then all read."""
         _check_list(queries)
         with self._lock:
@@ -196,20 +203,20 @@ class Session(Unique):
         """Passes made over the table so far; queries, schema and engine decide, never the rows."""
         return self._source.made
 
-    def passes_for(self, queries: Sequence[Query]) -> int:
+    def passes_for(self, queries: Sequence[Query[object]]) -> int:
         """How many passes over the table these would take now; nothing is charged or read."""
         _check_list(queries)
         with self._lock:
             return self._reader.passes([made for query in queries for made in self._job(query).transformations])
 
-    def open(self, gate: AboveThreshold | Sample) -> Any:
+    def open(self, gate: Gate[T]) -> T:
         """Open an interactive gate, charged in full here and now."""
         with self._lock:
             self._source.check(CountRows((), ()))
             if type(gate) is AboveThreshold:
-                return Threshold(self, FirstAbove(Fraction(gate.epsilon)))
+                return cast(T, Threshold(self, FirstAbove(Fraction(gate.epsilon))))
             if type(gate) is Sample:
-                return self._sample(gate)
+                return cast(T, self._sample(gate))
         raise QueryError(f"{type(gate).__name__} is not a gate of a session: open AboveThreshold or Sample itself")
 
     def _charge(self, events: list[Event]) -> None:
@@ -221,7 +228,7 @@ class Session(Unique):
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _job(self, query: Query) -> _Job:
+    def _job(self, query: Query[object]) -> _Job:
         if type(query) is Release:
             return self._release(query)
         if type(query) is Choose:

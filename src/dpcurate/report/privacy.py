@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dpcurate.budget import Budget, Event, Privacy
+from dpcurate.accounting import Budget, Event, Privacy
 from dpcurate.graphs.drawing.text import number
 from dpcurate.report.markup import Head, Html, bullets, element, facts, paragraphs, table
 

@@ -61,7 +61,7 @@ class CurateTest:
         return budgets[0] > 0
 
     def _leak(self) -> Leak:
-        return pure_leak if self.queryable.privacy().budget.pure else zcdp_leak
+        return pure_leak if self.queryable.budget.pure else zcdp_leak
 
     @property
     def _margins(self) -> tuple[float, float]:

@@ -53,7 +53,7 @@ class EvenShare:
     @classmethod
     def of(cls, queryable: Queryable) -> EvenShare:
         """All that the queryable has left."""
-        return cls(queryable.privacy().budget.pure, queryable.remaining)
+        return cls(queryable.budget.pure, queryable.remaining)
 
     def epsilon(self, steps: float, *, range_bounded: bool = False) -> float:
         """The epsilon of one of `steps` equal pure (or bounded-range) steps."""

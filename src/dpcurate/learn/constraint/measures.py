@@ -40,7 +40,7 @@ def known_rows(queryable: Queryable) -> float:
     share = COUNT_SHARE * queryable.remaining
     noise: Noise = Exact()
     if math.isfinite(share):
-        noise = Laplace(epsilon=share) if queryable.privacy().budget.pure else Gaussian(rho=share)
+        noise = Laplace(epsilon=share) if queryable.budget.pure else Gaussian(rho=share)
     return max(1.0, float(queryable.ask(Release(Counts(()), noise))))
 
 

@@ -17,7 +17,7 @@ from dpcurate.queries import Queryable
 
 def purse(queryable: Queryable, rho: float | None) -> float:
     """What a proved run may spend, from public facts."""
-    if queryable.privacy().budget.pure:
+    if queryable.budget.pure:
         raise QueryError("this method needs Gaussian noise, which a pure budget (delta = 0) cannot pay: give a delta")
     if rho is None and math.isinf(queryable.remaining):
         raise QueryError("the budget is unlimited: give rho=, or use Notears, which is exact")

@@ -1,4 +1,4 @@
-"""A queryable for published variants: exact statistics once, noise from a seed, and books at a bound that holds."""
+"""A queryable for published variants: exact statistics once, noise from a seed, and costs at a bound that holds."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from random import Random
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from dpcurate import Budget
-from dpcurate.budget import Privacy
+from dpcurate.accounting import Privacy
 from dpcurate.errors import QueryError
 from dpcurate.published.edge_tests import UNDEFINED
 from dpcurate.published.queries import PublishedKendallP
 from dpcurate.published.reproduction.world import world
-from dpcurate.queries import Answer, Exact, Laplace, Queryable, Release, Statistic
+from dpcurate.queries import Answer, Exact, Gate, Laplace, Query, Queryable, Release, Statistic, T
 
 RANGE = 0.5
 """A one-sided p-value lies in [0, 1/2], so one row moves it by at most 1/2; 0.481 is attained."""
@@ -65,11 +65,15 @@ class Rehearsal:
         self._random = Random(seed)
         self.schema = known.queryable.schema
         self.neighbours = known.queryable.neighbours
+        self.budget = known.queryable.budget
         self.rho = 0.0
         self.undefined = 0
 
-    def ask(self, query: Any) -> Answer:
+    def ask(self, query: Query[T]) -> T:
         """An exact answer with this run's noise on it."""
+        return cast(T, self._answer(query))
+
+    def _answer(self, query: Query[object]) -> Answer:
         if not isinstance(query, Release):
             raise QueryError("a rehearsal answers releases only")
         exact = self._known.answer(query.statistic)
@@ -91,11 +95,11 @@ class Rehearsal:
         assert noise.epsilon is not None
         return self._known.bound(statistic) / float(noise.epsilon)
 
-    def ask_all(self, queries: Sequence[Any]) -> list[Any]:
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """One after the other."""
         return [self.ask(r) for r in queries]
 
-    def open(self, gate: Any) -> Any:
+    def open(self, gate: Gate[T]) -> T:
         """No gates."""
         raise QueryError("a rehearsal has no gates")
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from dpcurate import Budget
-from dpcurate.budget import epsilon_of
+from dpcurate.accounting import epsilon_of
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.metrics import Rates, arc_rates, shd, skeleton_rates
 from dpcurate.learn import methods
