@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import sys
+from dataclasses import asdict
 from itertools import combinations
 
 import gadjid
@@ -125,7 +126,7 @@ def descendants(dag: Dag, node: str) -> set[str]:
 
 def test_a_perfect_guess_has_perfect_scores() -> None:
     dag = random_dag(8, 5)
-    found = score(dag.cpdag(), dag).as_dict()
+    found = asdict(score(dag.cpdag(), dag))
     assert {found.pop(name) for name in ("shd", "ancestor_distance", "parent_distance")} == {0}
     assert set(found.values()) == {1.0}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, TypeVar
 
@@ -61,10 +61,6 @@ class Scores:
     shd: int
     ancestor_distance: float | None
     parent_distance: float | None
-
-    def as_dict(self) -> dict[str, float | None]:
-        """One row of a table."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 64
 MAX_CELLS = 1 << 21
 """Most probabilities in a whole network, four times those of the largest public one."""
-MAX_NAMES = 1 << 19
+MAX_NAMES = 1 << 18
 """Most names of levels and parents, repetitions counted."""
 
 
