@@ -19,6 +19,7 @@ from dpcurate.graphs.metrics import score
 from dpcurate.learn.methods import CurateScore, Noleaks, Notears, NotearsOnMoments
 from dpcurate.learn.score.descent import Descent, Lagrangian
 from dpcurate.published import PublishedCurateScore, PublishedNoleaks, schedules
+from dpcurate.published.reproduction.runs import first_of
 
 DELTA, ROWS = 1e-10, 100_000
 EXACT = "Notears (exact, variance 1)"
@@ -34,20 +35,11 @@ PROVED: dict[str, Any] = {
 
 def published(epsilon: float) -> dict[str, Any]:
     """The unproved variants at a claimed epsilon; CURATE's eps_0 is what 20 multiplicative steps take from it."""
-    first = _first_of(epsilon, 20)
+    first = first_of(epsilon, 20)
     return {
         "Noleaks, published": PublishedNoleaks(total=epsilon),
         "CurateScore, published": PublishedCurateScore(first=first),
     }
-
-
-def _first_of(total: float, iterations: int) -> float:
-    low, high = 1e-9, total
-    for _ in range(100):
-        middle = (low + high) / 2
-        fits = sum(schedules.algorithm_2(middle, iterations)) <= total
-        low, high = (middle, high) if fits else (low, middle)
-    return low
 
 
 def curator(table: Any, schema: Any, epsilon: float | None, seed: int) -> Curator:

@@ -15,7 +15,7 @@ from dpcurate.learn.outcome import Learned
 from dpcurate.learn.score.acyclic import Array, Facts, acyclic_part
 from dpcurate.learn.score.descent import Descent, Path
 from dpcurate.learn.score.objectives import Gradients, Margins, TooNoisy
-from dpcurate.learn.score.results import empty, learned, purse
+from dpcurate.learn.score.results import empty, learned, to_spend
 from dpcurate.learn.score.schedules import Shape, spread
 from dpcurate.queries import Gaussian, GradientNorms, Queryable, Release
 
@@ -152,7 +152,7 @@ def _by_gradients(
     """Margins first, then one paid gradient for each stage of the descent."""
     nodes = queryable.schema.names
     facts = Facts.of(nodes, knowledge)
-    rho = purse(queryable, recipe.rho)
+    rho = to_spend(queryable, recipe.rho)
     spender = _Spender(plan, rho * (1 - plan.margin), len(nodes))
     try:
         margins = Margins.ask(queryable, nodes, rho * plan.margin)

@@ -17,7 +17,7 @@ from dpcurate.learn.score.acyclic import Array, Facts, Mask, acyclic_part, dag_o
 from dpcurate.learn.score.descent import ConvergenceError, Descent
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Search, Separation, checked
 from dpcurate.learn.score.objectives import SCALES, Quadratic, ReleasedMoments, TooNoisy, factors
-from dpcurate.learn.score.results import empty, learned, markov_class, purse
+from dpcurate.learn.score.results import empty, learned, markov_class, to_spend
 from dpcurate.queries import Exact, Gaussian, Moments, Queryable, Release
 from dpcurate.schema import Column
 
@@ -93,7 +93,7 @@ class NotearsOnMoments:
         """A CPDAG over the schema's columns, with a z-value for every pair looked at."""
         nodes, columns = queryable.schema.names, queryable.schema.columns
         facts = Facts.of(nodes, knowledge)
-        rho = purse(queryable, self.rho)
+        rho = to_spend(queryable, self.rho)
         try:
             answer = queryable.ask(Release(Moments(nodes), Gaussian(rho=rho)))
             spread = ReleasedMoments.of(answer, columns)

@@ -15,7 +15,7 @@ from dpcurate.learn.score.acyclic import Array, Facts, Mask, acyclic_part, dag_o
 from dpcurate.queries import Queryable
 
 
-def purse(queryable: Queryable, rho: float | None) -> float:
+def to_spend(queryable: Queryable, rho: float | None) -> float:
     """What a proved run may spend, from public facts."""
     if queryable.budget.pure:
         raise QueryError("this method needs Gaussian noise, which a pure budget (delta = 0) cannot pay: give a delta")
@@ -31,13 +31,13 @@ def markov_class(dag: Dag, knowledge: Knowledge | None) -> Cpdag:
     if knowledge is None:
         return dag.cpdag()
     place = {name: i for i, name in enumerate(dag.order())}
-    separators = {}
+    separating_sets = {}
     for k, b in enumerate(dag.nodes):
         for a in dag.nodes[:k]:
             if frozenset((a, b)) not in dag.edges:
                 # A node's parents separate it from everything that is not below it.
-                separators[frozenset((a, b))] = dag.parents(max(a, b, key=place.__getitem__))
-    return orient(Skeleton(dag.nodes, dag.edges, separators), knowledge)
+                separating_sets[frozenset((a, b))] = dag.parents(max(a, b, key=place.__getitem__))
+    return orient(Skeleton(dag.nodes, dag.edges, separating_sets), knowledge)
 
 
 def learned(

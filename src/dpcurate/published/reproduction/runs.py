@@ -14,6 +14,7 @@ import numpy as np
 
 from dpcurate import Budget
 from dpcurate.accounting import epsilon_of
+from dpcurate.accounting.search import greatest
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.metrics import Rates, arc_rates, shd, skeleton_rates
 from dpcurate.learn import methods
@@ -127,12 +128,7 @@ def recipe(cell: Cell, step: float) -> Method:
 
 def first_of(total: float, iterations: int = ITERATIONS) -> float:
     """The eps_0 whose multiplicative schedule, as Algorithm 2 prints it, adds up to the total."""
-    low, high = 1e-12, max(total, 1.0)
-    for _ in range(60):
-        middle = (low + high) / 2
-        fits = sum(schedules.algorithm_2(middle, iterations)) <= total
-        low, high = (middle, high) if fits else (low, middle)
-    return low
+    return greatest(lambda first: sum(schedules.algorithm_2(first, iterations)) <= total, 1e-12, max(total, 1.0))
 
 
 def calibrated(cell: Cell, known: Memory) -> float:
