@@ -4,38 +4,56 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpcurate import networks
+    from dpcurate import audit, errors, networks, published, queries
     from dpcurate.accounting import Budget
     from dpcurate.discovery import Discovery, discover, fit
-    from dpcurate.errors import DpcurateError
+    from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
+    from dpcurate.graphs.graph import Cpdag, Dag
     from dpcurate.graphs.knowledge import Knowledge
+    from dpcurate.graphs.metrics import score
+    from dpcurate.learn import methods
     from dpcurate.planning.plan import plan
     from dpcurate.private.curator import Curator
     from dpcurate.private.draft import draft
-    from dpcurate.schema import Categorical, Neighbours, Numeric, Ordinal, Person, Schema
+    from dpcurate.private.ledger import Ledger
+    from dpcurate.schema import Adjacency, Categorical, Neighbours, Numeric, Ordinal, Person, Schema
 
 __all__ = [
-    "Budget", "Categorical", "Curator", "Discovery", "DpcurateError", "Knowledge", "Neighbours", "Numeric", "Ordinal",
-    "Person", "Schema", "discover", "draft", "fit", "networks", "plan",
+    "Adjacency", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery", "DpcurateError",
+    "Knowledge", "Ledger", "LedgerError", "Neighbours", "NotPrivate", "Numeric", "Ordinal", "OwnerError", "Person",
+    "Schema", "SchemaError", "audit", "discover", "draft", "errors", "fit", "methods", "networks", "plan", "published",
+    "queries", "score",
 ]  # fmt: skip
 __version__ = "0.1.0"
-_HOME = {
-    "Budget": "accounting", "Discovery": "discovery", "discover": "discovery", "fit": "discovery",
-    "DpcurateError": "errors", "Knowledge": "graphs.knowledge", "Curator": "private.curator", "draft": "private.draft",
-    "Categorical": "schema", "Neighbours": "schema", "Numeric": "schema", "Ordinal": "schema", "Person": "schema",
-    "Schema": "schema", "plan": "planning.plan",
+_MODULES = {
+    "audit": "audit", "errors": "errors", "methods": "learn.methods", "networks": "networks", "published": "published",
+    "queries": "queries",
 }  # fmt: skip
+_HOMES = {
+    "accounting": ("Budget",),
+    "discovery": ("Discovery", "discover", "fit"),
+    "errors": ("BudgetExceeded", "DpcurateError", "LedgerError", "NotPrivate", "OwnerError", "SchemaError"),
+    "graphs.graph": ("Cpdag", "Dag"),
+    "graphs.knowledge": ("Knowledge",),
+    "graphs.metrics": ("score",),
+    "planning.plan": ("plan",),
+    "private.curator": ("Curator",),
+    "private.draft": ("draft",),
+    "private.ledger": ("Ledger",),
+    "schema": ("Adjacency", "Categorical", "Neighbours", "Numeric", "Ordinal", "Person", "Schema"),
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that `dpcurate --help` comes at once (PEP 562)."""
-    if name == "networks":
-        return import_module("dpcurate.networks")
-    if name not in _HOME:
-        raise AttributeError(f"module 'dpcurate' has no attribute {name!r}")
-    value = getattr(import_module(f"dpcurate.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    if name in _MODULES:
+        return import_module(f"dpcurate.{_MODULES[name]}")
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"dpcurate.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'dpcurate' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
