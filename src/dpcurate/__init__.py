@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpcurate import audit, errors, networks, published, queries
+    from dpcurate import audit, errors, networks, queries
     from dpcurate.accounting import Budget
     from dpcurate.discovery import Discovery, discover, fit
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Adjacency", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery", "DpcurateError",
     "Knowledge", "Ledger", "LedgerError", "Neighbours", "NotPrivate", "Numeric", "Ordinal", "OwnerError", "Person",
-    "Schema", "SchemaError", "audit", "discover", "draft", "errors", "fit", "methods", "networks", "plan", "published",
+    "Schema", "SchemaError", "audit", "discover", "draft", "errors", "fit", "methods", "networks", "plan",
     "queries", "score",
 ]  # fmt: skip
 __version__ = "0.1.0"
 _MODULES = {
-    "audit": "audit", "errors": "errors", "methods": "learn.methods", "networks": "networks", "published": "published",
+    "audit": "audit", "errors": "errors", "methods": "learn.methods", "networks": "networks",
     "queries": "queries",
 }  # fmt: skip
 _HOMES = {
