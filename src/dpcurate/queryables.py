@@ -37,26 +37,21 @@ class Passing:
 
     @property
     def schema(self) -> Schema:
-        """The public description of the table."""
         return self._queryable.schema
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation the guarantee is about."""
         return self._queryable.neighbours
 
     @property
     def budget(self) -> Budget:
-        """The ceiling, and the currency it is counted in."""
         return self._queryable.budget
 
     @property
     def remaining(self) -> float:
-        """What is left of the budget, in its currency."""
         return self._queryable.remaining
 
     def ask(self, query: Query[T]) -> T:
-        """An Answer to a Release, an index to a Choose."""
         return self._queryable.ask(query)
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
@@ -64,7 +59,6 @@ class Passing:
         return self._queryable.ask_all(queries)
 
     def open(self, gate: Gate[T]) -> T:
-        """Open an interactive gate."""
         return self._queryable.open(gate)
 
     def reserve(self, amount: float) -> AbstractContextManager[object]:
@@ -110,7 +104,6 @@ class Watched(Passing):
         self._notice = notice
 
     def ask(self, query: Query[T]) -> T:
-        """An Answer to a Release, an index to a Choose."""
         self._notice(*_stage(query))
         answer = super().ask(query)
         if isinstance(query, Release) and isinstance(query.statistic, Contrasts):
@@ -136,7 +129,6 @@ class _WatchedGate:
 
     @property
     def closed(self) -> bool:
-        """Whether it has said yes."""
         return bool(self._gate.closed)
 
     def ask(self, what: Query[object] | Score) -> Any:

@@ -200,7 +200,6 @@ class ObservedThreshold:
 
     @property
     def closed(self) -> bool:
-        """Whether it has said yes."""
         return bool(self._gate.closed)
 
     def ask(self, score: Score) -> bool:

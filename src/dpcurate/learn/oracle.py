@@ -74,7 +74,6 @@ class OracleQueryable:
 
     @contextmanager
     def reserve(self, amount: float) -> Iterator[None]:
-        """Nothing to set aside."""
         yield
 
     def sensitivity(self, statistic: Statistic) -> float:

@@ -110,7 +110,6 @@ class LaplaceNoise:
 
     @property
     def cost(self) -> Cost:
-        """The cost of this very noise."""
         return Cost.pure(self.sensitivity.l1 / self.scale)
 
     @property
@@ -148,11 +147,9 @@ class NoNoise:
 
     @property
     def cost(self) -> Cost:
-        """Infinite."""
         return Cost.infinite()
 
     def draw(self, unit: Fraction, size: int, randomness: Randomness) -> Integers:
-        """Zeros."""
         return np.zeros(size, dtype=np.int64)
 
     def check(self, unit: Fraction) -> None:

@@ -71,7 +71,6 @@ class Ahead:
         return self._inner.thin(weights, rate)
 
     def uniform(self) -> float:
-        """A number in [0, 1)."""
         return self._inner.uniform()
 
 

@@ -134,12 +134,10 @@ class Session(Unique):
 
     @property
     def schema(self) -> Schema:
-        """The public description of the table."""
         return self._schema
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation the guarantee is about."""
         return self._neighbours
 
     @property
@@ -149,16 +147,13 @@ class Session(Unique):
 
     @property
     def budget(self) -> Budget:
-        """The ceiling, and the currency it is counted in."""
         return self._ledger.budget
 
     @property
     def remaining(self) -> float:
-        """What is left of the budget, in its currency."""
         return self._ledger.remaining
 
     def reserve(self, amount: float) -> AbstractContextManager[object]:
-        """Set aside budget for many small queries with one durable entry in the ledger."""
         found = plain.between(0, amount, plain.HUGE)
         if found is None:
             raise BudgetError(
@@ -167,7 +162,6 @@ class Session(Unique):
         return self._ledger.reserve(found)
 
     def sensitivity(self, statistic: Statistic) -> float:
-        """How far one unit can move a statistic (L1), from public facts."""
         return float(self._bound(statistic)[1].l1)
 
     def draw(self) -> float:
@@ -175,14 +169,12 @@ class Session(Unique):
         return self._randomness.uniform()
 
     def privacy(self) -> Privacy:
-        """What has been spent on what, in public words."""
         person = self._schema.person
         unit = "one row" if person is None else f"one person, at most {person.rows} row(s) each"
         ledger = self._ledger
         return Privacy(ledger.budget, self._neighbours.value, unit, ledger.spent, ledger.events, ledger.private)
 
     def ask(self, query: Query[T]) -> T:
-        """An Answer to a Release, an index to a Choose."""
         return self.ask_all([query])[0]
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
@@ -353,7 +345,6 @@ class Threshold(Unique):
 
     @property
     def closed(self) -> bool:
-        """Whether it has said yes."""
         return self._closed
 
     def ask(self, score: Score) -> bool:

@@ -66,7 +66,6 @@ class _Published(ABC):
         check_threshold(self.threshold)
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
-        """Learn a graph, and state the authors' epsilon."""
         deletable_pairs(queryable, knowledge)
         rows, names = known_rows(queryable), queryable.schema.names
         test = self._edge_test(queryable, rows)

@@ -38,7 +38,6 @@ class _PublishedDescent(ABC):
     penalty: float = 0.1
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
-        """A DAG, and the epsilon its authors would report."""
         nodes, budgets = queryable.schema.names, self._budgets()
         facts = Facts.of(nodes, knowledge)
         moments = ReleasedMoments.of(queryable.ask(Release(Moments(nodes), Exact())), queryable.schema.columns)

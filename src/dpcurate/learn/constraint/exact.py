@@ -27,7 +27,6 @@ class ExactTest(Recorder, ABC):
         self._queryable, self._level = queryable, level
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
-        """Compare each p-value with the level."""
         for q, p in zip(tests, self._p_values(tests), strict=True):
             if graph.joined(q.x, q.y):
                 cut = p > self._level

@@ -121,7 +121,6 @@ class _Private(ABC):
         check_choice("statistic", self.statistic, get_args(StatisticName))
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
-        """Learn a graph through the queryable."""
         pairs = deletable_pairs(queryable, knowledge)
         with _block(queryable):
             test = self._edge_test(queryable, pairs)

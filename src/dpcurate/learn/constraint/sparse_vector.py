@@ -25,7 +25,6 @@ class _Gated(Recorder, ABC):
         self._gate: ThresholdGate | None = None
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
-        """Keep up to the gate's first yes, look into that one, go on with a new gate."""
         scores = [self._score(q) for q in tests]
         start, width = 0, self._reach(len(tests))
         while start < len(tests):

@@ -70,13 +70,11 @@ class Disk:
                 return cls(file, facts)
 
     def state(self) -> State:
-        """Where the ledger stands."""
         with self._file.reading() as connection:
             book = self._book(connection)
             return State(int(book["spent"]), sum(form.holds(connection)), book["unproved"] == "1")
 
     def events(self) -> tuple[Event, ...]:
-        """Everything charged, in order."""
         with self._file.reading() as connection:
             self._book(connection)
             return tuple(map(form.read_event, form.event_rows(connection)))
@@ -88,17 +86,14 @@ class Disk:
             return tuple((when, str(path)) for when, path in form.kept_at(connection))
 
     def charge(self, decide: Decide, events: Sequence[Event], *, unproved: bool) -> None:
-        """Add events and what `decide` says they take."""
         with self._writing() as (connection, book):
             spent = int(book["spent"])
             form.write(connection, book, spent + decide(spent), events, unproved=unproved)
 
     def mark_unproved(self) -> None:
-        """Record for good that a step without a finite cost was let through."""
         self.charge(lambda _spent: 0, (), unproved=True)
 
     def hold(self, decide: Decide) -> tuple[int, int]:
-        """Set aside what `decide` says; the block's number and size."""
         with self._writing() as (connection, book):
             spent = int(book["spent"])
             units = decide(spent)
@@ -109,7 +104,6 @@ class Disk:
         return hold, units
 
     def settle(self, hold: int, used: int, events: Sequence[Event]) -> None:
-        """Close a block: write its events, give back what it did not use."""
         with self._writing() as (connection, book):
             held = connection.execute("SELECT units FROM hold WHERE id = ?", (hold,)).fetchone()
             if held is None:

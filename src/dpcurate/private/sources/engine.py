@@ -88,40 +88,33 @@ class Engine(ABC):
         """Let go of the table, after it was refused."""
 
     def count(self, tables: Sequence[CountRows], encoded: str, schema: Schema) -> list[Integers]:
-        """Tables in one pass. Each has its own range of keys, so the result is one list of keys and counts."""
         starts = np.cumsum([0, *(t.cells for t in tables)])
         keys = [key_sql(t, int(start), schema) for t, start in zip(tables, starts[:-1], strict=True)]
         parts = np.split(_dense(*self.tally(self.grouped(keys, encoded)), starts[-1]), starts[1:-1])
         return [p.reshape(t.sizes) for p, t in zip(parts, tables, strict=True)]
 
     def collapse(self, table: CountRows, weighted: str, schema: Schema) -> Integers:
-        """One table of rows that come with weights."""
         keyed = f"SELECT {key_sql(table, 0, schema)} AS k, w FROM ({weighted}) AS e"
         found = self.tally(f"SELECT k, CAST(sum(w) AS BIGINT) AS c FROM ({keyed}) AS q GROUP BY k")
         return _dense(*found, table.cells).reshape(table.sizes)
 
     def grouped(self, keys: Sequence[str], encoded: str) -> str:
-        """A query for how many rows have each key, for several kinds of key in one pass."""
         return grouped_sql(keys, encoded)
 
     def tally(self, query: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        """A query's keys `k` and counts `c`."""
         found = self.fetch(query)
         return found["k"], found["c"]
 
     def add(self, row_sum: formulas.RowKernel, encoded: str, schema: Schema) -> Integers:
-        """The sum over rows of moments, gradients or norms."""
         found: list[int] = []
         for query in formulas.queries(row_sum, encoded, schema, self.dialect):
             found += [int(column[0]) for column in self.fetch(query).values()]
         return formulas.total(row_sum, np.array(found, dtype=np.int64))
 
     def add_passes(self, row_sum: formulas.RowKernel, schema: Schema) -> int:
-        """How many passes `add` takes."""
         return len(formulas.queries(row_sum, "", schema, self.dialect))
 
     def check(self, row_sum: RowSum) -> None:
-        """Refuse, from public facts, what cannot be added up here."""
         formulas.check(row_sum)
 
 
@@ -135,26 +128,21 @@ class Asked:
     weighted: str | None = None
 
     def scan(self) -> int:
-        """Read every cell once; the number of rows."""
         sums = ", ".join(f"sum({code_name(self.schema, n)}) AS s{i}" for i, n in enumerate(self.schema.names))
         return int(self.engine.fetch(f"SELECT count(*) AS n, {sums} FROM ({self.sql}) AS e")["n"][0])
 
     def count(self, tables: Sequence[CountRows]) -> list[Integers]:
-        """Tables in one pass."""
         if self.weighted and len(tables[0].columns) == len(self.schema.names):  # which is then the only one
             return [self.engine.collapse(tables[0], self.weighted, self.schema)]
         return self.engine.count(tables, self.sql, self.schema)
 
     def add(self, row_sums: Sequence[formulas.RowKernel]) -> list[Integers]:
-        """The sums over rows of moments, gradients or norms."""
         return [self.engine.add(row_sum, self.sql, self.schema) for row_sum in row_sums]
 
     def add_passes(self, row_sums: Sequence[formulas.RowKernel]) -> int:
-        """How many passes `add` takes."""
         return sum(self.engine.add_passes(row_sum, self.schema) for row_sum in row_sums)
 
     def check(self, row_sum: RowSum) -> None:
-        """Refuse, from public facts, what cannot be added up here."""
         self.engine.check(row_sum)
 
 

@@ -49,11 +49,9 @@ class Partitions:
         self._parts = self._given if schema.person is None else _by_person(frame, schema).to_delayed()
 
     def scan(self) -> int:
-        """Read every cell once; the number of rows."""
         return int(self._totals([CountRows((), ())])[0])
 
     def count(self, tables: Sequence[CountRows]) -> list[Integers]:
-        """Tables in one pass."""
         return self._totals(tables)
 
     def add(self, row_sums: Sequence[RowKernel]) -> list[Integers]:
@@ -61,7 +59,6 @@ class Partitions:
         return self._totals(row_sums) if row_sums else []
 
     def add_passes(self, row_sums: Sequence[RowKernel]) -> int:
-        """How many passes `add` takes."""
         return 1 if row_sums else 0
 
     def check(self, row_sum: RowSum) -> None:

@@ -29,7 +29,6 @@ class Queried:
 
     @property
     def made(self) -> int:
-        """Passes over the table so far."""
         return self._made
 
     def scan(self) -> None:

@@ -60,21 +60,16 @@ class InOneCell:
 
     @property
     def units(self) -> tuple[Fraction, ...]:
-        """Counts are integers."""
         return (Fraction(1),)
 
     def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """As they are."""
         return totals
 
     def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
-        """As they are."""
         return (parts[0].astype(np.float64),)
 
     def weights(self) -> tuple[float, ...]:
-        """No weights."""
         return (1.0,)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """See Sensitivity above."""
         return ONE_CELL[neighbours]

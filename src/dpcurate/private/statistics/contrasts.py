@@ -69,7 +69,6 @@ class ContrastsTransformation:
         return self.statistic.weights
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """See Sensitivity above."""
         weights = [Fraction(w) for w in self.statistic.weights]
         lengths = [[Fraction(r - 1, r) for r in sizes] for sizes in self._sizes]
         l1 = sum((w * math.prod(2 * g for g in gs) for w, gs in zip(weights, lengths, strict=True)), Fraction(0))

@@ -62,23 +62,18 @@ class TablesTransformation:
 
     @cached_property
     def units(self) -> tuple[Fraction, ...]:
-        """Counts are integers."""
         return (Fraction(1),) * len(self.statistic.sets)
 
     def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """As they are."""
         return totals
 
     def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
-        """As they are."""
         return tuple(p.astype(np.float64) for p in parts)
 
     def weights(self) -> tuple[float, ...]:
-        """No weights."""
         return (1.0,) * len(self.statistic.sets)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """See Sensitivity above."""
         if neighbours is Neighbours.ADD_REMOVE:
             moved = Fraction(len(self.statistic.sets))
         else:

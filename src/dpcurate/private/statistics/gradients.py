@@ -44,7 +44,6 @@ class GradientTransformation:
         return (GRADIENT_STEPS / Fraction(self.statistic.clip),)
 
     def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """As they are."""
         return totals
 
     def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
@@ -54,11 +53,9 @@ class GradientTransformation:
         return (whole,)
 
     def weights(self) -> tuple[float, ...]:
-        """No weights."""
         return (1.0,)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """See Sensitivity above."""
         length = Fraction(self.statistic.clip) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
         d = len(self.statistic.columns)
         return Sensitivity(root_up(length * length * d * (d - 1)), length * length)

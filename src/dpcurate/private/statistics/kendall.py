@@ -37,13 +37,11 @@ class PairTransformation(ABC):
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
-        """The table of x, y and the strata."""
         s = self.statistic
         return (table_of((s.x, s.y, *s.given), self.schema),)
 
     @property
     def units(self) -> tuple[Fraction, ...]:
-        """Steps to one."""
         return (Fraction(self.steps),)
 
     @abstractmethod
@@ -55,11 +53,9 @@ class PairTransformation(ABC):
         """How far one row moves it."""
 
     def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
-        """One number."""
         return (np.asarray(float(parts[0][0]) / self.steps),)
 
     def weights(self) -> tuple[float, ...]:
-        """No weights."""
         return (1.0,)
 
 
@@ -86,7 +82,6 @@ class TauTransformation(PairTransformation):
         return (_floor_ratio(2 * balance, np.maximum(sizes - 1, 1), TAU_STEPS).sum(keepdims=True),)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """See Sensitivity above."""
         binary = 2 in self.schema.sizes((self.statistic.x, self.statistic.y))
         bound = Fraction((2 if binary else 3) * (1 if neighbours is Neighbours.ADD_REMOVE else 2))
         return Sensitivity(bound, bound * bound)
@@ -141,7 +136,6 @@ class KendallPTransformation(PairTransformation):
         return (np.array([math.floor(p * P_STEPS)], dtype=np.int64),)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """See Sensitivity above."""
         assert self.schema.rows is not None
         move = STEEPEST * Fraction(9, 2) * root_up(Fraction(1, self.schema.rows))
         bound = move * (1 if neighbours is Neighbours.ADD_REMOVE else 2) + Fraction(1, P_STEPS)

@@ -80,7 +80,6 @@ class MomentsTransformation:
         return (1.0,)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """See Sensitivity above."""
         d, entries = len(self.statistic.columns), len(self._entries)
         squares = sum(i == j for i, j in self._entries) - 1
         added = neighbours is Neighbours.ADD_REMOVE

@@ -105,7 +105,6 @@ class Rehearsal:
 
     @contextmanager
     def reserve(self, amount: float) -> Iterator[None]:
-        """Nothing to set aside."""
         yield
 
     def sensitivity(self, statistic: Statistic) -> float:

@@ -19,8 +19,6 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 import pytest
-
-import dpcurate
 from contract import (
     IDS,
     PLAIN,
@@ -34,6 +32,8 @@ from contract import (
     same_integers,
     text_frame,
 )
+
+import dpcurate
 from dpcurate.accounting import Budget
 from dpcurate.cli import main
 from dpcurate.errors import OwnerError, QueryError, RefusedError, SchemaError, SourceError

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from test_methods import Wild
 
 from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.errors import GraphError, RequestError
@@ -31,7 +32,6 @@ from dpcurate.private.room import Room
 from dpcurate.requests import Contrasts, Gaussian, Release
 from dpcurate.schema import Categorical, Neighbours, Numeric, Schema
 from helpers import sampled_room
-from test_methods import Wild
 
 QUICK = MeasureOnce(constants=Constants(effort=0, walk=20))
 

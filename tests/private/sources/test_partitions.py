@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-
 from contract import (
     IDS,
     PEOPLE,
@@ -20,6 +19,7 @@ from contract import (
     same_integers,
     text_frame,
 )
+
 from dpcurate import discover
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private import sources

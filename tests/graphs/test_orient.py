@@ -9,13 +9,13 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_graph import FOUR, all_dags, random_dag, subsets
 
 from counting import steps
 from dpcurate.errors import GraphError
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import dag_to_cpdag, extension, orient
-from test_graph import FOUR, all_dags, random_dag, subsets
 
 
 def oracle_skeleton(dag: Dag) -> Skeleton:

@@ -30,7 +30,7 @@ from dpcurate.private.ledger import Ledger
 from dpcurate.private.session import Session
 from dpcurate.queryables import Watched, limited
 
-DOCS = Path(__file__).parent.parent / "docs" / "choosing-epsilon.md"
+DOCS = Path(__file__).parents[2] / "docs" / "choosing-epsilon.md"
 FILES = {"report.html", "report.json", "graph.json", "graph.dot", "graph.graphml", "edges.csv"}
 
 

@@ -170,7 +170,8 @@ for name in sys.argv[1:]:
 def test_bombs_are_refused_in_a_gigabyte(family: str) -> None:
     """In a process that may hold no more than a gigabyte."""
     names = [name for name in BOMBS if name.startswith(f"{family}/")]
-    where = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    here = Path(__file__).parent
+    where = os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")])
     settings = {**os.environ, "PYTHONPATH": where, "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(
         [sys.executable, "-c", CHILD, *names], capture_output=True, text=True, env=settings, check=False

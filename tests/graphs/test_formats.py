@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_graph import random_dag
 
 from counting import steps
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.graphs import formats
 from dpcurate.graphs.formats import FORMATS, dumps, load, loads, save
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton
-from test_graph import random_dag
 
 NASTY = (
     "plain", "a b", " lead", "trail ", 'quo"te', "'tick", "''", "back\\slash", "end\\", '\\"', "comma,",

@@ -825,7 +825,8 @@ def test_a_folder_or_file_that_cannot_be_written() -> None:
 
 def _start(program: str, *arguments: object) -> subprocess.Popen[str]:
     """Start a program with the names of this module."""
-    setup = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from test_ledger import *\n"
+    folders = [str(folder) for folder in Path(__file__).parents[:2]]
+    setup = f"import sys; sys.path[:0] = {folders!r}; from test_ledger import *\n"
     command = [sys.executable, "-W", "error", "-c", setup + textwrap.dedent(program), *map(str, arguments)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)

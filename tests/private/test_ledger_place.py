@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_ledger import NAMES, ZCDP, _folder, _nobody, gaussian, made
 
 from dpcurate import Curator
 from dpcurate.cli import main
 from dpcurate.errors import BudgetExceeded, LedgerError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.ledger import place as ledger_place
-from test_ledger import NAMES, ZCDP, _folder, _nobody, gaussian, made
 
 QUARTER = [gaussian(0.25)]
 JOURNAL = bytes.fromhex("d9d505f920a163d7")  # how a journal begins, once SQLite has synced it

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_ledger import ZCDP, _python, gaussian, made
 
 from dpcurate import Curator
 from dpcurate.errors import BudgetExceeded, LedgerError
@@ -19,7 +20,6 @@ from dpcurate.private.ledger import Ledger
 from dpcurate.private.ledger import file as ledger_file
 from dpcurate.private.ledger import place as ledger_place
 from dpcurate.queries import Counts, Gaussian, Release
-from test_ledger import ZCDP, _python, gaussian, made
 
 QUARTER = [gaussian(0.25)]
 

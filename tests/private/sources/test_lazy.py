@@ -10,7 +10,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-
 from contract import (
     IDS,
     PEOPLE,
@@ -25,6 +24,7 @@ from contract import (
     same_integers,
     text_frame,
 )
+
 from dpcurate import discover
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private import sources

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import gadjid
 import pytest
+from test_graph import random_dag
 
 from dpcurate.errors import DpcurateError, GraphError
 from dpcurate.graphs import metrics
@@ -25,7 +26,6 @@ from dpcurate.graphs.metrics import (
     shd,
     skeleton_rates,
 )
-from test_graph import random_dag
 
 TRUTH = Cpdag.of("abcd", [("a", "c"), ("b", "c")], ["cd"])
 # one right arrow, one line for an arrow, one reversed into an arrow, one extra

@@ -14,8 +14,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from contract import PLAIN, SCHEMA, SCHEMAS, frame, row_sums, same_integers, text_frame
+
 from dpcurate.errors import OwnerError, QueryError, SchemaError
 from dpcurate.private import sources
 from dpcurate.private.noise import Seeded

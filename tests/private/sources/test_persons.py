@@ -14,10 +14,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from contract import CAP, IDS, counts, persons_are_kept_apart, persons_are_refused, visits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contract import CAP, IDS, counts, persons_are_kept_apart, persons_are_refused, visits
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.sources import check_rows
 from dpcurate.schema import Categorical, Person, Schema

@@ -14,8 +14,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-
-import dpcurate
 from contract import (
     IDS,
     PLAIN,
@@ -29,6 +27,8 @@ from contract import (
     same_integers,
     text_frame,
 )
+
+import dpcurate
 from dpcurate import Budget, Curator
 from dpcurate.errors import OwnerError, QueryError, SchemaError
 from dpcurate.private import sources
