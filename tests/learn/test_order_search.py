@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from dpcurate.doors import Watched
 
 from dpcurate import Budget, Curator, networks
 from dpcurate.errors import BudgetExceeded, GraphError, RequestError
@@ -31,6 +30,7 @@ from dpcurate.published import (
     PublishedSVTPC,
 )
 from dpcurate.published.constraint import reach
+from dpcurate.queryables import Watched
 from dpcurate.requests import Counts, Exact, KendallP, Moments, Release
 from dpcurate.schema import Categorical
 
