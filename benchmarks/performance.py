@@ -139,7 +139,7 @@ def growth(rows: list[Row], drawn: bool) -> Iterator[str]:
     yield GROWTH
     for axis, title in (("rows", "rows"), ("columns", "columns")):
         if drawn:
-            yield f"![Seconds and memory against {title}](figures/growth-{axis}.svg)\n"
+            yield f"![Seconds and memory against {title}](figures/growth-{axis}.png)\n"
         yield "| rows | columns | method | seconds | passes | peak MB | tests |"
         yield "|---|---|---|---|---|---|---|"
         for r in (r for r in rows if r["axis"] == axis):
@@ -188,7 +188,6 @@ def draw(rows: list[Row], axis: str, path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    mpl.rcParams["svg.hashsalt"] = "dpcurate"
     figure, (time, memory) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for (method, label), style in zip(METHODS.items(), ("-", "--"), strict=True):
         widths = sorted({r["columns"] for r in rows if r["axis"] == axis}) if axis == "rows" else [None]
@@ -211,7 +210,7 @@ def draw(rows: list[Row], axis: str, path: Path) -> None:
     time.set_yscale("log")
     memory.set_ylim(bottom=0)
     time.legend(fontsize="small")
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, dpi=130)
     plt.close(figure)
 
 
@@ -228,7 +227,7 @@ def page(folder: Path, docs: Path) -> str:
         parts += peers(found)
     if grown:
         for axis in ("rows", "columns"):
-            draw(grown, axis, docs / "figures" / f"growth-{axis}.svg")
+            draw(grown, axis, docs / "figures" / f"growth-{axis}.png")
         parts += growth(grown, drawn=True)
     beside = [row for name in ("engines", "engines-spark", "engines-database") for row in read(folder, name) or []]
     parts += engines(beside) if beside else []

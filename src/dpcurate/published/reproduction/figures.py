@@ -32,7 +32,7 @@ MARKS = {
     "measure-once": "*",
     "notears-on-moments": "X",
 }
-STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "dpcurate"}
+STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 Panel = Callable[[Any, Runs, str], None]
 
 
@@ -81,11 +81,10 @@ def _six(plt: Any, runs: Runs, path: Path, panel: Panel, label: str, *, legend: 
 
 
 def _save(plt: Any, figure: Any, path: Path) -> list[Path]:
-    paths = [path.with_suffix(".svg"), path.with_suffix(".png")]
-    figure.savefig(paths[0], metadata={"Date": None})
-    figure.savefig(paths[1], dpi=130)
+    target = path.with_suffix(".png")
+    figure.savefig(target, dpi=130)
     plt.close(figure)
-    return paths
+    return [target]
 
 
 def _line(

@@ -300,7 +300,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _picture(name: str, words: str) -> str:
-    return f"![{words}](figures/{name}.svg)\n\n*{words}.*\n"
+    return f"![{words}](figures/{name}.png)\n\n*{words}.*\n"
 
 
 def _label(method: str, variant: str) -> str:
