@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
-Array = NDArray[np.float64]
+from dpcurate.arrays import FloatArray
+
 Currency = Literal["epsilon", "rho", "mu"]
 ORDERS = np.concatenate([[1.0], 1.0 + np.geomspace(0.05, 2000.0, 60)])
 """Orders of Renyi divergence that are tried; every one of them gives a valid bound."""
@@ -41,25 +41,25 @@ class Found:
     other: float
 
 
-def at_least(hits: Array, runs: int, error: float) -> Array:
+def at_least(hits: FloatArray, runs: int, error: float) -> FloatArray:
     """Clopper-Pearson: the probability is at least this, but for an error."""
     with np.errstate(invalid="ignore"):
         return np.where(hits <= 0, 0.0, betaincinv(np.maximum(hits, 1), runs - hits + 1, error))
 
 
-def at_most(hits: Array, runs: int, error: float) -> Array:
+def at_most(hits: FloatArray, runs: int, error: float) -> FloatArray:
     """Clopper-Pearson: the probability is at most this, but for an error."""
     with np.errstate(invalid="ignore"):
         return np.where(hits >= runs, 1.0, betaincinv(hits + 1, np.maximum(runs - hits, 1), 1 - error))
 
 
-def epsilon_of(p: Array, q: Array, delta: float) -> Array:
+def epsilon_of(p: FloatArray, q: FloatArray, delta: float) -> FloatArray:
     """The least epsilon with p <= e^epsilon q + delta."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.maximum(0.0, np.log(np.maximum(p - delta, 0.0)) - np.log(q)))
 
 
-def rho_of(p: Array, q: Array) -> Array:
+def rho_of(p: FloatArray, q: FloatArray) -> FloatArray:
     """The least rho for which an event may have probability p on one table and q on the other.
 
     Processing does not raise Renyi divergence, so that of two coins, D_alpha(p || q) <= alpha rho for all
@@ -77,24 +77,26 @@ def rho_of(p: Array, q: Array) -> Array:
     return np.where(safe, each.max(axis=-1), 0.0)
 
 
-def mu_of(p: Array, q: Array) -> Array:
+def mu_of(p: FloatArray, q: FloatArray) -> FloatArray:
     """The least mu for which N(0, 1) and N(mu, 1) have an event of these probabilities (Dong, Roth, Su 2022)."""
     return np.where(p > q, ndtri(p) - ndtri(q), 0.0)
 
 
-def _least(currency: Currency, p: Array, q: Array, delta: float) -> Array:
+def _least(currency: Currency, p: FloatArray, q: FloatArray, delta: float) -> FloatArray:
     if currency == "epsilon":
         return epsilon_of(p, q, delta)
     return rho_of(p, q) if currency == "rho" else mu_of(p, q)
 
 
-def lower_bound(first: Array, second: Array, currency: Currency, *, error: float, delta: float = 0.0) -> Found:
+def lower_bound(
+    first: FloatArray, second: FloatArray, currency: Currency, *, error: float, delta: float = 0.0
+) -> Found:
     """A lower bound that is wrong with probability at most `error`, from scores on either table."""
     event = _choose(first[0::2], second[0::2], currency, error, delta)
     return _judge(first[1::2], second[1::2], event, currency, error, delta)
 
 
-def _choose(first: Array, second: Array, currency: Currency, error: float, delta: float) -> Event:
+def _choose(first: FloatArray, second: FloatArray, currency: Currency, error: float, delta: float) -> Event:
     one, two = np.sort(first), np.sort(second)
     cuts = _candidates(np.concatenate([one, two]))
     over_one = len(one) - np.searchsorted(one, cuts).astype(np.float64)
@@ -106,19 +108,21 @@ def _choose(first: Array, second: Array, currency: Currency, error: float, delta
     return Event(float(cuts[int(below.argmax())]), False)
 
 
-def _candidates(scores: Array) -> Array:
+def _candidates(scores: FloatArray) -> FloatArray:
     """Quantiles, close together in either tail."""
     tail = np.geomspace(1 / len(scores), 0.5, 60)
     shares = np.concatenate([tail, 1 - tail, np.linspace(0.02, 0.98, 97)])
     return np.unique(np.quantile(scores, shares, method="closest_observation"))
 
 
-def _bound(k: Array, n: int, j: Array, m: int, currency: Currency, error: float, delta: float) -> Array:
+def _bound(k: FloatArray, n: int, j: FloatArray, m: int, currency: Currency, error: float, delta: float) -> FloatArray:
     """Both intervals share the error."""
     return _least(currency, at_least(k, n, error / 2), at_most(j, m, error / 2), delta)
 
 
-def _judge(first: Array, second: Array, event: Event, currency: Currency, error: float, delta: float) -> Found:
+def _judge(
+    first: FloatArray, second: FloatArray, event: Event, currency: Currency, error: float, delta: float
+) -> Found:
     one, two = np.sum(first >= event.threshold), np.sum(second >= event.threshold)
     n, m = len(first), len(second)
     k, j, n, m = (int(two), int(one), m, n) if event.above else (n - int(one), m - int(two), n, m)

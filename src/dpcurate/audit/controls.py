@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpcurate.accounting import Budget, gaussian_multiplier
+from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.audit import pairs
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.targets import pieces
@@ -26,7 +26,6 @@ from dpcurate.published.draws import pick
 from dpcurate.published.gradients import SCALE, PublishedGradients, stated_sensitivity
 from dpcurate.queries import Laplace, Moments, Release, Statistic
 
-Array = NDArray[np.float64]
 Hits = tuple[int, int]
 BATCH = 1 << 19
 
@@ -45,19 +44,19 @@ class Control:
     delta: float = 0.0
 
 
-def laplace(u: Array, scale: float) -> Array:
+def laplace(u: FloatArray, scale: float) -> FloatArray:
     """Laplace noise by inversion in floating point, as published programs draw it."""
     v = u - 0.5
     return np.asarray(-scale * np.copysign(np.log(np.maximum(1 - 2 * np.abs(v), 1e-300)), v))
 
 
-def laplace_below(x: Array) -> Array:
+def laplace_below(x: FloatArray) -> FloatArray:
     """P(Laplace of scale 1 < x)."""
     half = 0.5 * np.exp(-np.abs(x))
     return np.where(x < 0, half, 1 - half)
 
 
-def _batched(draws: int, occurs: Callable[[Array, int], NDArray[np.bool_]]) -> Callable[[int, int], Hits]:
+def _batched(draws: int, occurs: Callable[[FloatArray, int], BoolArray]) -> Callable[[int, int], Hits]:
     """Count an event of `draws` uniform numbers a run on both tables."""
 
     def hits(runs: int, seed: int) -> Hits:
@@ -151,7 +150,7 @@ def gaussian_threshold(epsilon: float = 4.0, questions: int = 12) -> Control:
 
     s, b = 2 / epsilon, 8 / epsilon
 
-    def occurs(u: Array, which: int) -> NDArray[np.bool_]:
+    def occurs(u: FloatArray, which: int) -> BoolArray:
         threshold = s * ndtri(u[0])
         low, last = 0.5 * s + (1 - which), 0.5 * s + which
         noes = u[1] < laplace_below((threshold - low) / b) ** questions
@@ -165,7 +164,7 @@ def gaussian_threshold(epsilon: float = 4.0, questions: int = 12) -> Control:
 def _svt(name: str, threshold: float, answers: float, noes: int, yeses: int, runs: int) -> Control:
     """Noes for queries that are 1 on the first table and 0 on the second, then yeses for 0 and 1; epsilon = 1."""
 
-    def occurs(u: Array, which: int) -> NDArray[np.bool_]:
+    def occurs(u: FloatArray, which: int) -> BoolArray:
         t = laplace(u[0], threshold)
         values = np.concatenate([np.full(noes, 1.0 - which), np.full(yeses, float(which))])[:, None]
         above = values + (laplace(u[1:], answers) if answers else 0.0) >= t
@@ -178,7 +177,7 @@ def _svt(name: str, threshold: float, answers: float, noes: int, yeses: int, run
 def roth(noes: int = 5) -> Control:
     """Algorithm 3 of Lyu, Su, Li: the noised value itself is given out instead of a yes."""
 
-    def occurs(u: Array, which: int) -> NDArray[np.bool_]:
+    def occurs(u: FloatArray, which: int) -> BoolArray:
         t = laplace(u[0], 2.0)
         below = (1.0 - which + laplace(u[1:-1], 2.0) < t).all(axis=0)
         last = laplace(u[-1], 2.0)
@@ -232,7 +231,7 @@ def aggregate_clip(epsilon: float = 1.0, delta: float = 1e-4, rows: int = 1_000)
 def float_laplace(scale: float = 1.0) -> Control:
     """A count of 0 or 1 with Laplace noise by inversion in floating point (Mironov 2012)."""
 
-    def occurs(u: Array, which: int) -> NDArray[np.bool_]:
+    def occurs(u: FloatArray, which: int) -> BoolArray:
         released = which + laplace(u[0], scale)
         return np.asarray(~reachable(released, 0.0, scale))
 
@@ -240,7 +239,7 @@ def float_laplace(scale: float = 1.0) -> Control:
                    "a value that no draw takes 0 to", 1 / scale, 100_000, _batched(1, occurs))  # fmt: skip
 
 
-def reachable(released: Array, value: float, scale: float, around: int = 12) -> NDArray[np.bool_]:
+def reachable(released: FloatArray, value: float, scale: float, around: int = 12) -> BoolArray:
     """Whether some uniform number in steps of 2^-53 turns `value` into exactly the released one."""
     noise = released - value
     share = -0.5 * np.expm1(-np.abs(noise) / scale)

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcurate.arrays import FloatArray
 from dpcurate.audit.controls import all_controls
 from dpcurate.audit.proved import Case, cases
 from dpcurate.audit.run import WEAK, Audit, Bound, audit, judged, target_of
-from dpcurate.audit.targets import Scores, Target
+from dpcurate.audit.targets import Target
 
 EPSILONS = (0.1, 1.0, 4.0)
 REPEATS = 20
@@ -62,7 +63,7 @@ def _affordable(target: Target, seconds: float) -> int:
     return max(REPEATS * 10, int(seconds * 2 / 3 / min(times)))
 
 
-def _blamed(target: Target, scores: Scores) -> bool:
+def _blamed(target: Target, scores: FloatArray) -> bool:
     return any(b.exceeded for b in judged(target, scores, CONFIDENCE))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dpcurate.accounting import DELTA, Budget
+from dpcurate.arrays import FloatArray
 from dpcurate.audit import pairs
 from dpcurate.audit.bounds import Found, hits_bound, lower_bound
 from dpcurate.audit.controls import Control, is_published, published
@@ -14,7 +15,6 @@ from dpcurate.audit.targets import (
     Gate,
     Limit,
     Sampled,
-    Scores,
     Script,
     Target,
     of_choice,
@@ -139,13 +139,13 @@ def _bounds(target: Target, runs: int, confidence: float, seed: int | None, fact
     return judged(target, target.run(runs, seed, factor), confidence)
 
 
-def judged(target: Target, scores: Scores, confidence: float) -> tuple[Bound, ...]:
+def judged(target: Target, scores: FloatArray, confidence: float) -> tuple[Bound, ...]:
     """A bound for every currency, the best of all views; all of them share the error."""
     error = (1 - confidence) / (len(target.limits) * len(scores))
     return tuple(Bound(limit, _best(limit, scores, error, target.delta)) for limit in target.limits)
 
 
-def _best(limit: Limit, scores: Scores, error: float, delta: float) -> Found:
+def _best(limit: Limit, scores: FloatArray, error: float, delta: float) -> Found:
     each = [lower_bound(first, second, limit.currency, error=error, delta=delta) for first, second in scores]
     shared = [replace(found, event=f"shared noise, {found.event}") for found in each[1:]]
     return max([each[0], *shared], key=lambda found: found.lower)

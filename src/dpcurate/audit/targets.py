@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpcurate.accounting import Budget, Event
+from dpcurate.arrays import FloatArray
 from dpcurate.audit.bounds import Currency
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, ThresholdLikelihood, Truth, choice_ratio, linked
@@ -17,9 +17,8 @@ from dpcurate.learn.methods import Method
 from dpcurate.private.replay import OpenPair, Randomness, randomness
 from dpcurate.queries import AboveThreshold, Answer, Choose, Queryable, Release, Sample, Score
 
-Scores = NDArray[np.float64]
 """Numbers by view, table and run. A view is one way to sum up what was seen in a run."""
-Run = Callable[[int, int | None, float], Scores]
+Run = Callable[[int, int | None, float], FloatArray]
 """So many runs on each table, from a seed (None: the secure source), with noise times a factor."""
 Ask = Callable[[Queryable, int], Sequence[Sequence[Answer]]]
 """So many runs of a session: for each release its answers, one a run."""
@@ -122,7 +121,7 @@ def _views(tables: OpenPair, asked: Sequence[Release], ask: Ask, rate: float = 1
     """Two views of releases: the likelihood of what was seen, and noise that answers share."""
     truth = Truth(tables)
 
-    def view(session: Queryable, runs: int) -> Scores:
+    def view(session: Queryable, runs: int) -> FloatArray:
         answers = ask(session, runs)
         seen = [Coordinates.of(r, each, truth, rate) for r, each in zip(asked, answers, strict=True)]
         shared = linked(seen)
@@ -132,10 +131,10 @@ def _views(tables: OpenPair, asked: Sequence[Release], ask: Ask, rate: float = 1
     return _runs(tables, view)
 
 
-def _runs(tables: OpenPair, view: Callable[[Queryable, int], Scores]) -> Run:
+def _runs(tables: OpenPair, view: Callable[[Queryable, int], FloatArray]) -> Run:
     """All runs on either table, some at a time in a session of their own."""
 
-    def run(runs: int, seed: int | None, factor: float) -> Scores:
+    def run(runs: int, seed: int | None, factor: float) -> FloatArray:
         noise = randomness(seed, factor)
         first, second = (
             np.concatenate([view(tables.unlimited(which, noise), size) for size in pieces(runs)], axis=-1)
@@ -161,7 +160,7 @@ def of_choice(query: Choose, pair: Pair) -> Target:
     truth = Truth(tables)
     ratios = np.array([choice_ratio(truth, query, i) for i in range(len(query.candidates) + query.or_none)])
 
-    def view(session: Queryable, runs: int) -> Scores:
+    def view(session: Queryable, runs: int) -> FloatArray:
         return ratios[session.ask_all([query] * runs)][None, :]
 
     return _target("exponential mechanism", pair, _limits(tables.charged(query), math.inf), _runs(tables, view))
@@ -173,7 +172,7 @@ def of_gate(gate: Gate, pair: Pair) -> Target:
     truth, opened = Truth(tables), AboveThreshold(epsilon=gate.epsilon)
     ratios = np.array([_gate_ratio(truth, gate, place) for place in range(len(gate.scores) + 1)])
 
-    def view(session: Queryable, runs: int) -> Scores:
+    def view(session: Queryable, runs: int) -> FloatArray:
         places = [session.open(opened).first(gate.scores) for _ in range(runs)]
         return ratios[[len(gate.scores) if place is None else place for place in places]][None, :]
 
@@ -208,7 +207,7 @@ class _Session:
     budget: Budget
     truth: Truth
 
-    def __call__(self, runs: int, seed: int | None, factor: float) -> Scores:
+    def __call__(self, runs: int, seed: int | None, factor: float) -> FloatArray:
         noise = randomness(seed, factor)
         return np.array([[[self.one(which, noise).total for _ in range(runs)] for which in (0, 1)]])
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.private.replay import OpenPair, randomness
 from dpcurate.queries import (
     AboveThreshold,
@@ -39,7 +39,6 @@ from dpcurate.queries import (
 )
 from dpcurate.queryables import Passing
 
-Array = NDArray[np.float64]
 CERTAIN = 1e6
 """What an exact answer that differs adds to the log-likelihood ratio."""
 SAME = 1e-9
@@ -78,16 +77,16 @@ class Coordinates:
     """Every number of one release, in units of its noise: as seen in each run, and on either table."""
 
     noise: type
-    seen: Array
-    first: Array
-    second: Array
+    seen: FloatArray
+    first: FloatArray
+    second: FloatArray
 
     @classmethod
     def of(cls, release: Release, answers: Sequence[Answer], truth: Truth, rate: float = 1.0) -> Coordinates:
         """Of a release's answers, one a run. On a sample the whole tables, scaled, stand for the sampled ones."""
         shrink = rate if isinstance(release.statistic, PairStatistic) else 1.0
         first, second = truth.both(release.statistic)
-        columns: list[tuple[Array, Array, Array]] = []
+        columns: list[tuple[FloatArray, FloatArray, FloatArray]] = []
         for i, scale in enumerate(answers[0].scales):
             once = _once(release.statistic, answers[0].parts[i])
             seen = np.array([a.parts[i][once] for a in answers]).reshape(len(answers), -1)
@@ -96,7 +95,7 @@ class Coordinates:
         seen, one, two = (np.concatenate(parts, axis=-1) for parts in zip(*columns, strict=True))
         return cls(type(release.noise), seen, one, two)
 
-    def ratios(self) -> Array:
+    def ratios(self) -> FloatArray:
         """For each run the log of the ratio of the answers' likelihoods, second table over first."""
         from_first, from_second = self.seen - self.first, self.seen - self.second
         if self.noise is Gaussian:
@@ -106,7 +105,7 @@ class Coordinates:
         return np.asarray(each.sum(axis=1))
 
 
-def _once(statistic: Statistic, part: Array) -> NDArray[np.bool_]:
+def _once(statistic: Statistic, part: FloatArray) -> BoolArray:
     """Which entries to look at: a symmetric matrix shows them twice, and squares that are the count again."""
     if not isinstance(statistic, Moments):
         return np.ones(part.shape, dtype=bool)
@@ -116,7 +115,7 @@ def _once(statistic: Statistic, part: Array) -> NDArray[np.bool_]:
     return once
 
 
-def linked(all_seen: Sequence[Coordinates]) -> Array | None:
+def linked(all_seen: Sequence[Coordinates]) -> FloatArray | None:
     """For each run how many differences of two answers are exactly the second table's, less the first's.
 
     Noise that two answers share cancels in their difference, which likelihoods that take noise to be
@@ -186,7 +185,7 @@ class ThresholdLikelihood:
         return math.log(second) - math.log(first)
 
 
-def _laplace_below(x: Array) -> Array:
+def _laplace_below(x: FloatArray) -> FloatArray:
     half = 0.5 * np.exp(-np.abs(x))
     return np.where(x < 0, half, 1 - half)
 

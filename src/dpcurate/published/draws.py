@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcurate.arrays import FloatArray
 from dpcurate.learn.constraint.measures import normal_quantile
 from dpcurate.queries import Queryable
 
@@ -29,7 +29,7 @@ def pick(queryable: Queryable, scores: Sequence[float], epsilon: float) -> int:
     return int(np.argmax(noised))
 
 
-def normals(draw: Callable[[], float], shape: tuple[int, ...]) -> NDArray[np.float64]:
+def normals(draw: Callable[[], float], shape: tuple[int, ...]) -> FloatArray:
     """Standard normal numbers from public uniform ones (Box and Muller)."""
     number = math.prod(shape)
     pairs = np.array([(1.0 - draw(), draw()) for _ in range((number + 1) // 2)])

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dpcurate.arrays import FloatArray
 from dpcurate.errors import BudgetExceeded
-from dpcurate.learn.score.acyclic import Array
 from dpcurate.learn.score.descent import Loss
 from dpcurate.learn.score.objectives import Quadratic
 from dpcurate.published.draws import normals
@@ -26,17 +26,17 @@ class PublishedGradients:
     (the artifact takes them from rows it calls public).
     """
 
-    def __init__(self, covariance: Array, sigmas: Sequence[float], draw: Callable[[], float]) -> None:
+    def __init__(self, covariance: FloatArray, sigmas: Sequence[float], draw: Callable[[], float]) -> None:
         self._exact = Quadratic(covariance)
         self._sigmas = sigmas
         self._draw = draw
         self.calls = 0
 
-    def near(self, weights: Array) -> Loss:
+    def near(self, weights: FloatArray) -> Loss:
         """Every evaluation is noised afresh."""
         return self
 
-    def __call__(self, weights: Array) -> tuple[float, Array]:
+    def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """The exact value and a noised clipped gradient."""
         if self.calls >= len(self._sigmas):
             raise BudgetExceeded("the epsilon that the published method claims is used up")

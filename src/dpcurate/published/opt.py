@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcurate.learn.constraint.budgets import Array, Errors, Leak, as_tests, slsqp
+from dpcurate.arrays import FloatArray
+from dpcurate.learn.constraint.budgets import Errors, Leak, as_tests, slsqp
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class PublishedLeak:
 
     delta_prime: float
 
-    def __call__(self, tests: Array, epsilon: Array) -> Array:
+    def __call__(self, tests: FloatArray, epsilon: FloatArray) -> FloatArray:
         """T eps^2 + eps sqrt(2 t log(1/delta'))."""
         return tests * epsilon**2 + epsilon * np.sqrt(2 * math.log(1 / self.delta_prime) * tests)
 
@@ -31,7 +32,7 @@ class OpenErrors:
     c: float = 1.0
     rate: float = 1.0
 
-    def __call__(self, epsilon: Array) -> tuple[Array, Array]:
+    def __call__(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """C / 2 + exp(-margin eps / sensitivity) / 2, with epsilon amplified by sub-sampling."""
         effective = np.log1p(self.rate * np.expm1(np.minimum(epsilon, 500.0)))
         q = self.c / 2 + np.exp(-self.margin * effective / self.sensitivity) / 2

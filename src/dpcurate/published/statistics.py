@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Sensitivity
 from dpcurate.private.row_sums import Integers
@@ -92,7 +92,7 @@ class PublishedFlipsTransformation(PairTransformation):
         return Sensitivity(Fraction(1), Fraction(1))
 
 
-def _flips(cells: NDArray[np.float64], level: float) -> int:
+def _flips(cells: FloatArray, level: float) -> int:
     from scipy.special import chdtri
 
     freedom = (cells.shape[0] - 1) * (cells.shape[1] - 1) * cells.shape[2]

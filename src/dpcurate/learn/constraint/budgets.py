@@ -11,21 +11,20 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpcurate.accounting.search import doubled, greatest
+from dpcurate.arrays import FloatArray
 
-Array = NDArray[np.float64]
-Leak = Callable[[Array, Array], Array]
+Leak = Callable[[FloatArray, FloatArray], FloatArray]
 """From tests and epsilons of each order to what each order costs."""
 
 
-def zcdp_leak(tests: Array, epsilon: Array) -> Array:
+def zcdp_leak(tests: FloatArray, epsilon: FloatArray) -> FloatArray:
     """eps^2 / 2 a test, in rho."""
     return tests * epsilon**2 / 2
 
 
-def pure_leak(tests: Array, epsilon: Array) -> Array:
+def pure_leak(tests: FloatArray, epsilon: FloatArray) -> FloatArray:
     """Eps a test, in epsilon."""
     return tests * epsilon
 
@@ -33,7 +32,7 @@ def pure_leak(tests: Array, epsilon: Array) -> Array:
 class Errors(Protocol):
     """Bounds on the two relative errors of one test."""
 
-    def __call__(self, epsilon: Array) -> tuple[Array, Array]:
+    def __call__(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """q1 (an edge is kept that the exact test deletes) and q2 (the other way) for each epsilon."""
 
 
@@ -51,7 +50,7 @@ class LaplaceErrors:
     outer: float
     sensitivity: float
 
-    def __call__(self, epsilon: Array) -> tuple[Array, Array]:
+    def __call__(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Half the chance of the window, and the tail beyond it."""
         scale = self.sensitivity / np.maximum(epsilon, 1e-300)
         inner, outer = np.minimum(self.inner, scale), np.minimum(self.outer, scale)
@@ -60,19 +59,19 @@ class LaplaceErrors:
         return q1, q2
 
 
-def _window(near: Array, far: Array) -> Array:
+def _window(near: FloatArray, far: FloatArray) -> FloatArray:
     """The largest chance of [-near, far], in units of the noise, for a value on the far side."""
     at_threshold = 1 - np.exp(-near) / 2 - np.exp(-far) / 2
     return np.where(far >= near, -np.expm1(-(near + far) / 2), at_threshold)
 
 
-def surrogate(errors: Errors, epsilon: Array) -> float:
+def surrogate(errors: Errors, epsilon: FloatArray) -> float:
     """The paper's objective: prod q1 + 1 - prod(1 - q2)."""
     q1, q2 = errors(epsilon)
     return float(np.prod(q1) + 1 - np.prod(1 - q2))
 
 
-def uniform(tests: Array, total: float, leak: Leak) -> float:
+def uniform(tests: FloatArray, total: float, leak: Leak) -> float:
     """The one epsilon for all tests that spends the total."""
 
     def within(epsilon: float) -> bool:
@@ -100,12 +99,14 @@ def optimise(
     return tuple(min(tries, key=lambda e: surrogate(errors, e)).tolist())
 
 
-def as_tests(tests: Sequence[float]) -> Array:
+def as_tests(tests: Sequence[float]) -> FloatArray:
     """Numbers of tests as the solver needs them: none is zero."""
     return np.maximum(np.asarray(tests, dtype=np.float64), 1e-9)
 
 
-def slsqp(t: Array, total: float, errors: Errors, leak: Leak, start: Array, unit: float, floor: float) -> Array:
+def slsqp(
+    t: FloatArray, total: float, errors: Errors, leak: Leak, start: FloatArray, unit: float, floor: float
+) -> FloatArray:
     """SLSQP as in the paper, in units of `unit` so that its step sizes fit."""
     from scipy.optimize import minimize
 
@@ -122,7 +123,7 @@ def slsqp(t: Array, total: float, errors: Errors, leak: Leak, start: Array, unit
     return np.asarray(found.x * unit, dtype=np.float64)
 
 
-def _feasible(epsilon: Array, least: Array, t: Array, total: float, leak: Leak) -> Array:
+def _feasible(epsilon: FloatArray, least: FloatArray, t: FloatArray, total: float, leak: Leak) -> FloatArray:
     """Make falling, and shrink towards the least until the total holds."""
     e = np.minimum.accumulate(np.maximum(np.nan_to_num(epsilon), 0.0))
     if leak(t, e).sum() <= total:

@@ -10,11 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from dpcurate.arrays import FloatArray
 from dpcurate.learn.constraint.edge_tests import Recorder
 from dpcurate.learn.constraint.independence import fisher_test, p_values
 from dpcurate.learn.constraint.search import Decision
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
-from dpcurate.queries import Array, Exact, KendallP, Moments, PairStatistic, Queryable, Release, Tables
+from dpcurate.queries import Exact, KendallP, Moments, PairStatistic, Queryable, Release, Tables
 
 
 class ExactTest(Recorder, ABC):
@@ -62,14 +63,14 @@ class PartialCorrelationTest(ExactTest):
     def __init__(self, queryable: Queryable, level: float) -> None:
         super().__init__(queryable, level)
         self._names = queryable.schema.names
-        self._moments: Array | None = None
+        self._moments: FloatArray | None = None
 
     def _p_values(self, tests: Sequence[Question]) -> list[float]:
         if self._moments is None:
             self._moments = self._queryable.ask(Release(Moments(self._names), Exact())).value
         return [self._partial(q, self._moments) for q in tests]
 
-    def _partial(self, q: Question, moments: Array) -> float:
+    def _partial(self, q: Question, moments: FloatArray) -> float:
         x, y, *given = (self._names.index(n) for n in (q.x, q.y, *q.given))
         return fisher_test(moments, x, y, tuple(given))
 
@@ -85,7 +86,7 @@ class PValueTest(ExactTest):
         return KendallP(q.x, q.y, q.given)
 
 
-def _turned(table: Array, names: tuple[str, ...], q: Question) -> Array:
+def _turned(table: FloatArray, names: tuple[str, ...], q: Question) -> FloatArray:
     """The table with x and y in front, the smaller first: tests are symmetric, and fewer shapes go faster."""
     x, y = names.index(q.x), names.index(q.y)
     if table.shape[x] > table.shape[y]:

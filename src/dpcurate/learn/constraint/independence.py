@@ -10,21 +10,21 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Measured = tuple[Array, Array]
+from dpcurate.arrays import FloatArray
+
+Measured = tuple[FloatArray, FloatArray]
 """A statistic of each table, and its degrees of freedom or its variance."""
 
 
-def chi_squared_tails(statistics: Array, freedom: Array) -> Array:
+def chi_squared_tails(statistics: FloatArray, freedom: FloatArray) -> FloatArray:
     """P(chi-squared > statistic); 1 if there is no freedom, since then nothing was tested."""
     from scipy.special import chdtrc
 
     return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), np.maximum(statistics, 0)), 1.0)
 
 
-def normal_tails(sums: Array, variances: Array) -> Array:
+def normal_tails(sums: FloatArray, variances: FloatArray) -> FloatArray:
     """P(|N(0, variance)| > |sum|); 1 where nothing varies."""
     from scipy.special import erfc
 
@@ -32,19 +32,19 @@ def normal_tails(sums: Array, variances: Array) -> Array:
     return np.where(there, erfc(np.abs(sums) / np.sqrt(2 * np.where(there, variances, 1))), 1.0)
 
 
-def _margins(cells: Array) -> tuple[Array, Array, Array]:
+def _margins(cells: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Rows, columns and totals of every stratum."""
     rows = cells.sum(axis=2)
     return rows, cells.sum(axis=1), rows.sum(axis=1)
 
 
-def _freedom(rows: Array, columns: Array) -> Array:
+def _freedom(rows: FloatArray, columns: FloatArray) -> FloatArray:
     """Levels that do not occur in a stratum cannot vary there and take no freedom."""
     x, y = (np.maximum(np.count_nonzero(margin, axis=1), 1) - 1 for margin in (rows, columns))
     return np.asarray((x * y).sum(axis=-1), dtype=np.float64)
 
 
-def likelihood_ratio(cells: Array) -> Measured:
+def likelihood_ratio(cells: FloatArray) -> Measured:
     """G = 2 sum n log(n / expected), as sums of n log n: over cells and totals, less those over margins."""
     rows, columns, totals = _margins(cells)
     up = cells[0].size + totals.shape[1]
@@ -53,7 +53,7 @@ def likelihood_ratio(cells: Array) -> Measured:
     return 2 * (flat[:, :up].sum(axis=1) - flat[:, up:].sum(axis=1)), _freedom(rows, columns)
 
 
-def chi_squared(cells: Array) -> Measured:
+def chi_squared(cells: FloatArray) -> Measured:
     """Pearson's statistic."""
     rows, columns, totals = _margins(cells)
     expected = rows[:, :, None] * columns[:, None] / np.maximum(totals, 1)[:, None, None]
@@ -61,14 +61,14 @@ def chi_squared(cells: Array) -> Measured:
     return terms.sum(axis=(1, 2, 3)), _freedom(rows, columns)
 
 
-def _ranks(margin: Array) -> Array:
+def _ranks(margin: FloatArray) -> FloatArray:
     """Mid-ranks of levels in each stratum, centred."""
-    middle: Array = np.cumsum(margin, axis=1) - margin / 2
-    centred: Array = middle - margin.sum(axis=1, keepdims=True) / 2
+    middle: FloatArray = np.cumsum(margin, axis=1) - margin / 2
+    centred: FloatArray = middle - margin.sum(axis=1, keepdims=True) / 2
     return centred
 
 
-def spearman(cells: Array) -> Measured:
+def spearman(cells: FloatArray) -> Measured:
     """Rank correlation within strata, pooled: under independence each stratum's product of mid-ranks
     has the variance of a random pairing, ties included.
     """
@@ -79,7 +79,7 @@ def spearman(cells: Array) -> Measured:
     return pooled, spread.sum(axis=-1)
 
 
-def kendall(cells: Array) -> Measured:
+def kendall(cells: FloatArray) -> Measured:
     """Concordant minus discordant pairs within strata, pooled, with the tie-aware variance."""
     x, y, m = _margins(cells)
     below = np.cumsum(cells, axis=2) - cells
@@ -88,10 +88,10 @@ def kendall(cells: Array) -> Measured:
     return (cells * later).sum(axis=(1, 2, 3)), _kendall_variance(m, x, y).sum(axis=-1)
 
 
-def _kendall_variance(m: Array, x: Array, y: Array) -> Array:
+def _kendall_variance(m: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Variance of concordant minus discordant pairs under independence, with ties (Kendall 1970)."""
 
-    def sums(t: Array) -> tuple[Array, Array, Array]:
+    def sums(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         two, three = t * (t - 1), t * (t - 1) * (t - 2)
         return (two * (2 * t + 5)).sum(axis=1), two.sum(axis=1), three.sum(axis=1)
 
@@ -102,7 +102,7 @@ def _kendall_variance(m: Array, x: Array, y: Array) -> Array:
     return np.where(m > 1, np.maximum(variance, 0), 0)
 
 
-def partial_correlation(moments: Array, x: int, y: int, given: tuple[int, ...]) -> float:
+def partial_correlation(moments: FloatArray, x: int, y: int, given: tuple[int, ...]) -> float:
     """Correlation of columns x and y after regression on others, from the sum of (1, x)(1, x)^T."""
     n = moments[0, 0]
     mean = moments[0, 1:] / n
@@ -113,14 +113,14 @@ def partial_correlation(moments: Array, x: int, y: int, given: tuple[int, ...]) 
     return float(-precision[0, 1] / math.sqrt(max(precision[0, 0] * precision[1, 1], 1e-300)))
 
 
-def fisher_test(moments: Array, x: int, y: int, given: tuple[int, ...]) -> float:
+def fisher_test(moments: FloatArray, x: int, y: int, given: tuple[int, ...]) -> float:
     """Fisher's z of a partial correlation."""
     r = min(max(partial_correlation(moments, x, y, given), -1 + 1e-12), 1 - 1e-12)
     freedom = moments[0, 0] - len(given) - 3
     return math.erfc(abs(math.atanh(r)) * math.sqrt(freedom / 2)) if freedom > 0 else 1.0
 
 
-TABLE_TESTS: dict[str, tuple[Callable[[Array], Measured], Callable[[Array, Array], Array]]] = {
+TABLE_TESTS: dict[str, tuple[Callable[[FloatArray], Measured], Callable[[FloatArray, FloatArray], FloatArray]]] = {
     "g": (likelihood_ratio, chi_squared_tails),
     "chi-squared": (chi_squared, chi_squared_tails),
     "spearman": (spearman, normal_tails),
@@ -129,7 +129,7 @@ TABLE_TESTS: dict[str, tuple[Callable[[Array], Measured], Callable[[Array, Array
 """What is measured in tables, and the tail in which it is looked up."""
 
 
-def p_values(test: str, tables: Sequence[Array]) -> Array:
+def p_values(test: str, tables: Sequence[FloatArray]) -> FloatArray:
     """The p-value of each table, x by y by any number of others; tables of one shape are measured together."""
     measure, tails = TABLE_TESTS[test]
     alike: dict[tuple[int, ...], list[int]] = {}

@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Constraint = Callable[[Array], tuple[float, Array]]
+Constraint = Callable[[FloatArray], tuple[float, FloatArray]]
 
 STEEP = 60.0
 """Above this norm of W o W its exponential is continued by a power, so that nothing overflows."""
@@ -27,17 +25,17 @@ OUTSIDE = 50.0
 and low enough for a line search to back off from without giving up."""
 
 
-def exponential(weights: Array) -> tuple[float, Array]:
+def exponential(weights: FloatArray) -> tuple[float, FloatArray]:
     """Tr exp(W o W) - d and its gradient 2 W o exp(W o W)^T."""
     from scipy.linalg import expm
 
     squares = weights * weights
     steep = max(1.0, float(squares.sum(axis=0).max(initial=0.0)) / STEEP)
-    power: Array = expm(squares / steep)
+    power: FloatArray = expm(squares / steep)
     return float(np.trace(power) - len(weights)) * steep**2, 2.0 * weights * power.T
 
 
-def log_determinant(weights: Array) -> tuple[float, Array]:
+def log_determinant(weights: FloatArray) -> tuple[float, FloatArray]:
     """-log det(I - W o W) and its gradient 2 W o (I - W o W)^-T; a wall outside its domain."""
     squares = weights * weights
     matrix = np.eye(len(weights)) - squares
@@ -51,7 +49,7 @@ def log_determinant(weights: Array) -> tuple[float, Array]:
     return max(0.0, -float(np.linalg.slogdet(matrix)[1])), 2.0 * weights * inverse.T
 
 
-def _wall(weights: Array, squares: Array) -> tuple[float, Array]:
+def _wall(weights: FloatArray, squares: FloatArray) -> tuple[float, FloatArray]:
     """A high value, and the slope at the same weights shrunk into the domain."""
     size = float(squares.sum(axis=0).max(initial=0.0))  # at least the spectral radius
     inverse = np.linalg.inv(np.eye(len(weights)) - squares * (0.9 / size))
@@ -65,8 +63,8 @@ class Growing:
     """A graph that takes arrows one by one and never a cycle; `below[i, j]` says that j can be reached from i."""
 
     def __init__(self, size: int) -> None:
-        self.arrows: Mask = np.zeros((size, size), dtype=bool)
-        self.below: Mask = np.eye(size, dtype=bool)
+        self.arrows: BoolArray = np.zeros((size, size), dtype=bool)
+        self.below: BoolArray = np.eye(size, dtype=bool)
 
     def fits(self, i: int, j: int) -> bool:
         """Whether i -> j closes no cycle."""
@@ -83,7 +81,7 @@ class Facts:
     """Background knowledge as masks: arrows that may be drawn, pairs that must be joined."""
 
     nodes: tuple[str, ...]
-    allowed: Mask
+    allowed: BoolArray
     required: tuple[tuple[int, int], ...]
 
     @classmethod
@@ -100,14 +98,14 @@ class Facts:
         pairs = sorted(tuple(sorted(place[x] for x in pair)) for pair in knowledge.required_pairs())
         return cls(nodes, allowed, tuple((i, j) for i, j in pairs))
 
-    def joined(self) -> Mask:
+    def joined(self) -> BoolArray:
         """The required pairs as a symmetric mask."""
         mask = np.zeros_like(self.allowed)
         for i, j in self.required:
             mask[i, j] = mask[j, i] = True
         return mask
 
-    def directions(self, pair: tuple[int, int], weights: Array) -> list[tuple[int, int]]:
+    def directions(self, pair: tuple[int, int], weights: FloatArray) -> list[tuple[int, int]]:
         """The allowed arrows of a pair, the heavier first."""
         both = [arrow for arrow in (pair, pair[::-1]) if self.allowed[arrow]]
         return sorted(both, key=lambda arrow: -abs(weights[arrow]))
@@ -117,7 +115,7 @@ class Facts:
         return sorted(self.required, key=lambda pair: int(self.allowed[pair]) + int(self.allowed[pair[::-1]]))
 
 
-def acyclic_part(weights: Array, threshold: float, facts: Facts) -> Mask:
+def acyclic_part(weights: FloatArray, threshold: float, facts: Facts) -> BoolArray:
     """The arrows of weight at least `threshold`, heaviest first, leaving out any that would close a cycle.
 
     Always a DAG, whatever the weights; the plain threshold where that is a DAG already. Required
@@ -138,19 +136,19 @@ def acyclic_part(weights: Array, threshold: float, facts: Facts) -> Mask:
     return graph.arrows
 
 
-def dag_of(nodes: tuple[str, ...], arrows: Mask) -> Dag:
+def dag_of(nodes: tuple[str, ...], arrows: BoolArray) -> Dag:
     """A mask of arrows as a graph."""
     return Dag(nodes, frozenset((nodes[i], nodes[j]) for i, j in indices(arrows)))
 
 
-def indices(mask: Mask) -> Iterable[tuple[int, int]]:
+def indices(mask: BoolArray) -> Iterable[tuple[int, int]]:
     """Positions that are set."""
     return ((int(i), int(j)) for i, j in np.argwhere(mask))
 
 
-def reachable(arrows: Mask) -> Mask:
+def reachable(arrows: BoolArray) -> BoolArray:
     """Which node can be reached from which, itself included."""
-    below: Mask = arrows | np.eye(len(arrows), dtype=bool)
+    below: BoolArray = arrows | np.eye(len(arrows), dtype=bool)
     for _ in range(max(1, int(np.ceil(np.log2(max(2, len(arrows))))))):
         below = (below.astype(np.float32) @ below.astype(np.float32)) > 0
     return below

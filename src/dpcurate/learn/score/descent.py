@@ -14,16 +14,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.errors import BudgetExceeded, DpcurateError, QueryError
-from dpcurate.learn.score.acyclic import CONSTRAINTS, Array, Constraint, Mask
+from dpcurate.learn.score.acyclic import CONSTRAINTS, Constraint
 
-Loss = Callable[[Array], tuple[float, Array]]
+Loss = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 class Source(Protocol):
     """Where the loss comes from."""
 
-    def near(self, weights: Array) -> Loss:
+    def near(self, weights: FloatArray) -> Loss:
         """Value and gradient of the loss for weights not far from these; may ask the queryable."""
 
 
@@ -109,7 +110,7 @@ class Lagrangian:
 class Descended:
     """Where a descent ended; `stopped` says that the budget ended it."""
 
-    weights: Array
+    weights: FloatArray
     h: float
     history: tuple[Stage, ...]
     stopped: bool = False
@@ -135,7 +136,7 @@ class Descent:
         if not 0 <= self.penalty < math.inf or not 0 < self.tolerance < 1:
             raise QueryError(f"penalty must be at least 0 and tolerance within (0, 1), got {self!r}")
 
-    def run(self, source: Source, free: Mask, start: Array | None = None) -> Descended:
+    def run(self, source: Source, free: BoolArray, start: FloatArray | None = None) -> Descended:
         """Minimise over the weights where `free`; a refusal by the budget ends it with what it has."""
         weights = np.zeros(free.shape) if start is None else start
         (alpha, rho), before, history = self.rule.begin(), math.inf, list[Stage]()
@@ -160,13 +161,13 @@ class Descent:
 class _Minimisation:
     """One stage: minimise with fixed multipliers."""
 
-    def __init__(self, descent: Descent, constraint: Constraint, alpha: float, rho: float, free: Mask) -> None:
+    def __init__(self, descent: Descent, constraint: Constraint, alpha: float, rho: float, free: BoolArray) -> None:
         self._descent, self._constraint = descent, constraint
         self._alpha, self._rho, self._free = alpha, rho, free
         self.evaluations = 0
-        self.latest: Array | None = None
+        self.latest: FloatArray | None = None
 
-    def solve(self, loss: Loss, start: Array) -> tuple[Array, float]:
+    def solve(self, loss: Loss, start: FloatArray) -> tuple[FloatArray, float]:
         """The weights and the value they reach."""
         from scipy.optimize import Bounds, minimize  # takes 2 s to import
 
@@ -175,7 +176,7 @@ class _Minimisation:
         both = np.concatenate([np.maximum(start, 0.0).ravel(), np.maximum(-start, 0.0).ravel()])
         gradient = np.empty(2 * size)
 
-        def objective(variables: Array) -> tuple[float, Array]:
+        def objective(variables: FloatArray) -> tuple[float, FloatArray]:
             self.evaluations += 1
             weights = self._joined(variables)
             value, slope = self._smooth(loss, weights)
@@ -190,11 +191,11 @@ class _Minimisation:
         found = minimize(objective, np.minimum(both, most), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         return self._joined(found.x), float(found.fun)
 
-    def _joined(self, variables: Array) -> Array:
+    def _joined(self, variables: FloatArray) -> FloatArray:
         size = self._free.size
         return (variables[:size] - variables[size:]).reshape(self._free.shape)
 
-    def _smooth(self, loss: Loss, weights: Array) -> tuple[float, Array]:
+    def _smooth(self, loss: Loss, weights: FloatArray) -> tuple[float, FloatArray]:
         value, slope = loss(weights)
         h, towards = self._constraint(weights)
         pull = self._rho * h + self._alpha

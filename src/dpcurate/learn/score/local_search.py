@@ -13,7 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from dpcurate.learn.score.acyclic import Array, Facts, Mask, indices, reachable
+from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate.learn.score.acyclic import Facts, indices, reachable
 from dpcurate.learn.score.objectives import ReleasedMoments
 
 TURN = 1e-6
@@ -24,11 +25,11 @@ TURN = 1e-6
 class Residuals:
     """Residuals on some columns P: functionals (rows of `lines`) and their covariances."""
 
-    lines: Array
-    covariance: Array
+    lines: FloatArray
+    covariance: FloatArray
 
     @classmethod
-    def on(cls, covariance: Array, given: tuple[int, ...]) -> Residuals:
+    def on(cls, covariance: FloatArray, given: tuple[int, ...]) -> Residuals:
         """Regress every column on those given, without a look at the data."""
         lines = np.eye(len(covariance))
         if not given:
@@ -42,7 +43,7 @@ class Residuals:
 class Gains(Protocol):
     """What an arrow i -> j is worth beside other parents of j, for all i at once."""
 
-    def of(self, j: int, given: tuple[int, ...]) -> Array:
+    def of(self, j: int, given: tuple[int, ...]) -> FloatArray:
         """The gain of every i as a further parent of j; entries of j and of `given` mean nothing."""
 
 
@@ -55,15 +56,15 @@ class NoisyGains:
     """
 
     spread: ReleasedMoments
-    covariance: Array
+    covariance: FloatArray
     price: float
 
-    def of(self, j: int, given: tuple[int, ...]) -> Array:
+    def of(self, j: int, given: tuple[int, ...]) -> FloatArray:
         """For every i."""
         strength, rows = self.partial(j, given)
         return -0.5 * rows * np.log1p(-np.minimum(strength**2, 1 - 1e-9)) - self.price
 
-    def partial(self, j: int, given: tuple[int, ...]) -> tuple[Array, Array]:
+    def partial(self, j: int, given: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
         """Partial correlations of all i with j, and the effective number of rows behind each."""
         rest = Residuals.on(self.covariance, given)
         spread = np.maximum(np.diag(rest.covariance), 1e-9)
@@ -79,13 +80,13 @@ class LeastSquares:
     An arrow lighter than `threshold` is worth nothing.
     """
 
-    covariance: Array
+    covariance: FloatArray
     rows: float
     variance: float
     price: float
     threshold: float
 
-    def of(self, j: int, given: tuple[int, ...]) -> Array:
+    def of(self, j: int, given: tuple[int, ...]) -> FloatArray:
         """For every i."""
         rest = Residuals.on(self.covariance, given)
         spread = np.maximum(np.diag(rest.covariance), 1e-12)
@@ -101,10 +102,10 @@ class Search:
     gains: Gains
     facts: Facts
     most: int = 2000
-    _table: Array = field(init=False)
-    _known: dict[tuple[int, tuple[int, ...]], Array] = field(init=False, default_factory=dict)
+    _table: FloatArray = field(init=False)
+    _known: dict[tuple[int, tuple[int, ...]], FloatArray] = field(init=False, default_factory=dict)
 
-    def run(self, arrows: Mask) -> Mask:
+    def run(self, arrows: BoolArray) -> BoolArray:
         """Make the best single move until none gains; a graph seen before ends it too."""
         arrows = arrows.copy()
         self._table = np.zeros(arrows.shape)
@@ -119,13 +120,13 @@ class Search:
             self._make(arrows, *move)
         return arrows
 
-    def _gain(self, j: int, given: tuple[int, ...]) -> Array:
+    def _gain(self, j: int, given: tuple[int, ...]) -> FloatArray:
         key = (j, given)
         if key not in self._known:
             self._known[key] = self.gains.of(j, given)
         return self._known[key]
 
-    def _column(self, arrows: Mask, j: int) -> None:
+    def _column(self, arrows: BoolArray, j: int) -> None:
         """What each i brings, or would bring, as a parent of j beside the others."""
         parents = tuple(np.flatnonzero(arrows[:, j]).tolist())
         column = self._gain(j, parents).copy()
@@ -134,7 +135,7 @@ class Search:
         column[j] = 0.0
         self._table[:, j] = column
 
-    def _best(self, arrows: Mask) -> tuple[str, int, int] | None:
+    def _best(self, arrows: BoolArray) -> tuple[str, int, int] | None:
         below, joined = reachable(arrows), self.facts.joined()
         near = arrows | arrows.T
         add = np.where(self.facts.allowed & ~near & ~below.T, self._table, -math.inf)
@@ -146,7 +147,9 @@ class Search:
             found = best or found
         return None if found is None else found[1:]
 
-    def _first(self, name: str, worth: Array, arrows: Mask, least: float) -> tuple[float, str, int, int] | None:
+    def _first(
+        self, name: str, worth: FloatArray, arrows: BoolArray, least: float
+    ) -> tuple[float, str, int, int] | None:
         """The best possible move of one kind that gains more than `least`."""
         better = np.argwhere(worth > least)
         order = np.argsort(-worth[better[:, 0], better[:, 1]], kind="stable")
@@ -155,7 +158,7 @@ class Search:
                 return float(worth[i, j]), name, i, j
         return None
 
-    def _make(self, arrows: Mask, name: str, i: int, j: int) -> None:
+    def _make(self, arrows: BoolArray, name: str, i: int, j: int) -> None:
         arrows[i, j] = name == "add"
         if name == "turn":
             arrows[j, i] = True
@@ -163,7 +166,7 @@ class Search:
         self._column(arrows, j)
 
 
-def _another_way(arrows: Mask, i: int, j: int) -> bool:
+def _another_way(arrows: BoolArray, i: int, j: int) -> bool:
     """Whether j is reached from i other than by the arrow i -> j."""
     without = arrows.copy()
     without[i, j] = False
@@ -192,7 +195,7 @@ class Separation:
         return abs(self.value) / self.error
 
 
-def weakest(gains: NoisyGains, near: Mask, i: int, j: int, order: int) -> Separation:
+def weakest(gains: NoisyGains, near: BoolArray, i: int, j: int, order: int) -> Separation:
     """The least significant partial correlation of i and j given up to `order` neighbours of either."""
     found: Separation | None = None
     for side in (i, j):
@@ -207,8 +210,8 @@ def weakest(gains: NoisyGains, near: Mask, i: int, j: int, order: int) -> Separa
 
 
 def checked(
-    gains: NoisyGains, arrows: Mask, facts: Facts, *, z: float, least: float, order: int
-) -> tuple[Mask, dict[tuple[int, int], Separation]]:
+    gains: NoisyGains, arrows: BoolArray, facts: Facts, *, z: float, least: float, order: int
+) -> tuple[BoolArray, dict[tuple[int, int], Separation]]:
     """Drop arrows whose pair some small set of neighbours separates; also every pair's weakest look.
 
     Separated means below `z` standard errors or below `least` in size.

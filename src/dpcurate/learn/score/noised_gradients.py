@@ -8,11 +8,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from dpcurate.arrays import FloatArray
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Learned
-from dpcurate.learn.score.acyclic import Array, Facts, acyclic_part
+from dpcurate.learn.score.acyclic import Facts, acyclic_part
 from dpcurate.learn.score.descent import Descent, Path
 from dpcurate.learn.score.objectives import Gradients, Margins, TooNoisy
 from dpcurate.learn.score.results import empty, learned, to_spend
@@ -127,7 +128,7 @@ class _Spender:
         self._left = max(0.0, self._left - paid)
         return paid * (1 - 1e-12)
 
-    def clip(self, gradients: Gradients, inside: Array) -> float:
+    def clip(self, gradients: Gradients, inside: FloatArray) -> float:
         """The clip; where it adapts, every fourth look moves it to a quantile of the rows' norms."""
         kept = self._plan.kept
         if kept is not None and self._done % 4 == 0 and self._done + 1 < len(self._prices):
@@ -137,7 +138,7 @@ class _Spender:
         return self._clip
 
 
-def norm_quantile(gradients: Gradients, inside: Array, around: float, kept: float, rho: float) -> float:
+def norm_quantile(gradients: Gradients, inside: FloatArray, around: float, kept: float, rho: float) -> float:
     """The edge below which about a share `kept` of the rows' norms lies, from a paid noised histogram."""
     edges = tuple(around * 2.0 ** (k / 2) for k in range(-12, 5))
     statistic = GradientNorms(gradients.columns, tuple(map(tuple, inside.tolist())), edges)

@@ -9,11 +9,12 @@ from typing import Literal
 
 import numpy as np
 
+from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Evidence, Learned
-from dpcurate.learn.score.acyclic import Array, Facts, Mask, acyclic_part, dag_of
+from dpcurate.learn.score.acyclic import Facts, acyclic_part, dag_of
 from dpcurate.learn.score.descent import ConvergenceError, Descent
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Search, Separation, checked
 from dpcurate.learn.score.objectives import SCALES, Quadratic, ReleasedMoments, TooNoisy, factors
@@ -59,7 +60,7 @@ class Notears:
         return learned(nodes, arrows, refitted(covariance, arrows), self.threshold, (1,), (note,))
 
 
-def _least_squares(covariance: Array, rows: float, arrows: Mask, threshold: float) -> LeastSquares:
+def _least_squares(covariance: FloatArray, rows: float, arrows: BoolArray, threshold: float) -> LeastSquares:
     """A price of half a log of the rows and a log of the candidates (extended BIC, Chen and Chen 2008)."""
     rests = [_residual(covariance, np.flatnonzero(arrows[:, j]).tolist(), j) for j in range(len(arrows))]
     price = 0.5 * math.log(max(2.0, rows)) + math.log(max(2, len(arrows)))
@@ -119,24 +120,24 @@ class NotearsOnMoments:
         evidence = _looks(facts.nodes, looks, arrows, self.stay)
         return Learned(graph, graph.skeleton, {}, evidence, (1,), notes=(note,))
 
-    def _first(self, gains: NoisyGains, weights: Array) -> float:
+    def _first(self, gains: NoisyGains, weights: FloatArray) -> float:
         """A first threshold: `enter` times the median standard error of a correlation."""
         errors = [1.0 / np.sqrt(gains.partial(j, ())[1]) for j in range(len(weights))]
         return max(0.02, min(0.3, self.enter * float(np.median(errors))))
 
 
-def _scaled(covariance: Array, factor: Array) -> Array:
+def _scaled(covariance: FloatArray, factor: FloatArray) -> FloatArray:
     return np.asarray(covariance * np.outer(factor, factor), dtype=np.float64)
 
 
-def _residual(covariance: Array, p: list[int], j: int) -> float:
+def _residual(covariance: FloatArray, p: list[int], j: int) -> float:
     if not p:
         return float(covariance[j, j])
     slopes = np.linalg.solve(covariance[np.ix_(p, p)], covariance[p, j])
     return float(covariance[j, j] - slopes @ covariance[p, j])
 
 
-def refitted(covariance: Array, arrows: Mask) -> Array:
+def refitted(covariance: FloatArray, arrows: BoolArray) -> FloatArray:
     """Least-squares weights of a DAG, without the penalty's shrinkage."""
     weights = np.zeros(covariance.shape)
     for j in range(len(covariance)):
@@ -147,7 +148,7 @@ def refitted(covariance: Array, arrows: Mask) -> Array:
 
 
 def _looks(
-    nodes: tuple[str, ...], looks: dict[tuple[int, int], Separation], arrows: Mask, stay: float
+    nodes: tuple[str, ...], looks: dict[tuple[int, int], Separation], arrows: BoolArray, stay: float
 ) -> tuple[Evidence, ...]:
     return tuple(
         Evidence(

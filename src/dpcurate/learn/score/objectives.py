@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.errors import QueryError
-from dpcurate.learn.score.acyclic import Array, Mask
 from dpcurate.learn.score.descent import Loss
 from dpcurate.queries import Answer, Gaussian, Gradient, Moments, Queryable, Release
 from dpcurate.schema import Column, Numeric
@@ -27,13 +27,13 @@ SCALES = ("units", "bounds", "moments")
 class Quadratic:
     """The loss of a covariance: a source that needs no further look at the data."""
 
-    covariance: Array
+    covariance: FloatArray
 
-    def near(self, weights: Array) -> Loss:
+    def near(self, weights: FloatArray) -> Loss:
         """The same everywhere."""
         return self
 
-    def __call__(self, weights: Array) -> tuple[float, Array]:
+    def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """(1/2) tr((I - W)^T C (I - W)) and its gradient -C (I - W)."""
         rest = np.eye(len(weights)) - weights
         product = self.covariance @ rest
@@ -49,10 +49,10 @@ class ReleasedMoments:
     """
 
     count: float
-    mean: Array
-    covariance: Array
+    mean: FloatArray
+    covariance: FloatArray
     noise: float
-    own: Mask
+    own: BoolArray
 
     @classmethod
     def of(cls, answer: Answer, columns: Sequence[Column]) -> ReleasedMoments:
@@ -70,7 +70,7 @@ class ReleasedMoments:
         """Standard deviation of the noise in one entry of the mean product."""
         return self.noise / self.count
 
-    def valid(self) -> Array:
+    def valid(self) -> FloatArray:
         """The nearest covariance: variances above their noise, then no eigenvalue below a small floor."""
         least = max(2.0 * self.entry, 1e-9)
         fixed = self.covariance.copy()
@@ -82,7 +82,7 @@ class ReleasedMoments:
             fixed = (vectors * np.maximum(values, floor)) @ vectors.T * np.outer(spread, spread)
         return np.asarray((fixed + fixed.T) / 2, dtype=np.float64)
 
-    def noise_variance(self, first: Array, second: Array) -> Array:
+    def noise_variance(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Variance that the noise gives to a^T C b, for every row a of `first` and the vector b = `second`.
 
         To first order, means included: with a' = (-a.m, a) and E the noise of the moment matrix it
@@ -101,7 +101,7 @@ class TooNoisy(QueryError):
     """A release that tells nothing; learners turn it into an empty graph with a note."""
 
 
-def factors(columns: Sequence[Column], covariance: Array, scale: str) -> Array:
+def factors(columns: Sequence[Column], covariance: FloatArray, scale: str) -> FloatArray:
     """What a column in [-1, 1] is multiplied by: its own units, nothing, or 1 / its released spread."""
     if scale == "units":
         return np.array([(c.high - c.low) / 2 if isinstance(c, Numeric) else c.steps / 2 for c in columns])
@@ -120,8 +120,8 @@ class Margins:
     """Noised count, means and mean squares of every column by itself."""
 
     count: float
-    mean: Array
-    square: Array
+    mean: FloatArray
+    square: FloatArray
     noise: float
 
     @classmethod
@@ -138,7 +138,7 @@ class Margins:
         return cls(number, np.clip(mean, -1, 1), np.clip(square, 0, 1), noise / number)
 
     @property
-    def variance(self) -> Array:
+    def variance(self) -> FloatArray:
         """Variances, kept above their noise."""
         return np.maximum(self.square - self.mean**2, max(2.0 * self.noise, 1e-6))
 
@@ -155,11 +155,11 @@ class Gradients:
     queryable: Queryable
     columns: tuple[str, ...]
     margins: Margins
-    clip: Callable[[Gradients, Array], float]
+    clip: Callable[[Gradients, FloatArray], float]
     price: Callable[[Gradients], float]
     looks: list[Look]
 
-    def near(self, weights: Array) -> Loss:
+    def near(self, weights: FloatArray) -> Loss:
         """Ask for the gradient at these weights, then fit the covariance again."""
         spread = np.sqrt(self.margins.variance)
         inside = np.clip(weights * spread[None, :] / spread[:, None], -1e6, 1e6)
@@ -167,7 +167,7 @@ class Gradients:
         second = fit_second_moments(self.looks, self.margins)
         return Quadratic(_correlation(second - np.outer(self.margins.mean, self.margins.mean), spread))
 
-    def look(self, inside: Array, clip: float, rho: float) -> Look:
+    def look(self, inside: FloatArray, clip: float, rho: float) -> Look:
         """One paid gradient, kept."""
         statistic = Gradient(self.columns, tuple(map(tuple, inside.tolist())), clip)
         answer = self.queryable.ask(Release(statistic, Gaussian(rho=rho)))
@@ -181,8 +181,8 @@ class Gradients:
 class Look:
     """One released mean gradient: where, what, its noise, its clip and its price."""
 
-    weights: Array
-    gradient: Array
+    weights: FloatArray
+    gradient: FloatArray
     noise: float
     clip: float
     rho: float
@@ -194,7 +194,7 @@ class Look:
         return float(np.linalg.norm(self.gradient)) / max(1e-300, self.noise * math.sqrt(d * (d - 1)))
 
 
-def fit_second_moments(looks: Sequence[Look], margins: Margins) -> Array:
+def fit_second_moments(looks: Sequence[Look], margins: Margins) -> FloatArray:
     """The symmetric S that best explains off-diagonal gradients -S (I - W_k) and the released squares.
 
     Weighted least squares by conjugate gradients: O(looks * d^3) a step.
@@ -205,7 +205,7 @@ def fit_second_moments(looks: Sequence[Look], margins: Margins) -> Array:
     trust = [1.0 / look.noise**2 for look in looks]
     known = 1.0 / margins.noise**2
 
-    def normal(s: Array) -> Array:
+    def normal(s: FloatArray) -> FloatArray:
         total = np.diag(known * np.diag(s))
         for rest, weight in zip(rests, trust, strict=True):
             total = total + weight * ((apart * (s @ rest)) @ rest.T)
@@ -219,7 +219,9 @@ def fit_second_moments(looks: Sequence[Look], margins: Margins) -> Array:
     return _conjugate(normal, (goal + goal.T) / 2, start)
 
 
-def _conjugate(normal: Callable[[Array], Array], goal: Array, start: Array, steps: int = 200) -> Array:
+def _conjugate(
+    normal: Callable[[FloatArray], FloatArray], goal: FloatArray, start: FloatArray, steps: int = 200
+) -> FloatArray:
     found, rest = start, goal - normal(start)
     direction, size = rest, float(np.vdot(rest, rest))
     enough = 1e-16 * max(1e-300, float(np.vdot(goal, goal)))
@@ -234,7 +236,7 @@ def _conjugate(normal: Callable[[Array], Array], goal: Array, start: Array, step
     return found
 
 
-def _correlation(covariance: Array, spread: Array) -> Array:
+def _correlation(covariance: FloatArray, spread: FloatArray) -> FloatArray:
     """On the scale of the spreads, with ones on the diagonal and no eigenvalue below a small floor."""
     scaled = covariance / np.outer(spread, spread)
     np.fill_diagonal(scaled, 1.0)

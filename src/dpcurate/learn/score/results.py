@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
+from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.learn.outcome import Evidence, Learned
-from dpcurate.learn.score.acyclic import Array, Facts, Mask, acyclic_part, dag_of, indices
+from dpcurate.learn.score.acyclic import Facts, acyclic_part, dag_of, indices
 from dpcurate.queries import Queryable
 
 
@@ -42,8 +43,8 @@ def markov_class(dag: Dag, knowledge: Knowledge | None) -> Cpdag:
 
 def learned(
     nodes: tuple[str, ...],
-    arrows: Mask,
-    weights: Array,
+    arrows: BoolArray,
+    weights: FloatArray,
     threshold: float,
     asked: tuple[int, ...],
     notes: tuple[str, ...],
