@@ -31,7 +31,7 @@ from dpcurate.private.noise import Seeded
 from dpcurate.private.room import Room
 from dpcurate.requests import Contrasts, Gaussian, Release
 from dpcurate.schema import Categorical, Neighbours, Numeric, Schema
-from helpers import sampled_room
+from helpers import sampled_session
 
 QUICK = MeasureOnce(constants=Constants(effort=0, walk=20))
 
@@ -52,7 +52,7 @@ def released(network, rows, rho, seed, sets=None):
     columns = range(len(names))
     sets = sets or [(), *((i,) for i in columns), *combinations(columns, 2)]
     ask = Release(Contrasts(tuple(tuple(names[i] for i in u) for u in sets)), Gaussian(rho=rho))
-    answer = sampled_room(network, rows, seed).ask(ask)
+    answer = sampled_session(network, rows, seed).ask(ask)
     answers = dict(zip(sets, zip(answer.parts, answer.scales, strict=True), strict=True))
     return Released.nothing([c.size for c in network.schema.columns]).merged(answers)
 

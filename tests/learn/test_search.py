@@ -1,4 +1,4 @@
-"""One loop, every edge test: with an oracle for a door each returns the true class."""
+"""One loop, every edge test: with an oracle to ask each returns the true class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpcurate.learn.constraint.exact import PValueTest
 from dpcurate.learn.constraint.independence import fisher_test, p_values
 from dpcurate.learn.constraint.search import search
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
-from dpcurate.learn.oracle import STRONG, OracleDoor
+from dpcurate.learn.oracle import STRONG, OracleQueryable
 from dpcurate.networks.worlds import random_dag, random_network
 from dpcurate.published import (
     PublishedCuratePC,
@@ -35,7 +35,7 @@ from dpcurate.requests import Counts, Exact, KendallP, Moments, Release
 from dpcurate.schema import Categorical
 
 
-class PublishedOracle(OracleDoor):
+class PublishedOracle(OracleQueryable):
     """An oracle that also answers as the published systems ask."""
 
     def value(self, statistic, *, apart):
@@ -84,7 +84,7 @@ def test_pc_stable_does_not_depend_on_the_order_of_columns():
     assert len(graphs) == 1
 
 
-class Watching(OracleDoor):
+class Watching(OracleQueryable):
     """An oracle that remembers what it was asked."""
 
     def __init__(self, dag):
@@ -115,7 +115,7 @@ def test_knowledge_is_enforced_and_saves_questions(method):
 
 def test_the_order_can_be_limited_and_is_reported():
     dag = random_dag(10, degree=4, seed=3)
-    full, flat = (PC(test="kendall-proved", max_order=m).fit(OracleDoor(dag)) for m in (None, 0))
+    full, flat = (PC(test="kendall-proved", max_order=m).fit(OracleQueryable(dag)) for m in (None, 0))
     assert len(flat.tests) == 1
     assert flat.tests[0] == 45
     assert full.tests[0] == 45
@@ -127,7 +127,7 @@ def test_the_order_can_be_limited_and_is_reported():
     assert {frozenset(e.pair) for e in separated} == {frozenset(p) for p in combinations(dag.nodes, 2)} - dag.edges
 
 
-class Poor(OracleDoor):
+class Poor(OracleQueryable):
     """An oracle whose budget ends after so many answers."""
 
     def __init__(self, dag, answers):
@@ -141,7 +141,7 @@ class Poor(OracleDoor):
         if len(requests) > self.answers:  # all or nothing, as of a curator
             raise BudgetExceeded("no more")
         self.answers -= len(requests)
-        return [OracleDoor.ask(self, r) for r in requests]
+        return [OracleQueryable.ask(self, r) for r in requests]
 
 
 @pytest.mark.parametrize("answers", [0, 1, 7, 45, 50])
@@ -162,9 +162,9 @@ def test_when_the_budget_ends_the_graph_so_far_is_returned_and_said(answers):
 def test_two_columns_are_enough_and_one_is_not():
     pair = Dag.of("ab", [("a", "b")])
     for method in (PC(test="kendall-proved"), EMPC(), SVTPC(), PrivPC(), CuratePC()):
-        assert method.fit(OracleDoor(pair)).skeleton.edges == {frozenset("ab")}
+        assert method.fit(OracleQueryable(pair)).skeleton.edges == {frozenset("ab")}
     with pytest.raises(RequestError, match="at least two columns"):
-        CuratePC().fit(OracleDoor(Dag.of("a")))
+        CuratePC().fit(OracleQueryable(Dag.of("a")))
 
 
 def test_wrong_settings_are_refused():
@@ -190,7 +190,7 @@ def test_wrong_settings_are_refused():
         with pytest.raises(TypeError):
             make()
     with pytest.raises(RequestError, match="tests of independence only"):
-        OracleDoor(Dag.of("ab")).ask(Release(Counts(("a",)), Exact()))
+        OracleQueryable(Dag.of("ab")).ask(Release(Counts(("a",)), Exact()))
 
 
 def test_the_reach():
@@ -206,7 +206,7 @@ def test_a_search_ends_when_its_edge_test_says_so():
         def begin(self, order, graph):
             return order < 1
 
-    found = search(dag.nodes, Idle(OracleDoor(dag), 0.05))
+    found = search(dag.nodes, Idle(OracleQueryable(dag), 0.05))
     assert len(found.tests) == 1
     assert set(found.unfinished) == {1}
 
@@ -249,7 +249,7 @@ def same(found, expected):
 @pytest.mark.parametrize("method", [PC(test="kendall-proved"), CuratePC(), SVTPC()], ids=lambda m: type(m).__name__)
 def test_rounds_find_what_a_plain_loop_finds_with_an_oracle(method):
     for dag in DAGS[:120:2]:
-        same(method.fit(OracleDoor(dag)), depth_first(dag.nodes, dag.d_separated))
+        same(method.fit(OracleQueryable(dag)), depth_first(dag.nodes, dag.d_separated))
 
 
 @pytest.mark.parametrize("test", ["g", "chi-squared", "spearman", "kendall", "kendall-proved", "partial-correlation"])
@@ -280,7 +280,7 @@ def plain_p(curator, test, a, b, given):
     return float(p_values(test, [table])[0])
 
 
-class Counting(OracleDoor):
+class Counting(OracleQueryable):
     """An oracle that remembers the sizes of its batches."""
 
     def __init__(self, dag):
@@ -324,7 +324,7 @@ def test_a_private_search_pays_for_no_test_beyond_the_one_that_cuts():
 
 def test_rounds_are_capped_and_caps_change_nothing(monkeypatch):
     dag = random_dag(14, degree=4, seed=2)
-    free = PC(test="kendall-proved").fit(OracleDoor(dag))
+    free = PC(test="kendall-proved").fit(OracleQueryable(dag))
     for tests, cells in ((3, 10**9), (10**9, 40), (1, 1)):
         monkeypatch.setattr(rounds, "MOST_TESTS", tests)
         monkeypatch.setattr(rounds, "MOST_AT_ONCE", cells)
@@ -395,6 +395,6 @@ def test_a_watched_door_counts_batches():
     dag = random_dag(10, degree=2, seed=1)
     for method in (SVTPC(), PrivPC(), CuratePC()):
         seen = Seen()
-        found = method.fit(Watched(OracleDoor(dag), seen))
+        found = method.fit(Watched(OracleQueryable(dag), seen))
         examined = len(found.skeleton.separators) if isinstance(method, PrivPC) else 0
         assert sum(n for _, n in seen.told) == sum(found.tests) + examined
