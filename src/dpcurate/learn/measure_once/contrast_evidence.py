@@ -32,10 +32,10 @@ class ContrastEvidence:
         self.marginal = self._marginal()
 
     def row(self, column: int, given: Columns) -> Array:
-        """See DependenceEvidence; a column linked neither to `column` nor to `given` keeps its marginal evidence."""
+        """See DependenceEvidence; where nothing speaks for a link to `column` or `given` marginal evidence stands."""
         row: Array = self.marginal[column].copy()
         row[list(given)] = 0
-        linked = self.marginal[:, [column, *given]].max(axis=1) > self.constants.linked
+        linked = self.marginal[:, [column, *given]].max(axis=1) > 0
         others = [int(x) for x in np.flatnonzero(linked & self.measured[column]) if x not in given]
         if given and others:
             row[others] = self.conditional(others, column, given)
@@ -57,14 +57,14 @@ class ContrastEvidence:
 
     def terms(self, a: int, b: int, given: Columns) -> Terms:
         """What both columns can be regressed on: subsets of `given` that were measured with either."""
-        both = self._terms[a, given] & self._terms[b, given]
-        return tuple(u for u in subsets(given) if u in both)
+        every, both = subsets(given), self._terms[a, given] & self._terms[b, given]
+        return every if len(both) == len(every) else tuple(u for u in every if u in both)
 
     def residuals(self, others: Sequence[int], column: int, given: Columns, terms: Terms) -> Residuals:
         """What the terms leave of the dependence of each of `others`, all of as many levels, with `column`."""
         left = self.regressions.fit(others, given, terms)
         right = self.regressions.single[column, given, terms]
-        observed = np.stack([self.moments.pair(a, column) for a in others])
+        observed = np.array([self.moments.pair(a, column) for a in others])
         values = observed - left.covariances.swapaxes(1, 2) @ right.coefficients[0]
         effect = kron(left.within, right.within)
         noise = privacy_noise(self.regressions, others, column, terms, left, right)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, log, tanh
 from random import Random
 
 import numpy as np
@@ -18,8 +18,8 @@ from dpcurate.learn.outcome import Evidence, Pair
 
 STEPS_BETWEEN = 10
 """Steps of the walk from one average to the next: neighbouring orders say much the same."""
-THRESHOLDS = 0.05, 0.5
-"""Edges less likely than the first are never kept, those more likely than the second always."""
+LEAST_THRESHOLD = 0.05
+"""Edges less likely than this are not kept, however little there is to find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,7 @@ def decide(families: FamilySearch, random: Random, warm: Sequence[Sequence[int]]
 def scout(families: FamilySearch, random: Random) -> Decision:
     """A quick look, to choose what to ask next: one start, one order, edges more likely than not."""
     order = best_order(families, random, first_orders(families, random, 1))
-    probabilities = edge_probabilities(order) * (1 - families.constants.doubt)
-    return Decision(tuple(order.parents()), tuple(order.columns), probabilities)
+    return Decision(tuple(order.parents()), tuple(order.columns), edge_probabilities(order))
 
 
 def _at_best_threshold(families: FamilySearch, start: list[int], probabilities: Array) -> Order:
@@ -57,11 +56,9 @@ def _at_best_threshold(families: FamilySearch, start: list[int], probabilities: 
 
 def f1_threshold(probabilities: Array) -> float:
     """The P(edge) from which on keeping an edge raises the expected F1: half of the best one (Lipton et al., 2014)."""
-    if not len(probabilities):
-        return THRESHOLDS[1]
     falling = np.sort(probabilities)[::-1]
     f1 = 2 * np.cumsum(falling) / (np.arange(1, len(falling) + 1) + falling.sum())
-    return float(np.clip(f1.max() / 2, *THRESHOLDS))
+    return max(float(f1.max()) / 2, LEAST_THRESHOLD)
 
 
 def edge_probabilities(order: Order) -> Array:
@@ -77,14 +74,14 @@ def edge_probabilities(order: Order) -> Array:
                 gain = row[x] + families.edge_log_odds
                 if x in parents:
                     gain = score - families.score(column, without, indicator)
-                p[x, column] = 1 / (1 + exp(-max(min(gain, 500.0), -500.0)))
+                p[x, column] = 0.5 + 0.5 * tanh(gain / 2)  # 1 / (1 + exp(-gain)) without overflow
     return p + p.T
 
 
 def walk(order: Order, random: Random, steps: int) -> Array:
     """Average P(edge) over orders visited by a Metropolis walk of adjacent swaps (Friedman and Koller, 2003)."""
     total, visits = edge_probabilities(order), 1
-    for step in range(1, steps + 1 if len(order.columns) > 1 else 1):
+    for step in range(1, steps + 1):
         place = random.randrange(len(order.columns) - 1)
         gain, of_first, of_second = order.swap_gain(place)
         if random.random() < exp(min(gain, 0.0)):

@@ -21,7 +21,7 @@ from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 
-AGAINST_KNOWLEDGE = 1e4
+AGAINST_KNOWLEDGE = 1e9
 """What an order loses in score for each required arrow that it would turn round: more than any evidence."""
 LEAST_GAIN = 1e-9
 
@@ -40,8 +40,8 @@ class FamilySearch:
     @classmethod
     def of(cls, evidence: DependenceEvidence, constraints: Constraints, constants: Constants) -> FamilySearch:
         """With prior odds from the expected number of neighbours."""
-        odds = min(0.5, constants.degree / max(len(evidence.measured) - 1, 1))
-        return cls(evidence, constraints, constants, log(odds / (1 - odds)) - constants.penalty)
+        odds = min(0.5, constants.degree / (len(evidence.measured) - 1))
+        return cls(evidence, constraints, constants, log(odds / (1 - odds)))
 
     @property
     def columns(self) -> int:
@@ -79,7 +79,7 @@ class FamilySearch:
         return indicator
 
     def _climb(self, column: int, before: Array) -> tuple[Columns, float]:
-        """Add, drop or exchange a parent while that helps, the next kind of move only where the one before fails."""
+        """Add a parent while that helps; where that fails drop one, and where that fails exchange one."""
         parents = self._required(column, before)
         score = self.score(column, parents, before)
         while True:
@@ -107,18 +107,18 @@ class FamilySearch:
         must = self.constraints.required[column] & self.constraints.allowed[:, column]
         return tuple(int(x) for x in np.flatnonzero((before > 0) & must))
 
-    def _candidates(self, column: int, parents: Columns, before: Array, most: int) -> list[int]:
-        """Columns most clearly dependent given the parents; none if together they are not worth an edge."""
-        row = np.where(before > 0, self.row(column, parents), -np.inf)
+    def _candidates(self, column: int, parents: Columns, before: Array) -> list[int]:
+        """The columns most clearly dependent given the parents; none if all together are not worth an edge."""
+        row = np.where(before > 0, self.row(column, parents), 0.0)
         if np.maximum(row, 0).sum() < -self.edge_log_odds:
             return []
-        top = np.argsort(-row)[:most]
+        top = np.argsort(-row)[: self.constants.tries]
         enough = max(0.0, self.constants.near_top * row[top[0]])
         return [int(x) for x in top if row[x] > enough and self.constraints.allowed[x, column]]
 
     def _larger(self, column: int, parents: Columns, before: Array) -> Iterable[Columns]:
         if len(parents) < self.constants.max_parents:
-            for x in self._candidates(column, parents, before, self.constants.tries):
+            for x in self._candidates(column, parents, before):
                 yield sorted_set(*parents, x)
 
     def _smaller(self, column: int, parents: Columns, before: Array) -> Iterable[Columns]:
@@ -127,6 +127,6 @@ class FamilySearch:
                 yield tuple(t for t in parents if t != x)
 
     def _exchanged(self, column: int, parents: Columns, before: Array) -> Iterable[Columns]:
-        for new in self._candidates(column, parents, before, 1):
+        for new in self._candidates(column, parents, before)[:1]:
             for smaller in self._smaller(column, parents, before):
                 yield sorted_set(*smaller, new)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import sqrt
 
 import numpy as np
 
@@ -16,8 +15,10 @@ from dpcurate.learn.measure_once.blocks import Array, Columns, helmert, rotate, 
 
 Answers = Mapping[Columns, tuple[Array, float]]
 """For each set its noised contrast, a sum over rows, and the noise's standard deviation."""
-FEWEST_ROWS = 10.0
-"""A noised count may be zero or negative; means are taken over at least so many rows."""
+FEWEST_ROWS = 1.0
+"""A noised count may be zero or negative."""
+FEWEST_OF_LEVEL = 2.0
+"""No level is taken to be rarer than so many rows, however its noise fell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,12 @@ class Margin:
 
     @classmethod
     def of(cls, released: Released, column: int) -> Margin:
-        """Probabilities are kept above their noise: a level is never taken to be impossible."""
+        """What the row count and a column's own contrast say."""
         levels, rows = released.levels[column], released.rows
         noise = released.variances[column,] / rows**2
         basis = helmert(levels)
         p = 1 / levels + basis @ released.sums[column,] / rows
-        p = np.maximum(p, max(2 / rows, 0.5 * sqrt(noise)))
+        p = np.maximum(p, FEWEST_OF_LEVEL / rows)
         p /= p.sum()
         mean = basis.T @ p
         covariance = basis.T @ (p[:, None] * basis) - np.outer(mean, mean)

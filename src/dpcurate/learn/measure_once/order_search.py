@@ -67,10 +67,9 @@ class Order:
         return best is not home
 
     def climb(self, random: Random) -> None:
-        """Move columns to their best places until none moves, or for so many sweeps."""
-        for _ in range(self.families.constants.sweeps):
-            if not sum(self.move_to_best_place(column) for column in _shuffled(len(self.columns), random)):
-                return
+        """Move columns to their best places until none moves; every move raises the score, so it ends."""
+        while sum(self.move_to_best_place(column) for column in _shuffled(len(self.columns), random)):
+            pass
 
 
 def best_order(families: FamilySearch, random: Random, starts: Iterable[Sequence[int]]) -> Order:
@@ -96,7 +95,7 @@ def first_orders(families: FamilySearch, random: Random, count: int) -> list[lis
 
 def number_of_starts(constants: Constants, columns: int) -> int:
     """Fewer for more columns, whose climbs are longer."""
-    return min(8, max(2, constants.effort // max(columns, 1))) if constants.effort else 1
+    return min(8, max(2, constants.effort // columns)) if constants.effort else 1
 
 
 def _shuffled(columns: int, random: Random) -> list[int]:

@@ -4,20 +4,23 @@ With W the coefficients of a regression, mu its offsets and v the noise variance
 coordinates, the noise of a's and b's residual block given S is
 
     v_ab I (x) I + sum over terms t [v_bt W_at' W_at (x) I + v_at I (x) W_bt' W_bt]
-    + v_b mu_a mu_a' (x) I + v_a I (x) mu_b mu_b' + v_count (mu_a (x) mu_b)(mu_a (x) mu_b)'
-    + sum over s, t in S v_st W_as' W_as (x) W_bt' W_bt + sum over s in S v_s J_s J_s',
+    + v_b mu_a mu_a' (x) I + v_a I (x) mu_b mu_b'
+    + the noise of the count, and of the margins and pairs of the conditioning columns, v J J' each,
 
-J_s the derivative of the block by the margin of s.
+J the derivative of the block by what is noised. Left out: what the noise of lower moments does to
+three-way terms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import prod, sqrt
 
 import numpy as np
 
 from dpcurate.learn.measure_once.blocks import Array, kron, outer
+from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.regression import Regression, Regressions, Terms
 
 
@@ -25,15 +28,16 @@ def privacy_noise(
     regressions: Regressions, others: Sequence[int], column: int, terms: Terms, left: Regression, right: Regression
 ) -> Array:
     """For each of `others` (regressed: left) the noise covariance of its residual block with `column` (right)."""
-    return _of_answers(regressions, others, column, terms, left, right) + _of_conditioning(
-        regressions, terms, left, right
-    )
+    slopes = [sqrt(variance) * slope for variance, slope in _slopes(regressions, terms, left, right)]
+    all_slopes = np.concatenate(slopes, axis=2)
+    own = _of_the_two(regressions, others, column, terms, left, right)
+    return np.asarray(own + all_slopes @ all_slopes.swapaxes(1, 2))
 
 
-def _of_answers(
+def _of_the_two(
     regressions: Regressions, others: Sequence[int], column: int, terms: Terms, left: Regression, right: Regression
 ) -> Array:
-    """The noise of the pair itself, of both regressions, of both margins and of the count."""
+    """The noise of the pair itself, of both regressions and of both margins."""
     moments = regressions.moments
     left_identity, right_identity = (np.eye(side.offsets.shape[1]) for side in (left, right))
     pair = np.array([moments.noise(a, column) for a in others])
@@ -43,9 +47,7 @@ def _of_answers(
     on_left = on_left + _weighted(regressions.noises[column, terms], left.squares)
     on_right = margin[:, None, None] * outer(right.offsets, right.offsets)
     on_right = on_right + _weighted(of_terms, right.squares[:, 0])
-    product = outer(left.offsets, right.offsets).reshape(len(others), -1)
-    count = moments.count_noise * outer(product, product)
-    return np.asarray(kron(on_left, right_identity[None]) + kron(left_identity[None], on_right) + count)
+    return kron(on_left, right_identity[None]) + kron(left_identity[None], on_right)
 
 
 def _weighted(weights: Array, squares: Array) -> Array:
@@ -54,23 +56,45 @@ def _weighted(weights: Array, squares: Array) -> Array:
     return np.asarray((weights @ squares.reshape(-1, prod(shape))).reshape(*weights.shape[:-1], *shape))
 
 
-def _of_conditioning(regressions: Regressions, terms: Terms, left: Regression, right: Regression) -> Array:
-    """What the noise in the covariances and margins of the conditioning columns does."""
-    moments, total = regressions.moments, np.array(0.0)
-    singles = [(i, term[0]) for i, term in enumerate(terms) if len(term) == 1]
-    for i, s in singles:
-        others = [(moments.noise(s, t), j) for j, t in singles if moments.measured(s, t)]
-        if others:
-            total = total + kron(left.squares[i], sum(noise * right.squares[j] for noise, j in others))
-        slope = _slope(moments.margins[s].basis, left, right, regressions.slices[terms][i])
-        total = total + moments.margins[s].noise * slope @ slope.swapaxes(1, 2)
-    return total
+def _slopes(
+    regressions: Regressions, terms: Terms, left: Regression, right: Regression
+) -> Iterator[tuple[float, Array]]:
+    """Noise variances, and derivatives of the residual blocks by what has them: count, margins and pairs of S."""
+    moments, slices = regressions.moments, regressions.slices[terms]
+    singles = [
+        (term[0], left.coefficients[:, where].swapaxes(1, 2), right.coefficients[0, where].T)
+        for term, where in zip(terms, slices, strict=True)
+        if len(term) == 1
+    ]
+    yield moments.count_noise, _count_slope(moments, singles, left, right)
+    for s, of_left, of_right in singles:
+        yield moments.margins[s].noise, _margin_slope(moments.margins[s].basis, of_left, of_right, left, right)
+    for one, other in combinations(singles, 2):
+        if moments.measured(one[0], other[0]):
+            yield moments.noise(one[0], other[0]), _pair_slope(one, other)
 
 
-def _slope(basis: Array, left: Regression, right: Regression, where: slice) -> Array:
-    """J_s: derivative of the residual blocks by the margin of a conditioning column."""
-    of_left, of_right = left.coefficients[:, where], right.coefficients[0, where]
-    slope = left.offsets[:, :, None, None] * of_right.T
-    slope = slope + of_left.swapaxes(1, 2)[:, :, None, :] * right.offsets[0][:, None]
-    slope = slope + ((basis @ of_left).swapaxes(1, 2)[:, :, None, :] * (basis @ of_right).T) @ basis
+Single = tuple[int, Array, Array]
+"""A conditioning column and its coefficients W' in the regressions of both sides."""
+
+
+def _count_slope(moments: CentralMoments, singles: list[Single], left: Regression, right: Regression) -> Array:
+    """By the log of the count, negative: mu_a mu_b' + sum over s of W_as' W_bs / levels of s."""
+    slope = outer(left.offsets, right.offsets)
+    for s, of_left, of_right in singles:
+        slope = slope + of_left @ of_right.T / moments.levels[s]
+    return slope.reshape(len(slope), -1, 1)
+
+
+def _margin_slope(basis: Array, of_left: Array, of_right: Array, left: Regression, right: Regression) -> Array:
+    """By the mean of a conditioning column, which centres its covariances and makes its variance."""
+    slope = left.offsets[:, :, None, None] * of_right + of_left[:, :, None, :] * right.offsets[0][:, None]
+    slope = slope + ((of_left @ basis.T)[:, :, None, :] * (of_right @ basis.T)) @ basis
     return np.asarray(slope.reshape(len(slope), -1, slope.shape[-1]))
+
+
+def _pair_slope(one: Single, other: Single) -> Array:
+    """By the covariance of two conditioning columns: W_as (x) W_bt + W_at (x) W_bs."""
+    (_, left_s, right_s), (_, left_t, right_t) = one, other
+    slope = left_s[:, :, None, :, None] * right_t[:, None, :] + left_t[:, :, None, None, :] * right_s[:, :, None]
+    return np.asarray(slope.reshape(len(slope), left_s.shape[1] * len(right_s), -1))

@@ -17,7 +17,7 @@ Terms = tuple[Columns, ...]
 LEAST_CELL = 1e-3
 """A cell of a denoised table is at least this share of what independence would give."""
 LEAST_DIRECTION = 1e-4
-"""Directions of less than this share of the largest variance hardly occur and are not blown up."""
+"""A direction of less than this share of the largest variance is inverted as if it had that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class Design:
     """(cells of the table, features)"""
     inverse: Array
     """Inverse of the features' covariance."""
+    means: Array
+    """m_S: what centres each feature; products of centred indicators are centred already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Regressions:
     def fit(self, columns: Sequence[int], given: Columns, terms: Terms) -> Regression:
         """All of `columns` must have the same number of levels."""
         design = self.designs[given, terms]
-        covariances = np.stack([self.covariances[a, terms] for a in columns])
+        covariances = np.array([self.covariances[a, terms] for a in columns])
         coefficients = design.inverse @ covariances
         within_cells = self._within_cells(columns, design.values @ coefficients)
         average = self.tables[given] @ within_cells.reshape(*within_cells.shape[:2], -1)
@@ -77,26 +79,19 @@ class Regressions:
             coefficients,
             within_cells,
             within,
-            self._offsets(columns, terms, coefficients),
+            np.array([self.moments.margins[a].mean for a in columns]) - design.means @ coefficients,
             squares.reshape(len(terms), *within.shape),
         )
 
     def _within_cells(self, columns: Sequence[int], predicted: Array) -> Array:
         """The covariance of each column in each cell, from its predicted distribution there."""
         basis = self.moments.margins[columns[0]].basis
-        p = np.stack([self.moments.margins[a].probabilities for a in columns])[:, None]
+        p = np.array([self.moments.margins[a].probabilities for a in columns])[:, None]
         cells = np.maximum(p + predicted @ basis.T, LEAST_CELL * p)
         cells /= cells.sum(2, keepdims=True)
         means, size = cells @ basis, basis.shape[1]
         squares = (cells @ outer(basis, basis).reshape(-1, size * size)).reshape(*means.shape, size)
         return np.asarray(squares - outer(means, means))
-
-    def _offsets(self, columns: Sequence[int], terms: Terms, coefficients: Array) -> Array:
-        offsets = np.stack([self.moments.margins[a].mean for a in columns])
-        for term, where in zip(terms, self.slices[terms], strict=True):
-            if len(term) == 1:
-                offsets = offsets - self.moments.margins[term[0]].mean @ coefficients[:, where]
-        return offsets
 
     def _covariance(self, key: tuple[int, Terms]) -> Array:
         """Denoised covariance (features of the terms, coordinates of the column)."""
@@ -129,7 +124,11 @@ class Regressions:
             features.append(product)
         values = np.hstack(features)
         values = values - p @ values
-        return Design(values, _inverse(values.T @ (p[:, None] * values)))
+        means = [
+            margins[t[0]].mean if len(t) == 1 else np.zeros(x.shape[1])
+            for t, x in zip(terms, features[1:], strict=True)
+        ]
+        return Design(values, soft_inverse(values.T @ (p[:, None] * values)), np.concatenate([np.empty(0), *means]))
 
     def _slices(self, terms: Terms) -> tuple[slice, ...]:
         """Where each term's features stand in a design."""
@@ -154,7 +153,8 @@ class Regressions:
         return np.moveaxis(part, range(len(given)), [given.index(a) for a in (*members, *others)])
 
 
-def _inverse(covariance: Array) -> Array:
+def soft_inverse(covariance: Array) -> Array:
+    """An inverse that does not blow up directions that hardly occur."""
     sizes, axes = np.linalg.eigh(covariance)
     sizes = np.maximum(sizes, LEAST_DIRECTION * sizes.max(initial=0.0))
     return np.asarray((axes / sizes) @ axes.T)

@@ -1,0 +1,362 @@
+"""The search of the default method on evidence that is known: what it finds, what it buys, how sure it says it is."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import exp, log, prod
+from random import Random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpcurate.budget import Budget
+from dpcurate.graphs.graph import Dag
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.orient import orient
+from dpcurate.learn.measure_once import Constants, MeasureOnce
+from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, f1_threshold, skeleton_of
+from dpcurate.learn.measure_once.family_search import FamilySearch
+from dpcurate.learn.measure_once.moments import Released
+from dpcurate.learn.measure_once.order_search import number_of_starts
+from dpcurate.learn.measure_once.release import first_weights, noise_over_sampling, still_open, triples
+from dpcurate.networks.worlds import random_dag
+from dpcurate.requests import Answer
+from dpcurate.schema import Categorical, Schema
+
+
+class Oracle:
+    """Evidence from a graph by d-separation: the search must not ask for more than the protocol has."""
+
+    def __init__(self, dag, strength=20.0):
+        self.dag, self.strength = dag, strength
+        self.measured = ~np.eye(len(dag.nodes), dtype=bool)
+
+    def row(self, column, given):
+        nodes = self.dag.nodes
+        out = np.zeros(len(nodes))
+        for x, name in enumerate(nodes):
+            if x != column and x not in given:
+                apart = self.dag.d_separated(name, nodes[column], [nodes[s] for s in given])
+                out[x] = -5.0 if apart else self.strength * (1 + 1e-3 * (x + 1) * (column + 1))  # no two alike
+        return out
+
+
+class Fixed:
+    """The same evidence for a pair whatever is given."""
+
+    def __init__(self, matrix):
+        self.matrix = np.array(matrix, dtype=float)
+        self.measured = ~np.eye(len(matrix), dtype=bool)
+
+    def row(self, column, given):
+        row = self.matrix[column].copy()
+        row[[column, *given]] = 0
+        return row
+
+
+class Jittered:
+    """Evidence off by rounding."""
+
+    def __init__(self, evidence, seed):
+        self.evidence, self.random, self.measured = evidence, np.random.default_rng(seed), evidence.measured
+
+    def row(self, column, given):
+        row = self.evidence.row(column, given)
+        return row * (1 + 1e-14 * self.random.normal(size=len(row)))
+
+
+def names(size):
+    return tuple(f"X{i + 1}" for i in range(size))
+
+
+def decided(evidence, knowledge=None, constants=None):
+    constraints = Constraints.of(names(len(evidence.measured)), knowledge)
+    return decide(FamilySearch.of(evidence, constraints, constants or Constants()), Random(0))
+
+
+def pairwise(size, least=-40.0, **links):
+    """Evidence of links like X1X2=3.0, all other pairs clearly independent."""
+    matrix = np.full((size, size), least)
+    for pair, value in links.items():
+        a, b = (int(x) - 1 for x in pair[1:].split("X"))
+        matrix[a, b] = matrix[b, a] = value
+    return Fixed(matrix)
+
+
+# --- the search ------------------------------------------------------------------------------------------------
+
+
+def test_evidence_without_errors_gives_the_true_class():
+    """Of sixty graphs one is missed; with half the starts, one candidate or no exchange it is two to four."""
+    dags = [random_dag(4 + seed % 6, degree=1.5 + seed % 3 / 2, seed=seed) for seed in range(60)]
+    missed = []
+    for seed, dag in enumerate(dags):
+        skeleton = skeleton_of(dag.nodes, Constraints.of(dag.nodes, None), decided(Oracle(dag)))
+        few = max(sum(head == n for _, head in dag.arrows) for n in dag.nodes) <= Constants().max_parents
+        if few and orient(skeleton) != dag.cpdag():
+            missed.append(seed)
+    assert len(missed) <= 1
+
+
+def test_equal_orders_are_not_told_apart_by_rounding():
+    """Many orders have the same score; evidence off in its last digit must not change what is said."""
+    for seed in range(4):
+        dag = random_dag(8, degree=2.2, seed=seed)
+        plain = decided(Oracle(dag, strength=3.0))
+        for jitter in range(2):
+            other = decided(Jittered(Oracle(dag, strength=3.0), jitter))
+            assert other.parents == plain.parents
+            assert other.order == plain.order
+            assert other.probabilities == pytest.approx(plain.probabilities, abs=1e-9)
+
+
+class Counted(Fixed):
+    """Remembers for which sets of parents it was asked."""
+
+    def row(self, column, given):
+        self.asked = {*getattr(self, "asked", ()), (column, given)}
+        return super().row(column, given)
+
+
+@pytest.mark.parametrize(("second", "tried"), [(4.0, True), (2.0, False)])
+def test_a_second_parent_is_tried_only_near_the_first(second, tried):
+    evidence = Counted(pairwise(30, X1X2=10.0, X1X3=second).matrix)
+    families = FamilySearch.of(evidence, Constraints.of(names(30), None), Constants())
+    families.best(0, range(1, 30))
+    assert ((0, (2,)) in evidence.asked) == tried
+
+
+@pytest.mark.parametrize(("each", "tried"), [(1.0, False), (1.5, True)])
+def test_parents_are_tried_only_if_all_evidence_together_is_worth_an_edge(each, tried):
+    """Of 30 columns an edge costs log(27 / 2) = 2.6."""
+    evidence = Counted(pairwise(30, X1X2=each, X1X3=each).matrix)
+    families = FamilySearch.of(evidence, Constraints.of(names(30), None), Constants())
+    families.best(0, range(1, 30))
+    assert ((0, (1,)) in evidence.asked) == tried
+
+
+def test_small_tables_are_searched_from_more_orders():
+    assert [number_of_starts(Constants(), columns) for columns in (2, 5, 8, 10, 20, 300)] == [8, 8, 5, 4, 2, 2]
+    assert number_of_starts(Constants(effort=0), 5) == 1
+
+
+def test_a_column_has_at_most_four_parents():
+    star = pairwise(7, **{f"X1X{i}": 50.0 for i in range(2, 8)})
+    last = Knowledge.of(forbidden_arrows=[("X1", f"X{i}") for i in range(2, 8)])
+    assert len(decided(star, last).parents[0]) == 4
+    assert sum(map(len, decided(star).parents)) == 6  # the other way round each has one
+
+
+def test_required_arrows_outweigh_any_evidence():
+    """The table says collider at X2 as loud as a million rows can; knowledge says X2 -> X1 and X2 -> X3."""
+    collider = Oracle(Dag.of("ABC", [("A", "B"), ("C", "B")]), strength=1e6)
+    knowledge = Knowledge.of(required_arrows=[("X2", "X1"), ("X2", "X3")])
+    decision = decided(collider, knowledge)
+    assert decision.order[0] == 1
+    assert {1} <= set(decision.parents[0])
+    assert {1} <= set(decision.parents[2])
+
+
+# --- the decision -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "prior"), [(2, 0.0), (5, 0.0), (9, log(1 / 3)), (21, log(1 / 9))])
+@pytest.mark.parametrize("evidence", [-1.0, 0.5, 2.0])
+def test_p_of_an_edge_is_prior_odds_times_evidence_less_doubt(size, prior, evidence):
+    """Two neighbours a column are expected: prior odds of 2 / (columns - 1), at most even."""
+    found = decided(pairwise(size, X1X2=evidence)).probabilities[0, 1]
+    assert found == pytest.approx(0.98 / (1 + exp(-evidence - prior)), rel=1e-6)
+
+
+def test_evidence_beyond_measure_is_certainty_less_doubt():
+    p = decided(pairwise(3, least=-1e5, X1X2=1e5)).probabilities
+    assert (p[0, 1], p[0, 2]) == (0.98, 0.0)
+
+
+def expected_f1(p, kept):
+    return 2 * p[kept].sum() / (len(kept) + p.sum())
+
+
+def test_edges_are_kept_that_raise_the_expected_f1():
+    p = np.array([0.9, 0.6, 0.4, 0.35, 0.2, 0.05])
+    best = max(expected_f1(p, np.array(k)) for n in range(1, 7) for k in combinations(range(6), n))
+    assert f1_threshold(p) == pytest.approx(best / 2)
+    assert f1_threshold(np.array([1.0, 1.0, 0.0, 0.0])) == 0.5
+    assert f1_threshold(np.array([1e-3] * 9)) == 0.05
+    weak = decided(pairwise(21, X1X2=1.8, X3X4=1.8))  # P = 0.4 each, and keeping both makes the expected F1 0.57
+    assert sum(map(len, weak.parents)) == 2
+    assert weak.probabilities.max() < 0.41
+
+
+def test_pairs_left_out_are_separated_by_the_parents_of_the_later_column():
+    decision = Decision(((), (0,), (1,), ()), (3, 0, 1, 2), np.full((4, 4), 0.25))
+    constraints = Constraints.of("abcd", Knowledge.of(required_edges=["ad"], forbidden_edges=["bd"]))
+    skeleton = skeleton_of("abcd", constraints, decision)
+    assert skeleton.edges == {frozenset(p) for p in ("ab", "bc", "ad")}
+    assert dict(skeleton.separators) == {frozenset("ac"): ("b",), frozenset("cd"): ("b",)}
+    rows = {e.pair: (e.given, e.verdict, e.value) for e in evidence_of("abcd", constraints, decision, skeleton)}
+    assert rows["a", "d"] == ((), "kept", 1.0)
+    assert rows["a", "c"] == (("b",), "left out", 0.25)
+    assert ("b", "d") not in rows
+
+
+# --- what is bought ---------------------------------------------------------------------------------------------
+
+
+def price_and_noise(levels, pairs, weights, skew):
+    """The price of a first release, and the noise of a pair's covariance, per unit of each other."""
+    g = sum((r - 1) / r for r in levels) / len(levels)
+    mu, w0, w1, w2 = skew * g, weights[()], weights[0,], weights[pairs[0]]
+    return len(pairs) * g**2 * w2**2 + len(levels) * g * w1**2 + w0**2, 1 / w2**2 + 2 * mu / w1**2 + mu**2 / w0**2
+
+
+@pytest.mark.parametrize("columns", [3, 8, 30])
+def test_no_other_weights_buy_less_noise_for_the_price(columns):
+    levels, pairs = [2, 3] * columns, list(combinations(range(2 * columns), 2))
+    skew = Constants().skew
+    weights = first_weights(levels, pairs, skew)
+    assert list(weights) == [(), *((a,) for a in range(2 * columns)), *pairs]
+    best = prod(price_and_noise(levels, pairs, weights, skew))
+    for size in (0, 1):
+        for factor in (1 / 1.5, 0.9, 1.1, 1.5):
+            other = {u: w * factor if len(u) == size else w for u, w in weights.items()}
+            assert prod(price_and_noise(levels, pairs, other, skew)) > best
+
+
+def test_without_a_pair_there_is_still_something_to_release():
+    assert min(first_weights([2, 2], [], 0.4).values()) > 0
+
+
+def test_noise_of_pairs_is_compared_with_their_sampling_variance():
+    """A pair's coordinate has sampling variance rows / (r_a r_b) in a uniform table."""
+    sums = {(): np.array(600.0), (0, 1): np.zeros((1, 2)), (0, 2): np.zeros((1, 2)), (1, 2): np.zeros((2, 2))}
+    released = Released((2, 3, 3), sums, {(): 1.0, (0, 1): 50.0, (0, 2): 200.0, (1, 2): 1.0})
+    assert noise_over_sampling(released) == pytest.approx(50.0 * 6 / 600)
+
+
+def test_triples_are_two_links_in_a_row_or_parents_with_a_column_that_depends_on_both():
+    p = np.zeros((5, 5))
+    p[0, 1] = p[1, 0] = 0.3  # may yet be an edge
+    decision = Decision(((), (), (1,), (), ()), (0, 1, 2, 3, 4), p)
+    nothing = pairwise(5, least=-1.0)
+    assert triples(decision, nothing, maybe=0.2) == [(0, 1, 2)]
+    assert triples(decision, nothing, maybe=0.4) == []
+    parents = Decision(((), (), (0, 1), (), ()), (0, 1, 2, 3, 4), np.zeros((5, 5)))
+    both = pairwise(5, least=-1.0, X1X4=2.0, X2X4=2.0, X1X5=2.0)
+    assert triples(parents, both, maybe=0.2) == [(0, 1, 2), (0, 1, 3)]
+    both.measured[1, 3] = both.measured[3, 1] = False
+    assert triples(parents, both, maybe=0.2) == [(0, 1, 2)]
+
+
+def test_what_is_still_open_is_looked_at_again():
+    p = np.zeros((4, 4))
+    p[0, 1], p[0, 2], p[1, 2], p[2, 3] = 0.01, 0.5, 0.995, 0.03
+    first = first_weights([2] * 4, list(combinations(range(4), 2)), 0.4)
+    again = still_open(Decision(((),) * 4, (0, 1, 2, 3), p), first, 0.02)
+    assert list(again) == [(), (0,), (2,), (3,), (0, 2), (2, 3)]
+    assert again == {u: first[u] for u in again}
+    assert still_open(Decision(((),) * 4, (0, 1, 2, 3), np.zeros((4, 4))), first, 0.02) == {}
+
+
+# --- the whole, on answers that do not depend on the room ---------------------------------------------------------
+
+
+class Numbers:
+    """A queryable over codes drawn here: contrasts by the book, Gaussian noise from NumPy."""
+
+    def __init__(self, seed, rows, rho, pure=False):
+        self.random = np.random.default_rng(seed)
+        self.codes, levels = world(self.random, rows)
+        self.schema = Schema(tuple(Categorical(f"X{i + 1}", tuple(range(r))) for i, r in enumerate(levels)))
+        self.remaining, self.asked = rho, []
+        self._budget = Budget(epsilon=1.0, delta=0) if pure else Budget(rho=1.0)
+
+    def privacy(self):
+        return SimpleNamespace(budget=self._budget)
+
+    def ask(self, release):
+        query, noise = release.statistic, release.noise
+        self.asked.append((query, noise))
+        self.remaining -= noise.rho
+        sizes = {c.name: c.size for c in self.schema.columns}
+        places = [[self.schema.names.index(n) for n in u] for u in query.sets]
+        price = sum(w * w * prod(1 - 1 / sizes[n] for n in u) for u, w in zip(query.sets, query.weights, strict=True))
+        scales = tuple(np.sqrt(price / (2 * noise.rho)) / w for w in query.weights)
+        parts = tuple(self.contrast(u) for u in places)
+        return Answer(
+            tuple(p + s * self.random.normal(size=p.shape) for p, s in zip(parts, scales, strict=True)), scales
+        )
+
+    def contrast(self, columns):
+        sizes = [self.schema.columns[a].size for a in columns]
+        flat = np.ravel_multi_index(self.codes[:, columns].T, sizes) if columns else np.zeros(len(self.codes), int)
+        table = np.bincount(flat, minlength=prod(sizes)).reshape(sizes).astype(float)
+        for axis, r in enumerate(sizes):
+            table = table - table.sum(axis=axis, keepdims=True) / r
+        return table
+
+
+PARENTS = {0: (), 1: (0,), 2: (0,), 3: (1, 2), 4: (3,), 5: (), 6: (4, 5)}
+
+
+def world(random, rows):
+    """Seven columns, the arrows of PARENTS, random tables."""
+    levels = (2, 3, 2, 3, 2, 4, 2)
+    codes = np.zeros((rows, 7), dtype=int)
+    for y, parents in PARENTS.items():
+        shape = [levels[x] for x in parents]
+        tables = random.dirichlet([0.8] * levels[y], size=shape).reshape(*shape, levels[y])
+        p = tables[tuple(codes[:, x] for x in parents)]
+        codes[:, y] = (random.random(rows)[:, None] > np.cumsum(np.broadcast_to(p, (rows, levels[y])), axis=1)).sum(1)
+    return np.minimum(codes, np.array(levels) - 1), levels
+
+
+def said(door, constants=None):
+    learned = MeasureOnce(constants=constants or Constants()).fit(door)
+    return np.array([learned.confidence[frozenset(p)] for p in combinations(door.schema.names, 2)])
+
+
+def test_half_of_the_budget_is_kept_for_the_second_release():
+    for rho, triple in ((1e-4, False), (0.5, True)):
+        door = Numbers(1, 20_000, rho)
+        MeasureOnce(constants=Constants(effort=0, walk=0)).fit(door)
+        assert [noise.rho for _, noise in door.asked] == pytest.approx([rho / 2, rho / 2])
+        assert any(len(u) == 3 for u in door.asked[1][0].sets) == triple
+    assert Numbers(1, 100, float("inf")).remaining > 1e4
+    door = Numbers(1, 100, 1e9)
+    MeasureOnce(constants=Constants(effort=0, walk=0)).fit(door)
+    assert [noise.rho for _, noise in door.asked] == [5e3, 5e3]
+
+
+@pytest.mark.parametrize(("ratio", "triple"), [(0.8, True), (1.25, False)])
+def test_triples_are_bought_as_soon_as_sampling_error_would_rule_the_pairs(ratio, triple):
+    """The ratio had all the budget gone to pairs; rho is set so that it is the one asked for."""
+    probe = Numbers(2, 20_000, 0.01)
+    MeasureOnce(constants=Constants(effort=0, walk=0)).fit(probe)
+    query = probe.asked[0][0]
+    price = sum(
+        w * w * prod(1 - 1 / probe.schema[n].size for n in u) for u, w in zip(query.sets, query.weights, strict=True)
+    )
+    cells = np.median([prod(probe.schema[n].size for n in u) for u in query.sets if len(u) == 2])
+    door = Numbers(2, 20_000, price * cells / (2 * 20_000 * ratio))
+    MeasureOnce(constants=Constants(effort=0, walk=0)).fit(door)
+    assert any(len(u) == 3 for u in door.asked[1][0].sets) == triple
+
+
+SAID = {
+    (3, 20_000, 3e-4): "173 980 219 206 337 658 160 980 200 135 305 342 183 274 321 980 51 75 363 96 976",
+    (3, 20_000, 0.01): "967 980 155 100 66 58 142 980 35 5 14 956 107 93 56 980 1 7 10 37 980",
+    (5, 20_000, 0.01): "980 980 438 64 9 74 628 980 11 0 17 980 82 4 185 980 1 17 3 980 980",
+}
+"""Thousandths of P(edge) for each pair: the same numbers in, the same probabilities out.
+
+Whoever changes the method on purpose puts the new ones here, with a reason from random worlds.
+"""
+
+
+@pytest.mark.parametrize("case", SAID, ids=str)
+def test_the_same_answers_give_the_same_probabilities(case):
+    door = Numbers(*case)
+    assert 1000 * said(door) == pytest.approx(np.array(SAID[case].split(), dtype=float), abs=1)
