@@ -72,9 +72,8 @@ class ContrastEvidence:
         return Residuals(values.reshape(len(others), -1), null + effect * self._misfit(given, terms), effect)
 
     def _misfit(self, given: Columns, terms: Terms) -> float:
-        """Variance of what a regression without some terms may miss; more, the lower the order of the first missing."""
-        missing = [len(u) for u in subsets(given) if u not in terms]
-        return (self.constants.misfit / (missing[0] - 1)) ** 2 if missing else 0.0
+        """Variance of what a regression may miss that lacks some of the terms."""
+        return self.constants.misfit**2 if len(terms) < len(subsets(given)) else 0.0
 
     def _marginal(self) -> Array:
         """Evidence with nothing given, a symmetric matrix."""
