@@ -6,21 +6,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcurate.learn.measure_once.blocks import Array
+from dpcurate.arrays import FloatArray
 
 
 class Residuals(NamedTuple):
     """What is left of dependences after regression, for a stack of pairs of columns."""
 
-    values: Array
+    values: FloatArray
     """(pairs, coordinates)"""
-    null: Array
+    null: FloatArray
     """(pairs, coordinates, coordinates): their covariance under independence, sampling and privacy noise."""
-    effect: Array
+    effect: FloatArray
     """The same shape: the covariance of an effect of size 1, on the scale of canonical correlations."""
 
 
-def log_bayes_factors(residuals: Residuals, effect_sizes: tuple[float, ...]) -> Array:
+def log_bayes_factors(residuals: Residuals, effect_sizes: tuple[float, ...]) -> FloatArray:
     """Log of the mean over sizes t of N(values; 0, null + t^2 effect) / N(values; 0, null), for each pair."""
     strengths, squares = _independent(residuals)
     ratios = np.array(effect_sizes)[:, None, None] ** 2 * np.maximum(strengths, 0)
@@ -29,7 +29,7 @@ def log_bayes_factors(residuals: Residuals, effect_sizes: tuple[float, ...]) -> 
     return np.asarray(top + np.log(np.exp(logs - top).mean(0)))
 
 
-def _independent(residuals: Residuals) -> tuple[Array, Array]:
+def _independent(residuals: Residuals) -> tuple[FloatArray, FloatArray]:
     """In coordinates where the null is white and effects are uncorrelated: effect variances, squared values."""
     values, null, effect = residuals
     size = values.shape[1]

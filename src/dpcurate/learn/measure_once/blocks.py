@@ -13,10 +13,9 @@ from math import sqrt
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from dpcurate.arrays import FloatArray
+
 Columns = tuple[int, ...]
 """A set of columns by their positions, in rising order."""
 
@@ -36,7 +35,7 @@ class Remembered(dict[Key, Value]):
         return value
 
 
-def helmert(levels: int) -> Array:
+def helmert(levels: int) -> FloatArray:
     """Orthonormal basis (levels, levels - 1) of the vectors that sum to zero."""
     basis = np.zeros((levels, levels - 1))
     for j in range(1, levels):
@@ -45,7 +44,7 @@ def helmert(levels: int) -> Array:
     return basis
 
 
-def rotate(table: Array, bases: Sequence[Array]) -> Array:
+def rotate(table: FloatArray, bases: Sequence[FloatArray]) -> FloatArray:
     """A table in the bases of its columns."""
     for basis in bases:  # each pass eats the first axis and appends its image
         table = np.tensordot(table, basis, (0, 0))
@@ -63,7 +62,7 @@ def sorted_set(*columns: int) -> Columns:
     return tuple(sorted(columns))
 
 
-def kron(left: Array, right: Array) -> Array:
+def kron(left: FloatArray, right: FloatArray) -> FloatArray:
     """Kronecker product of two vectors, two matrices, or two stacks of matrices."""
     if left.ndim == 1:
         return (left[:, None] * right).ravel()
@@ -71,6 +70,6 @@ def kron(left: Array, right: Array) -> Array:
     return product.reshape(*product.shape[:-4], product.shape[-4] * product.shape[-3], -1)
 
 
-def outer(left: Array, right: Array) -> Array:
+def outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Outer products of two stacks of vectors."""
     return left[..., :, None] * right[..., None, :]

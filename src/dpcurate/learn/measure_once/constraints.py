@@ -8,8 +8,9 @@ from itertools import combinations
 
 import numpy as np
 
+from dpcurate.arrays import BoolArray
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.measure_once.blocks import Columns, Flags
+from dpcurate.learn.measure_once.blocks import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +18,9 @@ class Constraints:
     """Which pairs may be adjacent, which arrows (from, to) are allowed, which edges are required (symmetric)."""
 
     pairs: tuple[Columns, ...]
-    allowed: Flags
-    required: Flags
-    against: Flags
+    allowed: BoolArray
+    required: BoolArray
+    against: BoolArray
     """[x, y]: x must come after y, as their edge is required and may not point from x to y."""
 
     @classmethod

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
-from dpcurate.learn.measure_once.blocks import Array, Columns, Flags, Remembered, kron, subsets
+from dpcurate.learn.measure_once.blocks import Columns, Remembered, kron, subsets
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
@@ -27,13 +28,13 @@ class ContrastEvidence:
         self.moments, self.constants = moments, constants
         self.regressions = Regressions(moments)
         size = len(moments.levels)
-        self.measured: Flags = np.array([[moments.measured(a, b) for b in range(size)] for a in range(size)])
+        self.measured: BoolArray = np.array([[moments.measured(a, b) for b in range(size)] for a in range(size)])
         self._terms: Remembered[tuple[int, Columns], frozenset[Columns]] = Remembered(self._measured_terms)
         self.marginal = self._marginal()
 
-    def row(self, column: int, given: Columns) -> Array:
+    def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence; where nothing speaks for a link to `column` or `given` marginal evidence stands."""
-        row: Array = self.marginal[column].copy()
+        row: FloatArray = self.marginal[column].copy()
         row[list(given)] = 0
         linked = self.marginal[:, [column, *given]].max(axis=1) > 0
         others = [int(x) for x in np.flatnonzero(linked & self.measured[column]) if x not in given]
@@ -41,10 +42,10 @@ class ContrastEvidence:
             row[others] = self.conditional(others, column, given)
         return row
 
-    def conditional(self, others: Sequence[int], column: int, given: Columns) -> Array:
+    def conditional(self, others: Sequence[int], column: int, given: Columns) -> FloatArray:
         """The evidence of each of `others` with `column` given a set; those alike are computed together."""
         groups: dict[tuple[int, Columns, Terms], list[int]] = defaultdict(list)
-        whole: Flags = np.asarray(self.measured[:, list(given)].all(axis=1))
+        whole: BoolArray = np.asarray(self.measured[:, list(given)].all(axis=1))
         for place, a in enumerate(others):
             # a forbidden pair was never measured
             known = given if whole[a] else tuple(s for s in given if self.measured[a, s])
@@ -75,7 +76,7 @@ class ContrastEvidence:
         """Variance of what a regression may miss that lacks some of the terms."""
         return self.constants.misfit**2 if len(terms) < len(subsets(given)) else 0.0
 
-    def _marginal(self) -> Array:
+    def _marginal(self) -> FloatArray:
         """Evidence with nothing given, a symmetric matrix."""
         marginal = np.zeros(self.measured.shape)
         for b in range(1, len(marginal)):
@@ -88,7 +89,7 @@ class ContrastEvidence:
         return frozenset(u for u in subsets(given) if self.moments.measured(column, *u))
 
 
-def _sampling(left: Regression, right: Regression, table: Array) -> Array:
+def _sampling(left: Regression, right: Regression, table: FloatArray) -> FloatArray:
     """Rows times the sampling covariance: the sum over cells c of p_c Sigma_{a|c} (x) Sigma_{b|c}."""
     pairs, cells, size, _ = left.within_cells.shape
     weighted = (left.within_cells * table[:, None, None]).reshape(pairs, cells, -1).swapaxes(1, 2)

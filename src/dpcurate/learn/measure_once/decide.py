@@ -9,8 +9,9 @@ from random import Random
 
 import numpy as np
 
+from dpcurate.arrays import FloatArray
 from dpcurate.graphs.graph import Skeleton
-from dpcurate.learn.measure_once.blocks import Array, Columns
+from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.order_search import Order, best_order, first_orders, number_of_starts
@@ -28,7 +29,7 @@ class Decision:
 
     parents: tuple[Columns, ...]
     order: tuple[int, ...]
-    probabilities: Array
+    probabilities: FloatArray
 
 
 def decide(families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = ()) -> Decision:
@@ -48,20 +49,20 @@ def scout(families: FamilySearch, random: Random) -> Decision:
     return Decision(tuple(order.parents()), tuple(order.columns), edge_probabilities(order))
 
 
-def _at_best_threshold(families: FamilySearch, start: list[int], probabilities: Array) -> Order:
+def _at_best_threshold(families: FamilySearch, start: list[int], probabilities: FloatArray) -> Order:
     """The search once more with the log odds of an edge shifted to where it pays in expected F1."""
     threshold = f1_threshold(probabilities[np.triu_indices(families.columns, 1)])
     return best_order(families.shifted(log((1 - threshold) / threshold)), Random(0), [start])
 
 
-def f1_threshold(probabilities: Array) -> float:
+def f1_threshold(probabilities: FloatArray) -> float:
     """The P(edge) from which on keeping an edge raises the expected F1: half of the best one (Lipton et al., 2014)."""
     falling = np.sort(probabilities)[::-1]
     f1 = 2 * np.cumsum(falling) / (np.arange(1, len(falling) + 1) + falling.sum())
     return max(float(f1.max()) / 2, LEAST_THRESHOLD)
 
 
-def edge_probabilities(order: Order) -> Array:
+def edge_probabilities(order: Order) -> FloatArray:
     """P(edge) of every pair at one order: by how much the score changes when it is toggled."""
     families, p = order.families, np.zeros((len(order.columns), len(order.columns)))
     for place, column in enumerate(order.columns):
@@ -78,7 +79,7 @@ def edge_probabilities(order: Order) -> Array:
     return p + p.T
 
 
-def walk(order: Order, random: Random, steps: int) -> Array:
+def walk(order: Order, random: Random, steps: int) -> FloatArray:
     """Average P(edge) over orders visited by a Metropolis walk of adjacent swaps (Friedman and Koller, 2003)."""
     total, visits = edge_probabilities(order), 1
     for step in range(1, steps + 1):

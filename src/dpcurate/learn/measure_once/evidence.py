@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dpcurate.learn.measure_once.blocks import Array, Columns, Flags
+from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate.learn.measure_once.blocks import Columns
 
 
 class DependenceEvidence(Protocol):
@@ -15,10 +16,10 @@ class DependenceEvidence(Protocol):
     """
 
     @property
-    def measured(self) -> Flags:
+    def measured(self) -> BoolArray:
         """A symmetric matrix over columns: which pairs there is evidence about (the diagonal is false)."""
 
-    def row(self, column: int, given: Columns) -> Array:
+    def row(self, column: int, given: Columns) -> FloatArray:
         """The evidence of every other column with `column` given a set; 0 for its members and unmeasured pairs.
 
         Called again and again with the same arguments: remember.

@@ -16,7 +16,8 @@ from math import log
 
 import numpy as np
 
-from dpcurate.learn.measure_once.blocks import Array, Columns, sorted_set
+from dpcurate.arrays import FloatArray
+from dpcurate.learn.measure_once.blocks import Columns, sorted_set
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
@@ -34,7 +35,7 @@ class FamilySearch:
     constraints: Constraints
     constants: Constants
     edge_log_odds: float
-    rows: dict[tuple[int, Columns], Array] = field(default_factory=dict)
+    rows: dict[tuple[int, Columns], FloatArray] = field(default_factory=dict)
     found: dict[tuple[int, int], tuple[Columns, float]] = field(default_factory=dict)
 
     @classmethod
@@ -52,14 +53,14 @@ class FamilySearch:
         """The same evidence with other log odds for an edge."""
         return replace(self, edge_log_odds=self.edge_log_odds + by, found={})
 
-    def row(self, column: int, parents: Columns) -> Array:
+    def row(self, column: int, parents: Columns) -> FloatArray:
         """The evidence of every column with this one given its parents, remembered."""
         key = (column, parents)
         if key not in self.rows:
             self.rows[key] = self.evidence.row(column, parents)
         return self.rows[key]
 
-    def score(self, column: int, parents: Columns, before: Array) -> float:
+    def score(self, column: int, parents: Columns, before: FloatArray) -> float:
         """The score of a column with these parents; an order against required arrows is all but ruled out."""
         unexplained = float(self.row(column, parents) @ before)
         against = float(before @ self.constraints.against[:, column])
@@ -72,13 +73,13 @@ class FamilySearch:
             self.found[key] = self._climb(column, self.indicator(before))
         return self.found[key]
 
-    def indicator(self, before: Iterable[int]) -> Array:
+    def indicator(self, before: Iterable[int]) -> FloatArray:
         """A set of columns as a 0/1 vector."""
         indicator = np.zeros(self.columns)
         indicator[list(before)] = 1
         return indicator
 
-    def _climb(self, column: int, before: Array) -> tuple[Columns, float]:
+    def _climb(self, column: int, before: FloatArray) -> tuple[Columns, float]:
         """Add a parent while that helps; where that fails drop one, and where that fails exchange one."""
         parents = self._required(column, before)
         score = self.score(column, parents, before)
@@ -92,7 +93,7 @@ class FamilySearch:
                 return parents, score
 
     def _best_of(
-        self, moves: Iterable[Columns], column: int, before: Array, score: float
+        self, moves: Iterable[Columns], column: int, before: FloatArray, score: float
     ) -> tuple[Columns, float] | None:
         """The move that beats a score by most, of equals the first; None if there is none."""
         best = None
@@ -102,12 +103,12 @@ class FamilySearch:
                 best, score = (parents, new), new
         return best
 
-    def _required(self, column: int, before: Array) -> Columns:
+    def _required(self, column: int, before: FloatArray) -> Columns:
         """Parents that knowledge requires; they stay whatever the evidence says."""
         must = self.constraints.required[column] & self.constraints.allowed[:, column]
         return tuple(int(x) for x in np.flatnonzero((before > 0) & must))
 
-    def _candidates(self, column: int, parents: Columns, before: Array) -> list[int]:
+    def _candidates(self, column: int, parents: Columns, before: FloatArray) -> list[int]:
         """The columns most clearly dependent given the parents; none if all together are not worth an edge."""
         row = np.where(before > 0, self.row(column, parents), 0.0)
         if np.maximum(row, 0).sum() < -self.edge_log_odds:
@@ -116,17 +117,17 @@ class FamilySearch:
         enough = max(0.0, self.constants.near_top * row[top[0]])
         return [int(x) for x in top if row[x] > enough and self.constraints.allowed[x, column]]
 
-    def _larger(self, column: int, parents: Columns, before: Array) -> Iterable[Columns]:
+    def _larger(self, column: int, parents: Columns, before: FloatArray) -> Iterable[Columns]:
         if len(parents) < self.constants.max_parents:
             for x in self._candidates(column, parents, before):
                 yield sorted_set(*parents, x)
 
-    def _smaller(self, column: int, parents: Columns, before: Array) -> Iterable[Columns]:
+    def _smaller(self, column: int, parents: Columns, before: FloatArray) -> Iterable[Columns]:
         for x in parents:
             if not self.constraints.required[x, column]:
                 yield tuple(t for t in parents if t != x)
 
-    def _exchanged(self, column: int, parents: Columns, before: Array) -> Iterable[Columns]:
+    def _exchanged(self, column: int, parents: Columns, before: FloatArray) -> Iterable[Columns]:
         for new in self._candidates(column, parents, before)[:1]:
             for smaller in self._smaller(column, parents, before):
                 yield sorted_set(*smaller, new)

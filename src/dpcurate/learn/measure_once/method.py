@@ -23,7 +23,7 @@ from dpcurate.learn.measure_once.release import (
     second_weights,
 )
 from dpcurate.learn.outcome import Learned
-from dpcurate.requests import Door
+from dpcurate.queries import Queryable
 
 MOST_LEVELS = 32
 """Blocks of two columns have (r - 1)^2 coordinates; beyond this their covariances fill the memory."""
@@ -37,13 +37,13 @@ class MeasureOnce:
 
     constants: Constants = field(default_factory=Constants)
 
-    def fit(self, door: Door, knowledge: Knowledge | None = None) -> Learned:
-        """Learn with all that is left of the door's budget."""
-        levels, names = _levels(door), door.schema.names
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+        """Learn with all that is left of the budget."""
+        levels, names = _levels(queryable), queryable.schema.names
         if knowledge is not None:
             knowledge.check(names)
         constraints = Constraints.of(names, knowledge)
-        decision, purchases = self._learn(door, levels, constraints)
+        decision, purchases = self._learn(queryable, levels, constraints)
         skeleton = skeleton_of(names, constraints, decision)
         evidence = evidence_of(names, constraints, decision, skeleton)
         return Learned(
@@ -55,15 +55,17 @@ class MeasureOnce:
             leaked=tuple(p.cost for p in purchases),
         )
 
-    def _learn(self, door: Door, levels: list[int], constraints: Constraints) -> tuple[Decision, list[Purchase]]:
+    def _learn(
+        self, queryable: Queryable, levels: list[int], constraints: Constraints
+    ) -> tuple[Decision, list[Purchase]]:
         """Two releases and a search; the second is chosen from what the first one's noised answers say."""
-        random, budget = Random(0), min(door.remaining, PLENTY)  # a fixed stream: a run can be repeated
+        random, budget = Random(0), min(queryable.remaining, PLENTY)  # a fixed stream: a run can be repeated
         weights = first_weights(levels, constraints.pairs, self.constants.skew)
-        purchases = [buy(door, weights, (1 - self.constants.share_later) * budget)]
+        purchases = [buy(queryable, weights, (1 - self.constants.share_later) * budget)]
         released = Released.nothing(levels).merged(purchases[0].answers)
         wanted, orders = self._second(released, weights, constraints, random)
         if wanted:
-            purchases.append(buy(door, wanted, self.constants.share_later * budget))
+            purchases.append(buy(queryable, wanted, self.constants.share_later * budget))
             released = released.merged(purchases[1].answers)
         return decide(self._families(released, constraints), random, orders), purchases
 
@@ -83,8 +85,8 @@ class MeasureOnce:
         return FamilySearch.of(evidence, constraints, self.constants)
 
 
-def _levels(door: Door) -> list[int]:
-    columns = door.schema.columns
+def _levels(queryable: Queryable) -> list[int]:
+    columns = queryable.schema.columns
     if len(columns) < 2:
         raise RequestError(f"a graph needs at least two columns, the schema has {len(columns)}")
     for column in columns:

@@ -11,9 +11,10 @@ from itertools import combinations
 
 import numpy as np
 
-from dpcurate.learn.measure_once.blocks import Array, Columns, helmert, rotate, sorted_set
+from dpcurate.arrays import FloatArray
+from dpcurate.learn.measure_once.blocks import Columns, helmert, rotate, sorted_set
 
-Answers = Mapping[Columns, tuple[Array, float]]
+Answers = Mapping[Columns, tuple[FloatArray, float]]
 """For each set its noised contrast, a sum over rows, and the noise's standard deviation."""
 FEWEST_ROWS = 1.0
 """A noised count may be zero or negative."""
@@ -26,7 +27,7 @@ class Released:
     """Noised contrasts in orthonormal coordinates, answers to the same set merged."""
 
     levels: tuple[int, ...]
-    sums: Mapping[Columns, Array]
+    sums: Mapping[Columns, FloatArray]
     variances: Mapping[Columns, float]
     """Noise variance of a coordinate of a sum."""
 
@@ -58,12 +59,12 @@ class Released:
 class Margin:
     """One column as released: the distribution of its levels and what follows from it."""
 
-    basis: Array
-    probabilities: Array
-    mean: Array
-    covariance: Array
-    variances: Array
-    axes: Array
+    basis: FloatArray
+    probabilities: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+    variances: FloatArray
+    axes: FloatArray
     """Columns of `axes`: the directions in which the coordinates are uncorrelated, of these variances."""
     noise: float
     """Noise variance of a coordinate of the mean."""
@@ -86,8 +87,8 @@ class Margin:
 class Block:
     """The central moment of a set of two columns or more."""
 
-    observed: Array
-    denoised: Array
+    observed: FloatArray
+    denoised: FloatArray
     noise: float
     """Noise variance of a coordinate of what was observed."""
 
@@ -117,7 +118,7 @@ class CentralMoments:
             blocks[columns] = Block(observed, denoised, noise)
         return cls(released.levels, rows, released.variances[()] / rows**2, margins, blocks)
 
-    def pair(self, a: int, b: int) -> Array:
+    def pair(self, a: int, b: int) -> FloatArray:
         """The observed central moment of two columns, a by b."""
         return self.blocks[a, b].observed if a < b else self.blocks[b, a].observed.T
 
@@ -130,7 +131,7 @@ class CentralMoments:
         return sorted_set(*columns) in self.blocks
 
 
-def _implied(columns: Columns, members: list[Margin], blocks: Mapping[Columns, Block]) -> Array:
+def _implied(columns: Columns, members: list[Margin], blocks: Mapping[Columns, Block]) -> FloatArray:
     """The raw moment of a set if its own central moment were zero.
 
     E[x y z] = the sum over proper subsets of a central moment times the means of the others.
@@ -144,7 +145,7 @@ def _implied(columns: Columns, members: list[Margin], blocks: Mapping[Columns, B
     return total
 
 
-def _times_means(moment: Array, places: Columns, members: list[Margin]) -> Array:
+def _times_means(moment: FloatArray, places: Columns, members: list[Margin]) -> FloatArray:
     """The central moment of the members at `places` times the means of the others."""
     others = [i for i in range(len(members)) if i not in places]
     for i in others:
@@ -152,7 +153,7 @@ def _times_means(moment: Array, places: Columns, members: list[Margin]) -> Array
     return np.moveaxis(moment, range(len(members)), [*places, *others])
 
 
-def _denoised(observed: Array, noise: float, members: list[Margin], rows: float) -> Array:
+def _denoised(observed: FloatArray, noise: float, members: list[Margin], rows: float) -> FloatArray:
     """Wiener filter in the coordinates in which every column is uncorrelated and of variance 1."""
     scaled, scale = observed, np.array(1.0)
     for margin in members:
@@ -165,7 +166,7 @@ def _denoised(observed: Array, noise: float, members: list[Margin], rows: float)
     return np.asarray(kept)
 
 
-def signal_share(values: Array, variance: Array) -> Array:
+def signal_share(values: FloatArray, variance: FloatArray) -> FloatArray:
     """How much of each value is signal, the signal's variance being estimated from all of them by its moments."""
     signal = 0.0
     for _ in range(8):

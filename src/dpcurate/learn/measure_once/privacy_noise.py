@@ -19,14 +19,15 @@ from math import prod, sqrt
 
 import numpy as np
 
-from dpcurate.learn.measure_once.blocks import Array, kron, outer
+from dpcurate.arrays import FloatArray
+from dpcurate.learn.measure_once.blocks import kron, outer
 from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.regression import Regression, Regressions, Terms
 
 
 def privacy_noise(
     regressions: Regressions, others: Sequence[int], column: int, terms: Terms, left: Regression, right: Regression
-) -> Array:
+) -> FloatArray:
     """For each of `others` (regressed: left) the noise covariance of its residual block with `column` (right)."""
     slopes = [sqrt(variance) * slope for variance, slope in _slopes(regressions, terms, left, right)]
     all_slopes = np.concatenate(slopes, axis=2)
@@ -36,7 +37,7 @@ def privacy_noise(
 
 def _of_the_two(
     regressions: Regressions, others: Sequence[int], column: int, terms: Terms, left: Regression, right: Regression
-) -> Array:
+) -> FloatArray:
     """The noise of the pair itself, of both regressions and of both margins."""
     moments = regressions.moments
     left_identity, right_identity = (np.eye(side.offsets.shape[1]) for side in (left, right))
@@ -50,7 +51,7 @@ def _of_the_two(
     return kron(on_left, right_identity[None]) + kron(left_identity[None], on_right)
 
 
-def _weighted(weights: Array, squares: Array) -> Array:
+def _weighted(weights: FloatArray, squares: FloatArray) -> FloatArray:
     """Sum of the first axis of `squares` with each row of weights."""
     shape = squares.shape[1:]
     return np.asarray((weights @ squares.reshape(-1, prod(shape))).reshape(*weights.shape[:-1], *shape))
@@ -58,7 +59,7 @@ def _weighted(weights: Array, squares: Array) -> Array:
 
 def _slopes(
     regressions: Regressions, terms: Terms, left: Regression, right: Regression
-) -> Iterator[tuple[float, Array]]:
+) -> Iterator[tuple[float, FloatArray]]:
     """Noise variances, and derivatives of the residual blocks by what has them: count, margins and pairs of S."""
     moments, slices = regressions.moments, regressions.slices[terms]
     singles = [
@@ -74,11 +75,11 @@ def _slopes(
             yield moments.noise(one[0], other[0]), _pair_slope(one, other)
 
 
-Single = tuple[int, Array, Array]
+Single = tuple[int, FloatArray, FloatArray]
 """A conditioning column and its coefficients W' in the regressions of both sides."""
 
 
-def _count_slope(moments: CentralMoments, singles: list[Single], left: Regression, right: Regression) -> Array:
+def _count_slope(moments: CentralMoments, singles: list[Single], left: Regression, right: Regression) -> FloatArray:
     """By the log of the count, negative: mu_a mu_b' + sum over s of W_as' W_bs / levels of s."""
     slope = outer(left.offsets, right.offsets)
     for s, of_left, of_right in singles:
@@ -86,14 +87,16 @@ def _count_slope(moments: CentralMoments, singles: list[Single], left: Regressio
     return slope.reshape(len(slope), -1, 1)
 
 
-def _margin_slope(basis: Array, of_left: Array, of_right: Array, left: Regression, right: Regression) -> Array:
+def _margin_slope(
+    basis: FloatArray, of_left: FloatArray, of_right: FloatArray, left: Regression, right: Regression
+) -> FloatArray:
     """By the mean of a conditioning column, which centres its covariances and makes its variance."""
     slope = left.offsets[:, :, None, None] * of_right + of_left[:, :, None, :] * right.offsets[0][:, None]
     slope = slope + ((of_left @ basis.T)[:, :, None, :] * (of_right @ basis.T)) @ basis
     return np.asarray(slope.reshape(len(slope), -1, slope.shape[-1]))
 
 
-def _pair_slope(one: Single, other: Single) -> Array:
+def _pair_slope(one: Single, other: Single) -> FloatArray:
     """By the covariance of two conditioning columns: W_as (x) W_bt + W_at (x) W_bs."""
     (_, left_s, right_s), (_, left_t, right_t) = one, other
     slope = left_s[:, :, None, :, None] * right_t[:, None, :] + left_t[:, :, None, None, :] * right_s[:, :, None]

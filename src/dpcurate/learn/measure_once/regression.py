@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpcurate.learn.measure_once.blocks import Array, Columns, Remembered, outer, sorted_set, subsets
+from dpcurate.arrays import FloatArray
+from dpcurate.learn.measure_once.blocks import Columns, Remembered, outer, sorted_set, subsets
 from dpcurate.learn.measure_once.moments import CentralMoments
 
 Terms = tuple[Columns, ...]
@@ -24,11 +25,11 @@ LEAST_DIRECTION = 1e-4
 class Design:
     """The features of a conditioning set: centred products of indicators, a block of columns for each term."""
 
-    values: Array
+    values: FloatArray
     """(cells of the table, features)"""
-    inverse: Array
+    inverse: FloatArray
     """Inverse of the features' covariance."""
-    means: Array
+    means: FloatArray
     """m_S: what centres each feature; products of centred indicators are centred already."""
 
 
@@ -36,17 +37,17 @@ class Design:
 class Regression:
     """Several columns of the same number of levels on one design; the first axis is the column."""
 
-    covariances: Array
+    covariances: FloatArray
     """(columns, features, coordinates) with the features."""
-    coefficients: Array
+    coefficients: FloatArray
     """W: (columns, features, coordinates)."""
-    within_cells: Array
+    within_cells: FloatArray
     """(columns, cells, coordinates, coordinates): the covariance given each cell of the conditioning set."""
-    within: Array
+    within: FloatArray
     """Their average over cells."""
-    offsets: Array
+    offsets: FloatArray
     """mu = m - W' m_S: (columns, coordinates)."""
-    squares: Array
+    squares: FloatArray
     """W'W for each term: (terms, columns, coordinates, coordinates)."""
 
 
@@ -55,12 +56,12 @@ class Regressions:
 
     def __init__(self, moments: CentralMoments) -> None:
         self.moments = moments
-        self.tables: Remembered[Columns, Array] = Remembered(self._table)
+        self.tables: Remembered[Columns, FloatArray] = Remembered(self._table)
         self.designs: Remembered[tuple[Columns, Terms], Design] = Remembered(self._design)
-        self.denoised: Remembered[tuple[int, Columns], Array] = Remembered(self._denoised)
-        self.covariances: Remembered[tuple[int, Terms], Array] = Remembered(self._covariance)
+        self.denoised: Remembered[tuple[int, Columns], FloatArray] = Remembered(self._denoised)
+        self.covariances: Remembered[tuple[int, Terms], FloatArray] = Remembered(self._covariance)
         self.slices: Remembered[Terms, tuple[slice, ...]] = Remembered(self._slices)
-        self.noises: Remembered[tuple[int, Terms], Array] = Remembered(self._noise)
+        self.noises: Remembered[tuple[int, Terms], FloatArray] = Remembered(self._noise)
         self.single: Remembered[tuple[int, Columns, Terms], Regression] = Remembered(
             lambda key: self.fit([key[0]], key[1], key[2])
         )
@@ -83,7 +84,7 @@ class Regressions:
             squares.reshape(len(terms), *within.shape),
         )
 
-    def _within_cells(self, columns: Sequence[int], predicted: Array) -> Array:
+    def _within_cells(self, columns: Sequence[int], predicted: FloatArray) -> FloatArray:
         """The covariance of each column in each cell, from its predicted distribution there."""
         basis = self.moments.margins[columns[0]].basis
         p = np.array([self.moments.margins[a].probabilities for a in columns])[:, None]
@@ -93,19 +94,19 @@ class Regressions:
         squares = (cells @ outer(basis, basis).reshape(-1, size * size)).reshape(*means.shape, size)
         return np.asarray(squares - outer(means, means))
 
-    def _covariance(self, key: tuple[int, Terms]) -> Array:
+    def _covariance(self, key: tuple[int, Terms]) -> FloatArray:
         """Denoised covariance (features of the terms, coordinates of the column)."""
         column, terms = key
         none = np.empty((0, self.moments.levels[column] - 1))
         return np.concatenate([none, *(self.denoised[column, term] for term in terms)])
 
-    def _denoised(self, key: tuple[int, Columns]) -> Array:
+    def _denoised(self, key: tuple[int, Columns]) -> FloatArray:
         column, term = key
         members = sorted_set(column, *term)
         block = np.moveaxis(self.moments.blocks[members].denoised, members.index(column), -1)
         return block.reshape(-1, block.shape[-1])
 
-    def _noise(self, key: tuple[int, Terms]) -> Array:
+    def _noise(self, key: tuple[int, Terms]) -> FloatArray:
         """Noise variance of the covariance of a column with each term."""
         column, terms = key
         return np.array([self.moments.noise(column, *term) for term in terms])
@@ -135,13 +136,13 @@ class Regressions:
         ends = np.cumsum([0] + [math.prod(self.moments.levels[a] - 1 for a in term) for term in terms])
         return tuple(slice(i, j) for i, j in pairwise(ends))
 
-    def _table(self, given: Columns) -> Array:
+    def _table(self, given: Columns) -> FloatArray:
         """Denoised joint distribution of the conditioning set, flat: the sum of what each released moment adds."""
         parts = [self._spread(given, u) for u in ((), *subsets(given)) if not u or u in self.moments.blocks]
         table = np.maximum(sum(parts), LEAST_CELL * parts[0]).ravel()
         return np.asarray(table / table.sum())
 
-    def _spread(self, given: Columns, members: Columns) -> Array:
+    def _spread(self, given: Columns, members: Columns) -> FloatArray:
         """The central moment of some members over the cells, times the probabilities of the others."""
         margins = self.moments.margins
         part = self.moments.blocks[members].denoised if members else np.array(1.0)
@@ -153,7 +154,7 @@ class Regressions:
         return np.moveaxis(part, range(len(given)), [given.index(a) for a in (*members, *others)])
 
 
-def soft_inverse(covariance: Array) -> Array:
+def soft_inverse(covariance: FloatArray) -> FloatArray:
     """An inverse that does not blow up directions that hardly occur."""
     sizes, axes = np.linalg.eigh(covariance)
     sizes = np.maximum(sizes, LEAST_DIRECTION * sizes.max(initial=0.0))

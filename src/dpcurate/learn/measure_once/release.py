@@ -9,12 +9,13 @@ from math import prod
 
 import numpy as np
 
-from dpcurate.learn.measure_once.blocks import Columns, Flags, sorted_set
+from dpcurate.arrays import BoolArray
+from dpcurate.learn.measure_once.blocks import Columns, sorted_set
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.moments import Answers, Released
-from dpcurate.requests import Contrasts, Door, Gaussian, Laplace, Release
+from dpcurate.queries import Contrasts, Gaussian, Laplace, Queryable, Release
 
 Weights = dict[Columns, float]
 """Sets of columns to release; a set of weight w gets noise of scale sigma / w."""
@@ -29,12 +30,12 @@ class Purchase:
     cost: float
 
 
-def buy(door: Door, weights: Weights, cost: float) -> Purchase:
+def buy(queryable: Queryable, weights: Weights, cost: float) -> Purchase:
     """One release of all the sets, for at most what is left."""
-    names, cost = door.schema.names, min(cost, door.remaining)
+    names, cost = queryable.schema.names, min(cost, queryable.remaining)
     sets = tuple(tuple(names[a] for a in columns) for columns in weights)
-    noise = Laplace(epsilon=cost) if door.privacy().budget.pure else Gaussian(rho=cost)
-    answer = door.ask(Release(Contrasts(sets, tuple(weights.values())), noise))
+    noise = Laplace(epsilon=cost) if queryable.budget.pure else Gaussian(rho=cost)
+    answer = queryable.ask(Release(Contrasts(sets, tuple(weights.values())), noise))
     return Purchase(dict(zip(weights, zip(answer.parts, answer.scales, strict=True), strict=True)), cost)
 
 
@@ -80,7 +81,7 @@ def triples(decision: Decision, evidence: DependenceEvidence, maybe: float) -> l
     return sorted(t for t in chosen if _count(evidence.measured, t) == 3)
 
 
-def _links(decision: Decision, evidence: DependenceEvidence, maybe: float) -> Flags:
+def _links(decision: Decision, evidence: DependenceEvidence, maybe: float) -> BoolArray:
     """Pairs that are, or may yet be, edges."""
     linked = decision.probabilities > maybe
     for column, parents in enumerate(decision.parents):
@@ -88,7 +89,7 @@ def _links(decision: Decision, evidence: DependenceEvidence, maybe: float) -> Fl
     return np.asarray(linked & evidence.measured)
 
 
-def _count(linked: Flags, triple: Columns) -> int:
+def _count(linked: BoolArray, triple: Columns) -> int:
     return sum(bool(linked[pair]) for pair in combinations(triple, 2))
 
 
