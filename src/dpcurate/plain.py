@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcurate.errors import QueryError
+from dpcurate.wording import shown
 
 Number = int | float | Fraction
 TINY, HUGE = 1e-100, 1e100
@@ -23,15 +24,6 @@ _SCALARS = (
     *(np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64),
     *(np.uint8, np.uint16, np.uint32, np.uint64),
 )
-
-
-def shown(value: object) -> str:
-    """A value in a message: short, and whatever it is."""
-    try:
-        text = repr(value)
-    except Exception:  # such as a whole number of more digits than Python prints
-        text = f"a {type(value).__name__} that cannot be printed"
-    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def number(value: object) -> Number | None:

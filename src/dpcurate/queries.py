@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from dpcurate import plain
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import QueryError
-from dpcurate.plain import TINY, Number, shown
+from dpcurate.plain import TINY, Number
 from dpcurate.schema import Neighbours, Schema
+from dpcurate.wording import shown
 
 Array = NDArray[np.float64]
 MOST_CELLS = 10_000_000

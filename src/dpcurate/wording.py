@@ -12,12 +12,12 @@ _COMPARED = 2000
 
 def shown(value: object) -> str:
     """The value as Python writes it, cut where it is long."""
-    if isinstance(value, str):
+    if type(value) is str:  # a subclass may hold code of its own
         value = value[: LONGEST + 1]
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # a number of too many digits, a value nested too deeply
-        text = f"a very large {type(value).__name__}"
+    except Exception:  # a number of too many digits, a value nested too deeply, a class that is wrong
+        text = f"a value of type {type(value).__name__} that cannot be printed"
     return text if len(text) <= LONGEST + 2 else text[:LONGEST] + "..."
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpcurate.accounting import amplified, gaussian_multiplier
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import (
     STEPS,
@@ -21,8 +22,6 @@ from dpcurate.private.mechanisms import (
     LaplaceNoise,
     NoNoise,
     Sensitivity,
-    amplified,
-    analytic_multiplier,
     build,
     integer_scale,
     root_up,
@@ -94,7 +93,7 @@ def test_analytic_calibration_is_tight(epsilon, delta):
         a, b = 1 / (2 * sigma), epsilon * sigma
         return stats.norm.cdf(a - b) - math.exp(epsilon) * stats.norm.cdf(-a - b)
 
-    sigma = analytic_multiplier(epsilon=epsilon, delta=delta)
+    sigma = gaussian_multiplier(epsilon=epsilon, delta=delta)
     assert left(sigma) <= delta
     assert left(sigma * 0.999) > delta
     made = build(Gaussian(epsilon=epsilon, delta=delta), Sensitivity(Fraction(1), Fraction(9)))
@@ -149,7 +148,7 @@ def test_a_sample_is_never_charged_less_than_it_costs(epsilon, relation):
             assert charged == most
 
 
-def test_a_sample_of_any_epsilon_a_request_may_have_is_priced():
+def test_a_sample_of_any_epsilon_a_query_may_have_is_priced():
     for epsilon in (1e-99, 10**99, Fraction(10**99), 1e17, 1e25, Fraction(1, 3)):
         for rate in (Fraction(1, 2**32), Fraction(2**32 - 1, 2**32), Fraction(1)):
             added, swapped = (amplified(epsilon, rate, replace=r) for r in (False, True))

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from dpcurate.accounting.conversions import epsilon_of, rho_of
 from dpcurate.errors import BudgetError
+from dpcurate.plain import Number
 
-Number = Fraction | float
 DELTA = 1e-10
 """The delta of a budget that names none."""
 

@@ -1,10 +1,13 @@
-"""From one way of stating privacy to another: zCDP, (epsilon, delta), Gaussian noise. Rounded to the safe side."""
+"""From one way of stating privacy to another: zCDP, (epsilon, delta), Gaussian noise, samples. All rounded safely."""
 
 from __future__ import annotations
 
 import math
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
 
 from dpcurate.accounting.search import doubled, greatest, least
+from dpcurate.plain import Number
 
 MARGIN = 1e-12
 """What a converted value is moved to the safe side, which covers the rounding of the formula itself."""
@@ -79,3 +82,43 @@ def gaussian_multiplier(*, epsilon: float, delta: float) -> float:
 
     high = doubled(enough)
     return least(enough, high / 2 if high > 1 else 0.0, high) * (1 + 1e-9)
+
+
+_DIGITS = Context(prec=200, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+"""Any epsilon of a query, from 1e-100 to 1e100, keeps ninety digits after cancellation."""
+
+
+def amplified(epsilon: Number, rate: Fraction, *, replace: bool) -> Fraction:
+    """What an add-remove epsilon-DP block on a fresh Poisson sample costs, rounded up.
+
+    Guarantee: never below the cost, never above epsilon (twice epsilon under replace), which it is at rate 1.
+    Sensitivity: one row is in the sample with probability q, whatever the others do.
+    Proof: add-remove ln(1 + q (e^eps - 1)) = eps + ln(q + (1 - q) t) with t = e^-eps; under replace the sample may
+    gain one row and lose another, which adds -ln(1 - q + q t). The first rises with t, the second falls; exp and ln
+    are off by half a digit at most, so each takes t's next neighbour on its safe side, and sums round up.
+    Cites: Balle, Barthe, Gaboardi 2018, Theorem 8.
+    """
+    whole = Fraction(epsilon)
+    most = 2 * whole if replace else whole
+    if rate == 1:
+        return most
+    with localcontext(_DIGITS):
+        eps = Decimal(whole.numerator) / whole.denominator
+        q = Decimal(rate.numerator) / rate.denominator  # exact: the denominator is at most 2**32
+        t = (-eps).exp()
+        cost = eps + (q + (1 - q) * t.next_plus()).ln().next_plus()
+        if replace:
+            cost += _fall(q, t.next_minus())
+        return min(most, Fraction(_float_up(cost)))
+
+
+def _fall(q: Decimal, t: Decimal) -> Decimal:
+    """At least -ln(1 - q + q t)."""
+    with localcontext() as downwards:
+        downwards.rounding = ROUND_FLOOR
+        return -(1 - q + q * t).ln().next_minus()
+
+
+def _float_up(value: Decimal) -> float:
+    near = float(value)
+    return near if Decimal(near) >= value else math.nextafter(near, math.inf)

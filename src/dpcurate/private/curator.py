@@ -8,12 +8,13 @@ from typing import Any
 
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import BudgetError, LedgerError, QueryError
-from dpcurate.plain import number, shown
+from dpcurate.plain import number
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Randomness, Secure, Seeded
 from dpcurate.private.session import Session
 from dpcurate.private.sources import check_rows, open_source
 from dpcurate.schema import Neighbours, Schema
+from dpcurate.wording import shown
 
 
 class Curator(Session):

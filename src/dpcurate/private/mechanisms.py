@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 
-from dpcurate.accounting import Cost, Number
+from dpcurate.accounting import Cost, gaussian_multiplier
 from dpcurate.errors import QueryError
 from dpcurate.private.noise import Integers, Randomness, check_scale
 from dpcurate.queries import Exact, Gaussian, Laplace, Noise
@@ -187,7 +186,7 @@ def _gaussian_sigma(noise: Gaussian, sensitivity: Sensitivity) -> Fraction:
         return root_up(sensitivity.l2_squared / (2 * Fraction(noise.rho)))
     assert noise.epsilon is not None
     assert noise.delta is not None
-    multiplier = analytic_multiplier(epsilon=float(noise.epsilon), delta=float(noise.delta))
+    multiplier = gaussian_multiplier(epsilon=float(noise.epsilon), delta=float(noise.delta))
     return root_up(sensitivity.l2_squared) * Fraction(multiplier)
 
 
@@ -197,25 +196,6 @@ def root_up(square: Fraction) -> Fraction:
     while Fraction(root) ** 2 < square:
         root = _up(root)
     return Fraction(root)
-
-
-def _gaussian_delta(multiplier: float, epsilon: float) -> float:
-    """Left side of equation (1) of the CURATE paper, with sensitivity 1 and sigma = multiplier."""
-    from scipy.special import log_ndtr
-
-    a, b = 0.5 / multiplier, epsilon * multiplier
-    return float(np.exp(log_ndtr(a - b)) - np.exp(epsilon + log_ndtr(-a - b)))
-
-
-def analytic_multiplier(*, epsilon: float, delta: float) -> float:
-    """The least sigma / sensitivity with (epsilon, delta)-DP (Balle and Wang 2018, Theorem 8), rounded up."""
-    low, high = 0.0, 1.0
-    while _gaussian_delta(high, epsilon) > delta:
-        low, high = high, 2 * high
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _gaussian_delta(middle, epsilon) > delta else (low, middle)
-    return high * (1 + 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,43 +258,3 @@ class FirstAbove:
     def query(self, randomness: Randomness) -> int:
         """Fresh noise for one score."""
         return int(randomness.laplace(integer_scale(4 * STEPS / self.epsilon, Fraction(1)), 1)[0])
-
-
-_DIGITS = Context(prec=200, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
-"""Any epsilon of a query, from 1e-100 to 1e100, keeps ninety digits after cancellation."""
-
-
-def amplified(epsilon: Number, rate: Fraction, *, replace: bool) -> Fraction:
-    """What an add-remove epsilon-DP block on a fresh Poisson sample costs, rounded up.
-
-    Guarantee: never below the cost, never above epsilon (twice epsilon under replace), which it is at rate 1.
-    Sensitivity: one row is in the sample with probability q, whatever the others do.
-    Proof: add-remove ln(1 + q (e^eps - 1)) = eps + ln(q + (1 - q) t) with t = e^-eps; under replace the sample may
-    gain one row and lose another, which adds -ln(1 - q + q t). The first rises with t, the second falls; exp and ln
-    are off by half a digit at most, so each takes t's next neighbour on its safe side, and sums round up.
-    Cites: Balle, Barthe, Gaboardi 2018, Theorem 8.
-    """
-    whole = Fraction(epsilon)
-    most = 2 * whole if replace else whole
-    if rate == 1:
-        return most
-    with localcontext(_DIGITS):
-        eps = Decimal(whole.numerator) / whole.denominator
-        q = Decimal(rate.numerator) / rate.denominator  # exact: the denominator is at most 2**32
-        t = (-eps).exp()
-        cost = eps + (q + (1 - q) * t.next_plus()).ln().next_plus()
-        if replace:
-            cost += _fall(q, t.next_minus())
-        return min(most, Fraction(_float_up(cost)))
-
-
-def _fall(q: Decimal, t: Decimal) -> Decimal:
-    """At least -ln(1 - q + q t)."""
-    with localcontext() as downwards:
-        downwards.rounding = ROUND_FLOOR
-        return -(1 - q + q * t).ln().next_minus()
-
-
-def _float_up(value: Decimal) -> float:
-    near = float(value)
-    return near if Decimal(near) >= value else _up(near)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from dpcurate import plain
-from dpcurate.accounting import Budget, Cost, Event, Privacy
+from dpcurate.accounting import Budget, Cost, Event, Privacy, amplified
 from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError, RefusedError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import (
@@ -23,7 +23,6 @@ from dpcurate.private.mechanisms import (
     Mechanism,
     NoNoise,
     Sensitivity,
-    amplified,
     build,
 )
 from dpcurate.private.noise import Ahead, Randomness
@@ -51,6 +50,7 @@ from dpcurate.queries import (
     Tables,
 )
 from dpcurate.schema import Neighbours, Schema
+from dpcurate.wording import shown
 
 MOST_BOUND = 200_000
 
@@ -157,7 +157,7 @@ class Session(Unique):
         found = plain.between(0, amount, plain.HUGE)
         if found is None:
             raise BudgetError(
-                f"a block to reserve must be a finite amount above 0, got {plain.shown(amount)}: nothing was set aside"
+                f"a block to reserve must be a finite amount above 0, got {shown(amount)}: nothing was set aside"
             )
         return self._ledger.reserve(found)
 

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 
 from dpcurate import plain
 from dpcurate.errors import QueryError
-from dpcurate.plain import shown
 from dpcurate.queries import PairStatistic
+from dpcurate.wording import shown
 
 Bound = Literal["priv-pc", "curate-printed", "curate-code"]
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
+from dpcurate.accounting.search import doubled, greatest
 from dpcurate.errors import QueryError
 from dpcurate.learn.score.schedules import check_spread
 
@@ -62,17 +63,15 @@ def exact_count(kind: str, total: float, first: float) -> int:
     """The largest I whose I budgets, summed in closed form, stay within the total."""
     _increment(kind)
     check_spread(first, 1)
-    low, high = 0, 1
-    while closed_sum(kind, first, high) <= total * (1 + 1e-12):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = closed_sum(kind, first, middle) <= total * (1 + 1e-12)
-        low, high = (middle, high) if fits else (low, middle)
-    return low
+
+    def fits(count: float) -> bool:
+        return closed_sum(kind, first, count) <= total * (1 + 1e-12)
+
+    most = doubled(lambda count: not fits(count))
+    return math.floor(greatest(fits, 1.0, most)) if most > 1 else 0
 
 
-def closed_sum(kind: str, first: float, iterations: int) -> float:
+def closed_sum(kind: str, first: float, iterations: float) -> float:
     """Sum of eps_0 .. eps_{I-1}: an arithmetic or a geometric series."""
     if kind == "additive":
         return first * (1.5 * iterations - 0.5)

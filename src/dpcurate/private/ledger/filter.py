@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from dpcurate import plain
-from dpcurate.accounting import Budget, Cost, Event, Number, composition, epsilon_of
+from dpcurate.accounting import Budget, Cost, Event, composition, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
+from dpcurate.plain import Number
 from dpcurate.private.ledger import amounts, place
 from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger.store import Disk
+from dpcurate.wording import shown
 
 _NOTHING = "Nothing was read and nothing was spent."
 
@@ -162,7 +164,7 @@ class Ledger:
         self._check_process()
         taken = plain.between(0, amount, math.inf)
         if taken is None:
-            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {plain.shown(amount)}")
+            raise BudgetError(f"a block to reserve must be a finite amount above 0, got {shown(amount)}")
         return _Reservation(self, taken)
 
     def _open_block(self, amount: Number) -> None:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import unquote_to_bytes
 
-from dpcurate.accounting import Budget, Cost, Event, Number
+from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import LedgerError
+from dpcurate.plain import Number
 from dpcurate.private.ledger.amounts import UNIT, Facts, price, round_up
 from dpcurate.private.ledger.file import Damage, damaged
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from shlex import quote
 
 from dpcurate.errors import LedgerError
-from dpcurate.plain import shown
+from dpcurate.wording import shown
 
 LONGEST = 480  # bytes; SQLite takes 512, and the journal's name is longer
 MOUNTS = Path("/proc/self/mountinfo")  # Linux; elsewhere a mounted file cannot be told from any other
