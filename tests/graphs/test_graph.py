@@ -158,7 +158,7 @@ def test_a_cpdag_refuses_cycles_and_double_edges() -> None:
 @pytest.mark.parametrize(
     ("separators", "message"),
     [
-        ({frozenset("ab"): ()}, "an edge and a separator"),
+        ({frozenset("ab"): ()}, "an edge and a separating set"),
         ({frozenset("ac"): ("c",)}, "holds one of the two"),
         ({frozenset("ac"): ("x",)}, "unknown node"),
         ({frozenset("a"): ()}, "two different"),

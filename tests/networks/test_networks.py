@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import chi2
 
 from counting import steps
-from dpcurate.errors import DomainTooLarge, FormatError, GraphError, RequestError, SchemaError
+from dpcurate.errors import DomainTooLarge, FormatError, GraphError, QueryError, SchemaError
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks import SHIPPED, Network, Variable, load, names, random_dag, random_network, write
 from dpcurate.schema import Categorical, Schema
@@ -105,9 +105,9 @@ def test_marginals_that_do_not_fit_or_make_no_sense_are_refused() -> None:
     with pytest.raises(DomainTooLarge, match="fewer variables"):
         network.marginal(network.nodes)
     for nodes in ([], ["X1", "X1"], "X1"):
-        with pytest.raises(RequestError, match="different variables"):
+        with pytest.raises(QueryError, match="different variables"):
             network.marginal(nodes)
-    with pytest.raises(RequestError, match="no variable 'X99'"):
+    with pytest.raises(QueryError, match="no variable 'X99'"):
         network.marginal(["X99"])
 
 
@@ -215,9 +215,9 @@ def test_rows_are_drawn_by_columns_and_not_one_by_one() -> None:
 
 @pytest.mark.parametrize("rows", [-1, 1.5, "3", True])
 def test_rows_and_seed_must_be_whole_numbers(rows: object) -> None:
-    with pytest.raises(RequestError, match="rows"):
+    with pytest.raises(QueryError, match="rows"):
         load("cancer").codes(rows, seed=1)  # type: ignore[arg-type]
-    with pytest.raises(RequestError, match="seed"):
+    with pytest.raises(QueryError, match="seed"):
         load("cancer").codes(1, seed=rows)  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare, kstest
 
-from dpcurate.errors import DomainTooLarge, GraphError, RequestError
+from dpcurate.errors import DomainTooLarge, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks import (
     Effect,
@@ -80,7 +80,7 @@ def test_scale_free_graphs_have_hubs_and_few_parents() -> None:
     ],
 )
 def test_graphs_that_cannot_be_are_refused(asked: dict[str, object]) -> None:
-    with pytest.raises(RequestError):
+    with pytest.raises(QueryError):
         random_dag(**asked, seed=1)  # type: ignore[arg-type]
 
 
@@ -99,7 +99,7 @@ def test_random_networks_have_the_graph_the_levels_and_dirichlet_rows() -> None:
 
 @pytest.mark.parametrize("asked", [{"levels": (1, 2)}, {"levels": (3, 2)}, {"concentration": 0.0}])
 def test_networks_that_cannot_be_are_refused(asked: dict[str, object]) -> None:
-    with pytest.raises(RequestError):
+    with pytest.raises(QueryError):
         random_network(random_dag(3, edges=2, seed=1), **asked, seed=1)  # type: ignore[arg-type]
 
 
@@ -221,7 +221,7 @@ def test_worlds_that_contradict_themselves_are_refused(make) -> None:  # type: i
 
 
 def test_ranges_must_rise() -> None:
-    with pytest.raises(RequestError, match="rising range"):
+    with pytest.raises(QueryError, match="rising range"):
         random_linear(DAG, weights=(2.0, 1.0), seed=1)
-    with pytest.raises(RequestError, match="rising range"):
+    with pytest.raises(QueryError, match="rising range"):
         random_nonlinear(DAG, variances=(-1.0, 1.0), seed=1)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurate.errors import RequestError, SchemaError
+from dpcurate.errors import QueryError, SchemaError
 from dpcurate.schema import (
     GRID,
     MAX_LEVELS,
@@ -139,9 +139,9 @@ def test_a_schema_answers_questions_about_its_columns():
     assert Schema((B,)).rows_per_unit == 1
     assert Schema.of(schema) is schema
     assert Schema.of({"a": (0, 1)}).names == ("a",)
-    with pytest.raises(RequestError, match="no column 'bb'; did you mean 'b'"):
+    with pytest.raises(QueryError, match="no column 'bb'; did you mean 'b'"):
         schema["bb"]
-    with pytest.raises(RequestError, match=r"it has 'a', 'b', 'x'$"):
+    with pytest.raises(QueryError, match=r"it has 'a', 'b', 'x'$"):
         schema["nothing like it"]
     assert did_you_mean("q", [f"col{i}" for i in range(10)]).endswith("'col7', ...")
     assert Neighbours.of("replace") is Neighbours.of(Neighbours.REPLACE) is Neighbours.REPLACE

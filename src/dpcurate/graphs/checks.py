@@ -12,7 +12,7 @@ from dpcurate.wording import closest
 
 Arrow = tuple[str, str]
 Edge = frozenset[str]
-Item = TypeVar("Item", Arrow, Edge)
+EdgeOrArrow = TypeVar("EdgeOrArrow", Arrow, Edge)
 
 
 def checked_nodes(nodes: Iterable[str]) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def checked_arrows(nodes: Collection[str], arrows: Iterable[Arrow]) -> frozenset
     return once([_arrow(nodes, tuple(pair)) for pair in arrows], "arrow")
 
 
-def once(items: list[Item], what: str) -> frozenset[Item]:
+def once(items: list[EdgeOrArrow], what: str) -> frozenset[EdgeOrArrow]:
     """The items as a set, if none is given twice."""
     kept = frozenset(items)
     if len(kept) < len(items):

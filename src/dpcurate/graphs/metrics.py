@@ -20,9 +20,9 @@ from dpcurate.graphs.checks import Arrow, Edge, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Graph
 from dpcurate.graphs.orient import extension
 
-Claim = TypeVar("Claim")
+T = TypeVar("T")
 Adjustment = Literal["ancestor", "parent", "oset"]
-Verdict = Literal["right", "reversed", "undirected", "directed", "extra", "missing"]
+PairVerdict = Literal["right", "reversed", "undirected", "directed", "extra", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class EdgeVerdict:
     b: str
     estimated: str
     truth: str
-    verdict: Verdict
+    verdict: PairVerdict
 
 
 def score(estimated: Cpdag | Dag, truth: Cpdag | Dag) -> Scores:
@@ -154,7 +154,7 @@ def _class_of(graph: Cpdag | Dag) -> Cpdag:
     return graph.cpdag() if isinstance(graph, Dag) else graph
 
 
-def _rates(estimated: Graph, truth: Graph, claims: Callable[[Graph], AbstractSet[Claim]]) -> Rates:
+def _rates(estimated: Graph, truth: Graph, claims: Callable[[Graph], AbstractSet[T]]) -> Rates:
     _same_nodes(estimated, truth)
     ours, theirs = claims(estimated), claims(truth)
     both = len(ours & theirs)
@@ -180,7 +180,7 @@ def _edge_between(graph: Graph, a: str, b: str) -> str:
 
 
 def _verdict(a: str, b: str, ours: str, theirs: str) -> EdgeVerdict:
-    verdict: Verdict = "reversed"
+    verdict: PairVerdict = "reversed"
     if ours == theirs:
         verdict = "right"
     elif not theirs:

@@ -30,15 +30,15 @@ def orient(skeleton: Skeleton, knowledge: Knowledge | None = None) -> Cpdag:
     A triple a - c - b is evidence only where a separator of a and b is recorded: a collider if c
     is not in it, else not a collider. A pair that was never tested is evidence of nothing.
     """
-    board = Board(skeleton)
+    partial = PartialGraph(skeleton)
     if knowledge is not None:
-        board.draw(_forced(skeleton, knowledge))
-    colliders, board.chains = _triples(skeleton, board.around)
-    board.settle(colliders)
+        partial.draw(_forced(skeleton, knowledge))
+    colliders, partial.chains = _triples(skeleton, partial.around)
+    partial.settle(colliders)
     while True:
-        board.follow_paths()
-        if not board.settle(_meek(board)):
-            return board.cpdag()
+        partial.follow_paths()
+        if not partial.settle(_meek(partial)):
+            return partial.cpdag()
 
 
 def dag_to_cpdag(dag: Dag) -> Cpdag:
@@ -59,7 +59,7 @@ def dag_to_cpdag(dag: Dag) -> Cpdag:
     return orient(Skeleton(dag.nodes, dag.edges, separators))
 
 
-class Board:
+class PartialGraph:
     """The drawing in progress: arrows, lines and the edges on which evidence disagreed."""
 
     def __init__(self, skeleton: Skeleton) -> None:
@@ -156,20 +156,20 @@ def _triples(skeleton: Skeleton, around: dict[str, set[str]]) -> tuple[set[Arrow
     return heads, chains
 
 
-def _meek(board: Board) -> set[Arrow]:
+def _meek(partial: PartialGraph) -> set[Arrow]:
     """All arrows that rules 1, 3 and 4 ask for now; rule 2 is `follow_paths`."""
-    return {(a, b) for a in board.nodes for b in board.lines[a] if any(_reasons(board, a, b))}
+    return {(a, b) for a in partial.nodes for b in partial.lines[a] if any(_reasons(partial, a, b))}
 
 
-def _reasons(board: Board, a: str, b: str) -> Iterator[bool]:
+def _reasons(partial: PartialGraph, a: str, b: str) -> Iterator[bool]:
     """Why a -- b must be a -> b: the other direction would make a known non-collider a collider."""
-    lines, parents, chains = board.lines, board.parents, board.chains
+    lines, parents, chains = partial.lines, partial.parents, partial.chains
     # Rule 1: c -> a -- b.
     yield any((a, frozenset((c, b))) in chains for c in parents[a])
     # Rule 3: a -- c -> b and a -- d -> b.
     yield any((a, frozenset(pair)) in chains for pair in combinations(parents[b] & lines[a], 2))
     # Rule 4: a -- d -> c -> b with a and c adjacent.
-    between = parents[b] & board.around[a]
+    between = parents[b] & partial.around[a]
     yield any((a, frozenset((b, d))) in chains for c in between for d in parents[c] & lines[a])
 
 

@@ -9,7 +9,7 @@ from dpcurate.graphs.checks import Arrow
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class NodeMasks:
     """Parents and children of every node as masks over the nodes' places."""
 
     place: Mapping[str, int]
@@ -17,7 +17,7 @@ class Family:
     children: tuple[int, ...]
 
     @classmethod
-    def of(cls, nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> Family:
+    def of(cls, nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> NodeMasks:
         """From all arrows between the nodes."""
         place = {name: i for i, name in enumerate(nodes)}
         parents, children = [0] * len(nodes), [0] * len(nodes)

@@ -18,10 +18,10 @@ from typing import NoReturn
 
 import numpy as np
 
+from dpcurate.arrays import FloatArray
 from dpcurate.files import check_length
-from dpcurate.graphs.formats.bif_grammar import MAX_CELLS, Block, Grammar, Values
+from dpcurate.graphs.formats.bif_grammar import MAX_CELLS, Grammar, ProbabilityBlock, Values
 from dpcurate.graphs.formats.bif_tokens import quote, show
-from dpcurate.networks.inference import Floats
 from dpcurate.networks.network import TOLERANCE, Network, Variable
 from dpcurate.wording import did_you_mean
 
@@ -73,7 +73,7 @@ class _Assembly:
         fill = self._rows if block.table is None else self._whole_table
         return Variable(name, levels, parents, fill(name, block, (rows, len(levels))))
 
-    def _whole_table(self, name: str, block: Block, shape: tuple[int, int]) -> Floats:
+    def _whole_table(self, name: str, block: ProbabilityBlock, shape: tuple[int, int]) -> FloatArray:
         assert block.table is not None
         at = block.table.at
         for other in (*block.rows, *filter(None, [block.default])):
@@ -87,7 +87,7 @@ class _Assembly:
             self._text.fail(f"probabilities of {show(name)} sum to {table[row].sum():.6g}, not 1{where}", at)
         return table
 
-    def _rows(self, name: str, block: Block, shape: tuple[int, int]) -> Floats:
+    def _rows(self, name: str, block: ProbabilityBlock, shape: tuple[int, int]) -> FloatArray:
         table = np.empty(shape)
         if block.default is not None:
             table[:] = self._distribution(name, block.default, shape[1])
@@ -103,7 +103,7 @@ class _Assembly:
             self._missing(name, block, shape[0], seen)
         return table
 
-    def _place(self, name: str, block: Block, values: Values) -> int:
+    def _place(self, name: str, block: ProbabilityBlock, values: Values) -> int:
         if len(values.labels) != len(block.parents):
             found = f"{len(values.labels)} level(s) for {len(block.parents)} parent(s)"
             self._text.fail(f"this row of {show(name)} names {found}", values.at)
@@ -127,7 +127,7 @@ class _Assembly:
         if len(values.numbers) != size:
             self._text.fail(f"{show(name)} needs {size} probabilities here, got {len(values.numbers)}", values.at)
 
-    def _missing(self, name: str, block: Block, rows: int, seen: set[int]) -> NoReturn:
+    def _missing(self, name: str, block: ProbabilityBlock, rows: int, seen: set[int]) -> NoReturn:
         place = next(i for i in range(rows) if i not in seen)
         labels: list[str] = []
         for parent in reversed(block.parents):

@@ -11,24 +11,23 @@ from functools import reduce
 from string import ascii_letters
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcurate.arrays import FloatArray
 from dpcurate.errors import DomainTooLarge
 
-Floats = npt.NDArray[np.float64]
-Factor = tuple[tuple[str, ...], Floats]
+Factor = tuple[tuple[str, ...], FloatArray]
 
 MAX_CELLS = 1 << 24
 MAX_AXES = 32
 
 
-def factor(names: tuple[str, ...], sizes: Sequence[int], table: Floats) -> Factor:
+def factor(names: tuple[str, ...], sizes: Sequence[int], table: FloatArray) -> Factor:
     """A table with one axis per name."""
-    _require_room(sizes)
+    _require_fitting(sizes)
     return names, table.reshape(sizes)
 
 
-def joint(factors: Sequence[Factor], keep: tuple[str, ...]) -> Floats:
+def joint(factors: Sequence[Factor], keep: tuple[str, ...]) -> FloatArray:
     """Multiply the factors and sum out every name that is not in `keep`; axes in the order of `keep`."""
     sizes = {name: size for names, table in factors for name, size in zip(names, table.shape, strict=True)}
     left = list(factors)
@@ -57,12 +56,12 @@ def _cells(names: Iterable[str], sizes: Mapping[str, int]) -> int:
 def _product(factors: Sequence[Factor], keep: tuple[str, ...], sizes: Mapping[str, int]) -> Factor:
     """The product of the factors, summed down to the names in `keep`."""
     scope = _scope(factors)
-    _require_room([sizes[name] for name in scope])
+    _require_fitting([sizes[name] for name in scope])
     whole = reduce(_times, factors)
     return keep, _einsum([whole], keep)
 
 
-def _require_room(sizes: Sequence[int]) -> None:
+def _require_fitting(sizes: Sequence[int]) -> None:
     cells = math.prod(sizes)
     if cells > MAX_CELLS or len(sizes) > MAX_AXES:
         raise DomainTooLarge(
@@ -76,7 +75,7 @@ def _times(a: Factor, b: Factor) -> Factor:
     return names, _einsum([a, b], names)
 
 
-def _einsum(factors: Sequence[Factor], keep: tuple[str, ...]) -> Floats:
+def _einsum(factors: Sequence[Factor], keep: tuple[str, ...]) -> FloatArray:
     letter = dict(zip(_scope(factors), ascii_letters, strict=False))
     terms = ",".join("".join(letter[x] for x in names) for names, _ in factors)
     result = np.einsum(f"{terms}->{''.join(letter[x] for x in keep)}", *(table for _, table in factors))

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcurate.errors import GraphError, RequestError
+from dpcurate.arrays import FloatArray
+from dpcurate.errors import GraphError, QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
-from dpcurate.networks.inference import Floats, factor, joint
+from dpcurate.networks.inference import factor, joint
 from dpcurate.networks.streams import streams, whole
 from dpcurate.schema import MAX_LEVELS, Categorical, Schema, did_you_mean
 
@@ -33,7 +34,7 @@ class Variable:
     name: str
     levels: tuple[str, ...]
     parents: tuple[str, ...]
-    table: Floats
+    table: FloatArray
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", tuple(self.levels))
@@ -79,7 +80,7 @@ class Variable:
         return len(self.table) * (len(self.levels) - 1)
 
     @property
-    def probabilities(self) -> Floats:
+    def probabilities(self) -> FloatArray:
         """The table with rows that sum to 1."""
         return np.asarray(self.table / self.table.sum(axis=1, keepdims=True), dtype=np.float64)
 
@@ -112,7 +113,7 @@ class Network:
         for variable in self.variables:
             if variable.name == name:
                 return variable
-        raise RequestError(f"network {self.name!r} has no variable {name!r}{did_you_mean(name, self.nodes)}")
+        raise QueryError(f"network {self.name!r} has no variable {name!r}{did_you_mean(name, self.nodes)}")
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -175,11 +176,11 @@ class Network:
         codes = self.codes(rows, seed=seed)
         return {v.name: np.array(v.levels, dtype=object).take(codes[:, j]) for j, v in enumerate(self.variables)}
 
-    def marginal(self, nodes: Sequence[str]) -> Floats:
+    def marginal(self, nodes: Sequence[str]) -> FloatArray:
         """The exact joint distribution of `nodes`, one axis each in the order asked."""
         keep = tuple(nodes)
         if isinstance(nodes, str) or not keep or len(set(keep)) < len(keep):
-            raise RequestError(f"marginal takes a list of different variables, got {nodes!r}")
+            raise QueryError(f"marginal takes a list of different variables, got {nodes!r}")
         by_name = {v.name: v for v in self.variables}
         sizes = {v.name: len(v.levels) for v in self.variables}
         needed = {self[name].name for name in keep}
@@ -190,7 +191,7 @@ class Network:
         return joint([factor(n, [sizes[x] for x in n], by_name[n[-1]].probabilities) for n in scopes], keep)
 
 
-def _cumulative(probabilities: Floats) -> Floats:
+def _cumulative(probabilities: FloatArray) -> FloatArray:
     """Chance of each level or a lower one, padded to a power of two with a number no draw reaches."""
     rows, size = probabilities.shape
     padded = np.full((rows, 1 << (size - 1).bit_length()), np.inf)
@@ -200,7 +201,7 @@ def _cumulative(probabilities: Floats) -> Floats:
     return padded
 
 
-def _invert(cumulative: Floats, row: npt.NDArray[np.intp], draw: Floats) -> npt.NDArray[np.intp]:
+def _invert(cumulative: FloatArray, row: npt.NDArray[np.intp], draw: FloatArray) -> npt.NDArray[np.intp]:
     """How many entries of `cumulative[row]` are at most `draw`, by halving."""
     width = cumulative.shape[1]
     flat = cumulative.ravel()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcurate.arrays import FloatArray
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream
 from dpcurate.networks.worlds import random_dag
@@ -23,8 +24,6 @@ the benchmark networks come out near what those networks give (docs/choosing-eps
 STRENGTH = (0.05, 0.6)
 """How strongly an ordered column follows a parent, in standard deviations of its own noise."""
 MOST_CELLS = 1_000_000
-Source = Any
-"""A NumPy generator made by networks.streams; the name of its type is banned outside networks/."""
 
 
 def edge_count(columns: int) -> int:
@@ -57,7 +56,7 @@ def _fitting(column: Column, parents: list[Column]) -> list[Column]:
     return parents
 
 
-def _table(column: Column, parents: list[Column], source: Source) -> npt.NDArray[np.float64]:
+def _table(column: Column, parents: list[Column], source: np.random.Generator) -> FloatArray:
     """One row for each combination of the parents' levels, the last parent fastest."""
     combinations = math.prod(p.size for p in parents)
     if column.kind == "categorical":
@@ -76,7 +75,7 @@ def _table(column: Column, parents: list[Column], source: Source) -> npt.NDArray
     return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
-def _places(column: Column, source: Source) -> npt.NDArray[np.float64]:
+def _places(column: Column, source: np.random.Generator) -> FloatArray:
     """Where the levels stand on a scale of mean 0 and variance 1: in order if they have one."""
     place = source.standard_normal(column.size) if column.kind == "categorical" else np.arange(column.size, dtype=float)
     return np.asarray((place - place.mean()) / place.std())
@@ -94,7 +93,7 @@ def simulate(schema: Schema, network: Network, rows: int, *, seed: int) -> dict[
     return table
 
 
-def _cells(column: Column, codes: npt.NDArray[Any], source: Source) -> npt.NDArray[Any]:
+def _cells(column: Column, codes: npt.NDArray[Any], source: np.random.Generator) -> npt.NDArray[Any]:
     if not isinstance(column, Numeric):
         return np.array(column.levels, dtype=object).take(codes)
     ends = np.array((column.low, *column.edges, column.high))

@@ -10,7 +10,7 @@ import operator
 
 import numpy as np
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 
 
 def whole(name: str, value: int, *, least: int = 0) -> int:
@@ -18,9 +18,9 @@ def whole(name: str, value: int, *, least: int = 0) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise RequestError(f"{name} must be a whole number, got {value!r}") from None
+        raise QueryError(f"{name} must be a whole number, got {value!r}") from None
     if isinstance(value, bool) or number < least:
-        raise RequestError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise QueryError(f"{name} must be a whole number of at least {least}, got {value!r}")
     return number
 
 

@@ -15,9 +15,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpcurate.errors import DomainTooLarge, GraphError, RequestError
+from dpcurate.arrays import FloatArray
+from dpcurate.errors import DomainTooLarge, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
-from dpcurate.networks.inference import MAX_CELLS, Floats
+from dpcurate.networks.inference import MAX_CELLS
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream, streams, whole
 from dpcurate.schema import Numeric, Schema
@@ -25,7 +26,7 @@ from dpcurate.schema import Numeric, Schema
 WIDTH = 4.0
 """Bounds lie this many standard deviations out."""
 
-SHAPES: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
+SHAPES: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
     {
         "tanh": lambda x: np.asarray(np.tanh(x)),
         "sine": lambda x: np.asarray(np.sin(2 * x)),
@@ -56,7 +57,7 @@ def random_dag(
     count = _edge_count(size, edges, degree)
     pick = {"er": _uniform_pairs, "scale-free": _preferential_pairs}.get(kind)
     if pick is None:
-        raise RequestError(f"kind must be 'er' or 'scale-free', got {kind!r}")
+        raise QueryError(f"kind must be 'er' or 'scale-free', got {kind!r}")
     source = stream(seed, "random dag")
     names = [f"X{i + 1}" for i in range(size)]
     order = [names[i] for i in source.permutation(size)]
@@ -65,13 +66,13 @@ def random_dag(
 
 def _edge_count(nodes: int, edges: int | None, degree: float | None) -> int:
     if (edges is None) == (degree is None):
-        raise RequestError("give either edges or degree")
+        raise QueryError("give either edges or degree")
     if degree is not None and not 0 <= degree < math.inf:
-        raise RequestError(f"degree must be a number of at least 0, got {degree!r}")
+        raise QueryError(f"degree must be a number of at least 0, got {degree!r}")
     count = round(nodes * degree / 2) if degree is not None else whole("edges", edges or 0)
     most = nodes * (nodes - 1) // 2
     if count > most:
-        raise RequestError(f"{nodes} nodes hold at most {most} edges, {count} were asked for")
+        raise QueryError(f"{nodes} nodes hold at most {most} edges, {count} were asked for")
     return count
 
 
@@ -100,9 +101,9 @@ def random_network(
     """A Network on `dag`: level counts uniform in the range, each row from a symmetric Dirichlet."""
     low, high = (whole("levels", x, least=2) for x in levels)
     if low > high:
-        raise RequestError(f"levels must rise, got {levels!r}")
+        raise QueryError(f"levels must rise, got {levels!r}")
     if not 0 < concentration < math.inf:
-        raise RequestError(f"concentration must be above 0, got {concentration!r}")
+        raise QueryError(f"concentration must be above 0, got {concentration!r}")
     source = stream(seed, "random network")
     sizes = {x: int(source.integers(low, high + 1)) for x in dag.nodes}
     cells = sum(math.prod(sizes[p] for p in (x, *dag.parents(x))) for x in dag.nodes)
@@ -125,8 +126,8 @@ class LinearWorld:
     """X_j = sum of weights[i, j] X_i over its parents, plus N(0, variances[j]); order of dag.nodes."""
 
     dag: Dag
-    weights: Floats
-    variances: Floats
+    weights: FloatArray
+    variances: FloatArray
 
     def __post_init__(self) -> None:
         size = len(self.dag.nodes)
@@ -139,7 +140,7 @@ class LinearWorld:
         return LinearWorld, (self.dag, self.weights, self.variances)
 
     @property
-    def covariance(self) -> Floats:
+    def covariance(self) -> FloatArray:
         """The exact covariance, (I - W)^-T diag(variances) (I - W)^-1."""
         spread = np.linalg.inv(np.eye(len(self.variances)) - self.weights)
         return np.asarray(spread.T @ (self.variances[:, None] * spread), dtype=np.float64)
@@ -158,7 +159,7 @@ class LinearWorld:
         scale = np.sqrt(np.diag(self.covariance))
         return LinearWorld(self.dag, self.weights * scale[:, None] / scale, self.variances / scale**2)
 
-    def sample(self, rows: int, *, seed: int) -> dict[str, Floats]:
+    def sample(self, rows: int, *, seed: int) -> dict[str, FloatArray]:
         """Draw `rows` rows, one array per column."""
         place = {name: i for i, name in enumerate(self.dag.nodes)}
         return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.weights[place[i], place[j]] * x)
@@ -175,7 +176,7 @@ class Effect:
         if self.shape not in SHAPES or not math.isfinite(self.weight):
             raise GraphError(f"an effect is a finite weight and one of {', '.join(SHAPES)}; got {self!r}")
 
-    def __call__(self, parent: Floats) -> Floats:
+    def __call__(self, parent: FloatArray) -> FloatArray:
         """The part of the child that this parent makes."""
         return self.weight * SHAPES[self.shape](parent)
 
@@ -186,7 +187,7 @@ class NonlinearWorld:
 
     dag: Dag
     effects: Mapping[tuple[str, str], Effect]
-    variances: Floats
+    variances: FloatArray
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "effects", MappingProxyType(dict(self.effects)))
@@ -206,7 +207,7 @@ class NonlinearWorld:
             ends[place[child]] += abs(effect.weight)
         return _schema(self.dag, ends)
 
-    def sample(self, rows: int, *, seed: int) -> dict[str, Floats]:
+    def sample(self, rows: int, *, seed: int) -> dict[str, FloatArray]:
         """Draw `rows` rows, one array per column."""
         return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.effects[i, j](x))
 
@@ -234,13 +235,13 @@ def random_nonlinear(
 
 
 def _simulate(
-    dag: Dag, variances: Floats, rows: int, seed: int, effect: Callable[[str, str, Floats], Floats]
-) -> dict[str, Floats]:
+    dag: Dag, variances: FloatArray, rows: int, seed: int, effect: Callable[[str, str, FloatArray], FloatArray]
+) -> dict[str, FloatArray]:
     """Parents first, each column with its own stream of noise."""
     count = whole("rows", rows)
     sources = dict(zip(dag.nodes, streams(seed, "world rows", len(dag.nodes)), strict=True))
     spread = dict(zip(dag.nodes, np.sqrt(variances).tolist(), strict=True))
-    found: dict[str, Floats] = {}
+    found: dict[str, FloatArray] = {}
     for node in dag.order():
         found[node] = spread[node] * sources[node].standard_normal(count)
         for parent in dag.parents(node):
@@ -252,26 +253,26 @@ def _schema(dag: Dag, ends: npt.NDArray[Any]) -> Schema:
     return Schema(tuple(Numeric(n, -end, end) for n, end in zip(dag.nodes, ends.tolist(), strict=True)))
 
 
-def _uniform(source: np.random.Generator, what: str, between: Range, shape: tuple[int, ...]) -> Floats:
+def _uniform(source: np.random.Generator, what: str, between: Range, shape: tuple[int, ...]) -> FloatArray:
     low, high = between
     if not 0 <= low <= high < math.inf:
-        raise RequestError(f"{what} must be a rising range of numbers of at least 0, got {between!r}")
+        raise QueryError(f"{what} must be a rising range of numbers of at least 0, got {between!r}")
     return source.uniform(low, high, size=shape)
 
 
-def _signed(source: np.random.Generator, between: Range, shape: tuple[int, ...]) -> Floats:
+def _signed(source: np.random.Generator, between: Range, shape: tuple[int, ...]) -> FloatArray:
     sign = np.where(source.random(shape) < 0.5, -1.0, 1.0)
     return np.asarray(sign * _uniform(source, "weights", between, shape), dtype=np.float64)
 
 
-def _variances(values: Floats, size: int) -> Floats:
+def _variances(values: FloatArray, size: int) -> FloatArray:
     found = _fixed("variances", values, (size,))
     if not (found > 0).all():
         raise GraphError("noise variances must be above 0")
     return found
 
 
-def _fixed(what: str, values: Floats, shape: tuple[int, ...]) -> Floats:
+def _fixed(what: str, values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """A read-only copy of the right shape."""
     found = np.array(values, dtype=np.float64)
     if found.shape != shape or not np.isfinite(found).all():

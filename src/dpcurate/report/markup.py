@@ -58,7 +58,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A cell and what it is sorted by."""
 
     text: Text
@@ -68,7 +68,7 @@ class Cell:
 def table(
     caption: str,
     heads: Sequence[Head],
-    rows: Iterable[Sequence[Text | Cell]],
+    rows: Iterable[Sequence[Text | TableCell]],
     *,
     total: Sequence[Text] = (),
     sortable: bool = False,
@@ -100,10 +100,10 @@ def _sorter(head: Head) -> tuple[Html, Html]:
     return element("button", head.name, type="button"), element("span", head.name, class_="paper")
 
 
-def _row(cells: Sequence[Text | Cell], heads: Sequence[Head], attributes: dict[str, str]) -> Html:
-    made = []
+def _row(cells: Sequence[Text | TableCell], heads: Sequence[Head], attributes: dict[str, str]) -> Html:
+    tds = []
     for cell, head in zip(cells, heads, strict=True):
-        full = cell if isinstance(cell, Cell) else Cell(cell)
+        full = cell if isinstance(cell, TableCell) else TableCell(cell)
         by = {} if full.by is None else {"data_value": full.by}
-        made.append(element("td", full.text, **_kind(head), **by))
-    return element("tr", *made, **attributes)
+        tds.append(element("td", full.text, **_kind(head), **by))
+    return element("tr", *tds, **attributes)

@@ -54,7 +54,7 @@ def _list(title: str, texts: Sequence[str]) -> Html:
     return Html(element("h3", title) + bullets(texts))
 
 
-def made(found: Discovery) -> Html:
+def origin(found: Discovery) -> Html:
     """Method, versions, schema, citation."""
     version = found.versions.get("dpcurate", "")
     versions = ", ".join(f"{name} {number}" for name, number in found.versions.items()) or "not recorded"

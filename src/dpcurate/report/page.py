@@ -14,8 +14,8 @@ from dpcurate.graphs.drawing.svg import draw, relations
 from dpcurate.graphs.drawing.text import clean, embedded
 from dpcurate.report.edges import open_orders, shown_edges
 from dpcurate.report.legend import legend
-from dpcurate.report.markup import Cell, Head, Html, bullets, element, folded, paragraphs, table
-from dpcurate.report.meaning import made, meaning
+from dpcurate.report.markup import Head, Html, TableCell, bullets, element, folded, paragraphs, table
+from dpcurate.report.meaning import meaning, origin
 from dpcurate.report.privacy import banner, statement
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def page(found: Discovery) -> str:
         "undecided": _undecided(found),
         "privacy": statement(found),
         "meaning": meaning(found, edges),
-        "made": made(found),
+        "made": origin(found),
         "absent": _absent(found),
         "columns": _columns(found),
         "data": embedded(_data(found, edges)),
@@ -77,10 +77,10 @@ def _summary(found: Discovery, edges: Sequence[Shown]) -> Html:
 def _controls(edges: Sequence[Shown]) -> Html:
     buttons = [("zoom-in", "+", "Zoom in"), ("zoom-out", "−", "Zoom out"), ("zoom-fit", "Fit", "Show all")]
     more = [("full", "Full screen", "Full screen"), ("save", "Save SVG", "Save the drawing as an SVG file")]
-    made = [element("button", text, type="button", id=i, aria_label=label) for i, text, label in [*buttons, *more]]
+    drawn = [element("button", text, type="button", id=i, aria_label=label) for i, text, label in [*buttons, *more]]
     return Html(
         '<div class="controls" role="group" aria-label="Drawing" hidden>'
-        f'{"".join(made)}<span class="space"></span>{_slider(edges)}</div>'
+        f'{"".join(drawn)}<span class="space"></span>{_slider(edges)}</div>'
     )
 
 
@@ -104,12 +104,16 @@ def _edges(edges: Sequence[Shown]) -> Html:
     return table(caption, [EDGE_HEADS[i] for i in used], cells, sortable=True, row_name="data_edge")
 
 
-def _edge_row(edge: Shown) -> list[Cell]:
-    sure = Cell("-", "-1") if edge.confidence is None else Cell(f"{edge.confidence:.2f}", f"{edge.confidence:.6f}")
-    kind = Cell(f"{'→' if edge.directed else '—'}\N{NO-BREAK SPACE}{edge.kind}", edge.kind)
+def _edge_row(edge: Shown) -> list[TableCell]:
+    sure = (
+        TableCell("-", "-1")
+        if edge.confidence is None
+        else TableCell(f"{edge.confidence:.2f}", f"{edge.confidence:.6f}")
+    )
+    kind = TableCell(f"{'→' if edge.directed else '—'}\N{NO-BREAK SPACE}{edge.kind}", edge.kind)
     late = f"; not tested at order {', '.join(map(str, edge.open_at))}" if edge.open_at else ""
     last = edge.evidence[-1] if edge.evidence else "-"
-    return [Cell(edge.a), kind, Cell(edge.b), sure, Cell(edge.source.value + late), Cell(last)]
+    return [TableCell(edge.a), kind, TableCell(edge.b), sure, TableCell(edge.source.value + late), TableCell(last)]
 
 
 def _undecided(found: Discovery) -> Html:

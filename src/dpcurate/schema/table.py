@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate import files
-from dpcurate.errors import RequestError, SchemaError
+from dpcurate.errors import QueryError, SchemaError
 from dpcurate.schema.columns import Categorical, Column, Numeric, check_name
 from dpcurate.wording import did_you_mean, shown
 
@@ -80,7 +80,7 @@ class Schema:
     def __getitem__(self, name: str) -> Column:
         column = self._named.get(name)
         if column is None:
-            raise RequestError(f"the schema has no column {name!r}{did_you_mean(name, self.names)}")
+            raise QueryError(f"the schema has no column {name!r}{did_you_mean(name, self.names)}")
         return column
 
     def sizes(self, names: Iterable[str]) -> tuple[int, ...]:

@@ -13,15 +13,15 @@ GAP = 18.0
 """Between two boxes of a row."""
 SWEEPS = 12
 
-Item = str | int
-Edge = tuple[str, str]
-Places = dict[Item, float]
-Rows = list[list[Item]]
-Ends = Mapping[Item, Sequence[Item]]
-Part = tuple[list[str], list[Edge]]
+RowItem = str | int
+DownEdge = tuple[str, str]
+Places = dict[RowItem, float]
+RowOrder = list[list[RowItem]]
+Ends = Mapping[RowItem, Sequence[RowItem]]
+Part = tuple[list[str], list[DownEdge]]
 
 
-def components(nodes: Sequence[str], edges: Sequence[Edge]) -> list[Part]:
+def components(nodes: Sequence[str], edges: Sequence[DownEdge]) -> list[Part]:
     """The connected parts: their nodes and their edges."""
     head = {name: name for name in nodes}
 
@@ -40,7 +40,7 @@ def components(nodes: Sequence[str], edges: Sequence[Edge]) -> list[Part]:
     return list(parts.values())
 
 
-def layers(nodes: Sequence[str], edges: Sequence[Edge], widths: Mapping[str, float], wide: float) -> dict[str, int]:
+def layers(nodes: Sequence[str], edges: Sequence[DownEdge], widths: Mapping[str, float], wide: float) -> dict[str, int]:
     """Below all parents, in a row that is not full; then nearer to neighbours where that shortens edges."""
     up: dict[str, list[str]] = {name: [] for name in nodes}
     down: dict[str, list[str]] = {name: [] for name in nodes}
@@ -48,28 +48,28 @@ def layers(nodes: Sequence[str], edges: Sequence[Edge], widths: Mapping[str, flo
         up[b].append(a)
         down[a].append(b)
     layer: dict[str, int] = {}
-    room = [wide] * (2 * len(nodes) + 1)
+    space = [wide] * (2 * len(nodes) + 1)
     for name in nodes:  # in topological order
         row = max((layer[p] + 1 for p in up[name]), default=0)
-        while room[row] < widths[name]:
+        while space[row] < widths[name]:
             row += 1
         layer[name] = row
-        room[row] -= widths[name] + GAP
+        space[row] -= widths[name] + GAP
     for _ in range(SWEEPS):
         for name in reversed(nodes):
             pull = len(down[name]) - len(up[name])
             low = max((layer[p] + 1 for p in up[name]), default=0)
             high = min((layer[c] - 1 for c in down[name]), default=layer[name])
             rows = range(high, layer[name], -1) if pull > 0 else range(low, layer[name]) if pull < 0 else ()
-            row = next((r for r in rows if room[r] >= widths[name]), layer[name])
-            room[layer[name]] += widths[name] + GAP
-            room[row] -= widths[name] + GAP
+            row = next((r for r in rows if space[r] >= widths[name]), layer[name])
+            space[layer[name]] += widths[name] + GAP
+            space[row] -= widths[name] + GAP
             layer[name] = row
     used = {row: i for i, row in enumerate(sorted(set(layer.values())))}
     return {name: used[row] for name, row in layer.items()}
 
 
-def uncross(rows: Rows, above: Ends, below: Ends) -> Rows:
+def uncross(rows: RowOrder, above: Ends, below: Ends) -> RowOrder:
     """Order the rows so that few edges cross: barycentres up and down, then swaps of neighbours."""
     best, fewest = rows, crossings(rows, below)
     for start in (rows, [row[::-1] for row in rows], _walked(rows, above, below)):
@@ -85,9 +85,9 @@ def uncross(rows: Rows, above: Ends, below: Ends) -> Rows:
     return best
 
 
-def _walked(rows: Rows, above: Ends, below: Ends) -> Rows:
+def _walked(rows: RowOrder, above: Ends, below: Ends) -> RowOrder:
     """Rows in the order of a walk that goes deep first: trees come out without a crossing."""
-    seen: dict[Item, None] = {}
+    seen: dict[RowItem, None] = {}
     stack = [item for row in reversed(rows) for item in reversed(row)]
     while stack:
         item = stack.pop()
@@ -98,8 +98,8 @@ def _walked(rows: Rows, above: Ends, below: Ends) -> Rows:
     return [sorted(row, key=place.__getitem__) for row in rows]
 
 
-def _barycentres(rows: Rows, ends: Ends, downwards: bool) -> Rows:
-    done: dict[int, list[Item]] = {}
+def _barycentres(rows: RowOrder, ends: Ends, downwards: bool) -> RowOrder:
+    done: dict[int, list[RowItem]] = {}
     place: Places = {}
     for r in range(len(rows)) if downwards else range(len(rows) - 1, -1, -1):
         step = 1 / max(1, len(rows[r]))
@@ -114,7 +114,7 @@ def _mean(values: Iterable[float], otherwise: float) -> float:
     return sum(found) / len(found) if found else otherwise
 
 
-def _swap(rows: Rows, above: Ends, below: Ends) -> Rows:
+def _swap(rows: RowOrder, above: Ends, below: Ends) -> RowOrder:
     """Exchange neighbours in a row as long as that removes crossings."""
     rows = [list(row) for row in rows]
     place: Places = {x: float(i) for row in rows for i, x in enumerate(row)}
@@ -133,13 +133,13 @@ def _swap(rows: Rows, above: Ends, below: Ends) -> Rows:
     return rows
 
 
-def _pairs(ends: Ends, left: Item, right: Item, place: Places) -> int:
+def _pairs(ends: Ends, left: RowItem, right: RowItem, place: Places) -> int:
     """Crossings between the edges of two neighbours in a row."""
     others = sorted(place[o] for o in ends.get(right, ()))
     return sum(sum(o < place[p] for o in others) for p in ends.get(left, ())) if others else 0
 
 
-def crossings(rows: Rows, below: Ends) -> int:
+def crossings(rows: RowOrder, below: Ends) -> int:
     """How many pairs of edges cross."""
     total = 0
     for row, after in pairwise(rows):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from dpcurate.graphs.checks import topological
-from dpcurate.graphs.drawing.layering import GAP, Edge, Ends, Item, Places, Rows, components, layers, uncross
+from dpcurate.graphs.drawing.layering import GAP, DownEdge, Ends, Places, RowItem, RowOrder, components, layers, uncross
 from dpcurate.graphs.graph import Graph
 
 HEIGHT = 28.0
@@ -46,7 +46,7 @@ class Layout:
     """Boxes by name, and for every edge (upper, lower) the points its curve passes from box to box."""
 
     boxes: Mapping[str, Box]
-    routes: Mapping[Edge, tuple[Point, ...]]
+    routes: Mapping[DownEdge, tuple[Point, ...]]
     width: float
     height: float
 
@@ -82,7 +82,7 @@ def halfway(route: Sequence[Point]) -> Point:
     return (x + 3 * x1 + 3 * x2 + to_x) / 8, (y + 3 * y1 + 3 * y2 + to_y) / 8
 
 
-def _downwards(pair: frozenset[str], order: Mapping[str, int]) -> Edge:
+def _downwards(pair: frozenset[str], order: Mapping[str, int]) -> DownEdge:
     upper, lower = sorted(pair, key=order.__getitem__)
     return upper, lower
 
@@ -92,13 +92,13 @@ class _Part:
     """One connected part on its way: rows of nodes (text) and of passing edges (whole numbers)."""
 
     nodes: list[str]
-    edges: list[Edge]
+    edges: list[DownEdge]
     widths: Mapping[str, float]
     wide: float
-    rows: Rows = field(default_factory=list)
-    chains: dict[Edge, list[Item]] = field(default_factory=dict)
-    above: dict[Item, list[Item]] = field(default_factory=dict)
-    below: dict[Item, list[Item]] = field(default_factory=dict)
+    rows: RowOrder = field(default_factory=list)
+    chains: dict[DownEdge, list[RowItem]] = field(default_factory=dict)
+    above: dict[RowItem, list[RowItem]] = field(default_factory=dict)
+    below: dict[RowItem, list[RowItem]] = field(default_factory=dict)
 
     def place(self) -> Layout:
         self._fill(layers(self.nodes, self.edges, self.widths, self.wide))
@@ -106,11 +106,11 @@ class _Part:
         x = _straighten(self.rows, self.above, self.below, self._width)
         return self._layout(x)
 
-    def _width(self, item: Item) -> float:
+    def _width(self, item: RowItem) -> float:
         return self.widths[item] if isinstance(item, str) else LANE
 
     def _fill(self, layer: Mapping[str, int]) -> None:
-        """Rows, with a passing place wherever an edge spans more than one."""
+        """RowOrder, with a passing place wherever an edge spans more than one."""
         self.rows = [[] for _ in range(max(layer.values()) + 1)]
         for name in self.nodes:
             self.rows[layer[name]].append(name)
@@ -139,7 +139,7 @@ class _Part:
         right = max(x[i] + self._width(i) / 2 for row in self.rows for i in row)
         return Layout(boxes, routes, right, tops[-1] + HEIGHT)
 
-    def _lane(self, chain: list[Item], x: Places, y: Mapping[Item, float]) -> tuple[Point, Point]:
+    def _lane(self, chain: list[RowItem], x: Places, y: Mapping[RowItem, float]) -> tuple[Point, Point]:
         """Where an edge enters and leaves a row: leaning if it goes the same way before and after."""
         before, here, after = chain
         slopes = [(x[here] - x[before]) / (y[here] - y[before]), (x[after] - x[here]) / (y[after] - y[here])]
@@ -155,7 +155,7 @@ class _Part:
             tops.append(tops[-1] + HEIGHT + DROP + min(0.13 * far, 2 * DROP))
         return tops
 
-    def _ports(self, x: Places, ends: Mapping[Item, list[Item]]) -> dict[tuple[Item, Item], float]:
+    def _ports(self, x: Places, ends: Mapping[RowItem, list[RowItem]]) -> dict[tuple[RowItem, RowItem], float]:
         """Where on a box's side an edge ends: side by side, in the order of the other ends."""
         found = {}
         for item, others in ends.items():
@@ -165,7 +165,7 @@ class _Part:
         return found
 
 
-def _straighten(rows: Rows, above: Ends, below: Ends, width: Callable[[Item], float]) -> Places:
+def _straighten(rows: RowOrder, above: Ends, below: Ends, width: Callable[[RowItem], float]) -> Places:
     """Positions across: near the neighbours above and below, long edges straight, nothing overlapping."""
     x: Places = {}
     for row in rows:
@@ -183,11 +183,11 @@ def _straighten(rows: Rows, above: Ends, below: Ends, width: Callable[[Item], fl
     return {item: value - left for item, value in x.items()}
 
 
-def _gap(a: Item, b: Item) -> float:
+def _gap(a: RowItem, b: RowItem) -> float:
     return GAP if isinstance(a, str) and isinstance(b, str) else GAP / 3
 
 
-def _pull(item: Item, ends: Sequence[Ends], x: Places) -> tuple[float, float]:
+def _pull(item: RowItem, ends: Sequence[Ends], x: Places) -> tuple[float, float]:
     """Where an item wants to be and how much: passing edges want to be straight more than nodes do."""
     total = weight = 1e-6
     total *= x[item]
@@ -219,7 +219,7 @@ def _pack(parts: Sequence[Layout], wide: float) -> Layout:
     """Parts on shelves, the tallest first."""
     limit = max([wide, *(part.width for part in parts)])
     boxes: dict[str, Box] = {}
-    routes: dict[Edge, tuple[Point, ...]] = {}
+    routes: dict[DownEdge, tuple[Point, ...]] = {}
     left = top = shelf = right = 0.0
     for part in sorted(parts, key=lambda p: -p.height):
         if left and left + part.width > limit:

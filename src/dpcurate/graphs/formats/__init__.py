@@ -16,7 +16,7 @@ from dpcurate.errors import FormatError
 from dpcurate.graphs.checks import hint
 from dpcurate.graphs.formats import bif, dagitty, dot, edgelist, gml, graphml, jsontext, tetrad
 from dpcurate.graphs.formats.bif import read_bif_structure
-from dpcurate.graphs.formats.draft import Draft, Kind
+from dpcurate.graphs.formats.draft import Draft, GraphKind
 from dpcurate.graphs.formats.objects import (
     from_adjacency,
     from_causallearn,
@@ -68,7 +68,7 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def loads(text: str, format: str, kind: Kind | None = None) -> Graph:
+def loads(text: str, format: str, kind: GraphKind | None = None) -> Graph:
     """The graph in the text; a FormatError says the line."""
     files.check_length(text)
     return _format(format).read(text).finish(kind)
@@ -79,7 +79,7 @@ def dumps(graph: Graph, format: str) -> str:
     return _format(format).write(graph)
 
 
-def load(path: str | Path, kind: Kind | None = None) -> Graph:
+def load(path: str | Path, kind: GraphKind | None = None) -> Graph:
     """The graph in the file, whose suffix names the format."""
     found = _format_of(path)
     return files.load(path, lambda text: found.read(text).finish(kind))

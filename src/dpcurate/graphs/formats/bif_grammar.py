@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import NoReturn
 
-from dpcurate.graphs.formats.bif_tokens import END, Scanner, Token, show
+from dpcurate.graphs.formats.bif_tokens import END, BifToken, Scanner, show
 from dpcurate.graphs.formats.draft import MAX_NODES
 from dpcurate.schema import MAX_LEVELS
 from dpcurate.wording import did_you_mean
@@ -28,7 +28,7 @@ class Values:
     """Numbers after `table`, `default` or a row's labels."""
 
     at: int
-    labels: list[Token]
+    labels: list[BifToken]
     numbers: array[float]
 
 
@@ -42,11 +42,11 @@ class Declaration:
 
 
 @dataclass(slots=True)
-class Block:
+class ProbabilityBlock:
     """A probability block."""
 
     at: int
-    parents: list[Token]
+    parents: list[BifToken]
     rows: list[Values] = field(default_factory=list)
     table: Values | None = None
     default: Values | None = None
@@ -59,7 +59,7 @@ class Grammar:
         self._scan = Scanner(text)
         self._names_left, self._numbers_left = MAX_NAMES, MAX_CELLS
         self.declared: dict[str, Declaration] = {}
-        self.blocks: dict[str, Block] = {}
+        self.blocks: dict[str, ProbabilityBlock] = {}
         self.name = self._network_block()
         while self._scan.token.kind != END:
             token = self._scan.take()
@@ -91,7 +91,7 @@ class Grammar:
             near = did_you_mean(name[:80], tuple(self.declared))
             self.fail(f"variable {show(name)} is not declared{near}", at)
 
-    def _check_parents(self, name: str, block: Block) -> None:
+    def _check_parents(self, name: str, block: ProbabilityBlock) -> None:
         seen = {name}
         for parent in block.parents:
             self._require_declared(parent.text, parent.at)
@@ -147,7 +147,7 @@ class Grammar:
         found.levels = tuple(x.text for x in levels)
         found.places = {level: i for i, level in enumerate(found.levels)}
 
-    def _check_levels(self, name: str, count: Token, levels: list[Token]) -> None:
+    def _check_levels(self, name: str, count: BifToken, levels: list[BifToken]) -> None:
         if not re.fullmatch(r"[0-9]{1,9}", count.text) or not 1 <= int(count.text) <= MAX_LEVELS:
             self.fail(f"the number of levels must be 1 to {MAX_LEVELS}, got {show(count.text)}", count.at)
         if int(count.text) != len(levels):
@@ -166,12 +166,12 @@ class Grammar:
             self.fail(f"variable {show(name.text)} has two probability blocks", name.at)
         if self._scan.token.is_mark("|"):
             self._scan.take()
-        found = self.blocks[name.text] = Block(name.at, self._names(")", "a parent"))
+        found = self.blocks[name.text] = ProbabilityBlock(name.at, self._names(")", "a parent"))
         self._mark("{")
         while not self._closing("}"):
             self._statement(found)
 
-    def _statement(self, block: Block) -> None:
+    def _statement(self, block: ProbabilityBlock) -> None:
         token = self._scan.token
         if token.is_mark("("):
             self._scan.take()
@@ -184,7 +184,7 @@ class Grammar:
         else:
             self._property(token)
 
-    def _property(self, token: Token) -> None:
+    def _property(self, token: BifToken) -> None:
         if not token.is_word("property"):
             self._unexpected(token, "a statement or '}'")
         self._scan.skip_property()
@@ -203,7 +203,7 @@ class Grammar:
         self._numbers_left -= len(numbers)
         return numbers
 
-    def _names(self, closing: str, what: str) -> list[Token]:
+    def _names(self, closing: str, what: str) -> list[BifToken]:
         names = []
         while not self._closing(closing):
             names.append(self._name(f"{what} or '{closing}'"))
@@ -212,7 +212,7 @@ class Grammar:
         self._names_left -= len(names)
         return names
 
-    def _name(self, what: str) -> Token:
+    def _name(self, what: str) -> BifToken:
         token = self._scan.take()
         if not token.is_name:
             self._unexpected(token, what)
@@ -236,6 +236,6 @@ class Grammar:
         self._scan.take()
         return True
 
-    def _unexpected(self, token: Token, wanted: str) -> NoReturn:
+    def _unexpected(self, token: BifToken, wanted: str) -> NoReturn:
         found = "the file ends here" if token.kind == END else f"found {show(token.text)}"
         self.fail(f"expected {wanted}, {found}", token.at)

@@ -22,7 +22,7 @@ _BARE_NAME = re.compile(_BARE)
 _LONGEST = 60
 
 
-class Token(NamedTuple):
+class BifToken(NamedTuple):
     """A word, a quoted name, a mark or the end."""
 
     kind: str
@@ -51,7 +51,7 @@ class Scanner:
         self._after = 0
         self.token = self._scan()
 
-    def take(self) -> Token:
+    def take(self) -> BifToken:
         """The next token; moves on."""
         token = self.token
         if token.kind != END:
@@ -70,14 +70,14 @@ class Scanner:
         """Refuse the text at a place."""
         raise FormatError(message, line=self._text.count("\n", 0, at) + 1)
 
-    def _scan(self) -> Token:
+    def _scan(self) -> BifToken:
         found = _TOKEN.match(self._text, self._after)
         if found is None:
             self._refuse()
         self._after = found.end()
         kind = str(found.lastgroup)
         at = len(self._text.rstrip()) if kind == END else found.start(kind)
-        return Token(kind, found[kind], at)
+        return BifToken(kind, found[kind], at)
 
     def _refuse(self) -> NoReturn:
         blank = _SKIP.match(self._text, self._after)

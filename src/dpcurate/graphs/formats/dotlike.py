@@ -24,7 +24,7 @@ DEPTH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class DotToken:
     """A piece of the text: its kind, as written, and its line."""
 
     kind: str
@@ -53,7 +53,7 @@ class Parsed:
     links: list[Link]
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokens(text: str) -> Iterator[DotToken]:
     """The text in pieces, without spaces and comments, and an end."""
     place, line = 0, 1
     while place < len(text):
@@ -62,9 +62,9 @@ def tokens(text: str) -> Iterator[Token]:
             what = "a string that never ends" if text[place] == '"' else f"unexpected {text[place]!r}"
             raise FormatError(what, line=line)
         if match.lastgroup != "skip":
-            yield Token(str(match.lastgroup), match[0], line)
+            yield DotToken(str(match.lastgroup), match[0], line)
         place, line = match.end(), line + match[0].count("\n")
-    yield Token("end", "the end of the text", line)
+    yield DotToken("end", "the end of the text", line)
 
 
 def parse(text: str, words: tuple[str, ...], unescape: Callable[[str], str]) -> Parsed:
@@ -75,7 +75,7 @@ def parse(text: str, words: tuple[str, ...], unescape: Callable[[str], str]) -> 
 class _Parser:
     """Recursive descent; each method reads one rule of the grammar."""
 
-    def __init__(self, found: Iterator[Token], unescape: Callable[[str], str]) -> None:
+    def __init__(self, found: Iterator[DotToken], unescape: Callable[[str], str]) -> None:
         self.tokens, self.unescape = found, unescape
         self.now = next(found)
         self.following = next(found, self.now)
@@ -85,7 +85,7 @@ class _Parser:
         self.direction: str | None = None
         self.depth = 0
 
-    def move(self) -> Token:
+    def move(self) -> DotToken:
         """The token here; goes on to the next."""
         token, self.now = self.now, self.following
         self.following = next(self.tokens, self.now)

@@ -12,15 +12,15 @@ from dpcurate.graphs.checks import Arrow, Edge, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton
 from dpcurate.wording import shown
 
-Kind = Literal["dag", "cpdag", "skeleton"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+GraphKind = Literal["dag", "cpdag", "skeleton"]
+KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
 MAX_NODES = 10_000
 MAX_EDGES = 200_000
 """Of a graph in a file: far above any that can be learned, far below what would fill the memory."""
 BIDIRECTED = "dpcurate's graphs have arrows and undirected edges only"
 
 
-def kind_of(graph: Graph) -> Kind:
+def kind_of(graph: Graph) -> GraphKind:
     """The word for the graph's kind in a file."""
     if isinstance(graph, Dag):
         return "dag"
@@ -31,7 +31,7 @@ def kind_of(graph: Graph) -> Kind:
 class Draft:
     """Nodes, arrows and lines in the order they were read, each with its line in the text."""
 
-    kind: Kind | None = None
+    kind: GraphKind | None = None
     nodes: dict[str, int | None] = field(default_factory=dict)
     arrows: dict[Arrow, int | None] = field(default_factory=dict)
     lines: dict[Edge, int | None] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Draft:
                 del self.arrows[a, b], self.arrows[b, a]
                 self.lines[frozenset((a, b))] = line
 
-    def finish(self, kind: Kind | None = None) -> Graph:
+    def finish(self, kind: GraphKind | None = None) -> Graph:
         """The graph: of this kind, else of the kind the text said, else of the kind it looks like."""
         kind = kind or self.kind or ("cpdag" if self.lines else "dag")
         if kind not in KINDS:
@@ -105,7 +105,7 @@ class Draft:
         except GraphError as error:
             raise FormatError(str(error), line=self.separators_line) from None
 
-    def _build(self, kind: Kind) -> Graph:
+    def _build(self, kind: GraphKind) -> Graph:
         nodes = tuple(self.nodes)
         if kind == "dag":
             return Dag(nodes, frozenset(self.arrows))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcurate.errors import DpcurateError, FormatError
-from dpcurate.graphs.formats.draft import BIDIRECTED, Draft, Kind
+from dpcurate.graphs.formats.draft import BIDIRECTED, Draft, GraphKind
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, ordered_edges
 
 
@@ -22,7 +22,7 @@ def to_adjacency(graph: Graph) -> npt.NDArray[np.int8]:
     return graph.adjacency()
 
 
-def from_adjacency(matrix: npt.ArrayLike, nodes: Iterable[str], kind: Kind | None = None) -> Graph:
+def from_adjacency(matrix: npt.ArrayLike, nodes: Iterable[str], kind: GraphKind | None = None) -> Graph:
     """Any entry that is not 0 at [i, j] is an arrow from i to j, both ways a line."""
     table, names = np.asarray(matrix), list(nodes)
     if table.shape != (len(names), len(names)):
@@ -39,7 +39,7 @@ def to_networkx(graph: Graph) -> Any:
     return graph.to_networkx()
 
 
-def from_networkx(graph: Any, kind: Kind | None = None) -> Graph:
+def from_networkx(graph: Any, kind: GraphKind | None = None) -> Graph:
     """Names are the nodes as text. The graph attribute "kind" is believed if it is there."""
     draft = _draft_of(map(str, graph.nodes))
     add = draft.arrow if graph.is_directed() else draft.line
@@ -64,7 +64,7 @@ def to_causallearn(graph: Graph) -> Any:
     return found
 
 
-def from_causallearn(graph: Any, kind: Kind | None = None) -> Graph:
+def from_causallearn(graph: Any, kind: GraphKind | None = None) -> Graph:
     """From a GeneralGraph, or from the CausalGraph that `pc` returns."""
     graph = getattr(graph, "G", graph)
     names = [str(node.get_name()) for node in graph.get_nodes()]
@@ -100,7 +100,7 @@ def to_pgmpy(graph: Dag | Cpdag) -> Any:
     return found
 
 
-def from_pgmpy(graph: Any, kind: Kind | None = None) -> Graph:
+def from_pgmpy(graph: Any, kind: GraphKind | None = None) -> Graph:
     """From a pgmpy DAG, PDAG or Bayesian network."""
     pdag = hasattr(graph, "undirected_edges")
     draft = _draft_of(map(str, graph.nodes()))
