@@ -55,6 +55,13 @@ def test_more_than_is_left_is_refused_and_nothing_is_spent(tmp_path):
     assert Ledger.open(tmp_path / "l").spent == 0
 
 
+@pytest.mark.parametrize("method", ["pc", dpcurate.methods.PC()])
+def test_a_method_that_is_not_private_makes_no_ledger(tmp_path, method):
+    with pytest.raises(dpcurate.NotPrivate, match="pc is NOT PRIVATE"):
+        dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=tmp_path / "new", method=method)
+    assert not (tmp_path / "new").exists()
+
+
 def test_refusals(tmp_path):
     with pytest.raises(BudgetError, match="how much may be spent"):
         Allowance.of(epsilon=None, ledger=tmp_path / "new")

@@ -155,7 +155,7 @@ def discover(
     left when no epsilon is given. Published and non-private recipes run only on a curator that allows
     them: see `Curator` and a recipe's `fit`.
     """
-    methods.get(method)  # a wrong name is refused before the table is opened
+    methods.check_keeps_budget(method)  # before the table is opened, as is a wrong name
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
     facts = Schema.of(schema)
     if known is not None:

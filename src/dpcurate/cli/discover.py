@@ -24,7 +24,7 @@ _DRAFT = "# DRAFT: dpcurate LOOKED AT THE DATA"
 def run(args: Namespace) -> None:
     """Find a graph."""
     folder = _folder(args.output, force=args.force)
-    methods.get(args.method)
+    methods.check_keeps_budget(args.method)
     table = some_table(args.table)
     schema = load_schema(args.schema)
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))

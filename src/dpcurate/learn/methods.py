@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from dpcurate.errors import QueryError
+from dpcurate.errors import NotPrivate, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.recipes import EMPC, PC, SVTPC, CuratePC, PrivPC
 from dpcurate.learn.measure_once import MeasureOnce
@@ -21,7 +21,7 @@ from dpcurate.schema import did_you_mean
 
 __all__ = [
     "EMPC", "PC", "SVTPC", "CuratePC", "CurateScore", "Family", "Listed", "MeasureOnce", "Method", "Noleaks",
-    "Notears", "NotearsOnMoments", "PrivPC", "Variant", "entry_of", "find", "get", "listed", "private", "register",
+    "Notears", "NotearsOnMoments", "PrivPC", "Variant", "check_keeps_budget", "entry_of", "find", "get", "listed", "private", "register",
 ]  # fmt: skip
 
 Family = Literal["order", "constraint", "score"]
@@ -104,6 +104,16 @@ def private() -> dict[str, Method]:
 def get(method: str | Method, *, variant: Variant = "proved") -> Method:
     """A recipe by name, or the recipe itself."""
     return method if not isinstance(method, str) else find(method, variant=variant).recipe
+
+
+def check_keeps_budget(method: str | Method) -> None:
+    """Refuse a method that no finite budget can pay for, before a table is opened or a ledger made."""
+    entry = find(method) if isinstance(method, str) else entry_of(method)
+    if entry is not None and not entry.private:
+        raise NotPrivate(
+            f"{entry.name} is NOT PRIVATE, and a budget was named; nothing was read and nothing was made. Choose a "
+            "private method, or fit it on Curator(table, schema, budget=Budget.unlimited())"
+        )
 
 
 def entry_of(method: Method) -> Listed | None:
