@@ -21,7 +21,8 @@ from dpcurate.schema import did_you_mean
 
 __all__ = [
     "EMPC", "PC", "SVTPC", "CuratePC", "CurateScore", "Family", "Listed", "MeasureOnce", "Method", "Noleaks",
-    "Notears", "NotearsOnMoments", "PrivPC", "Variant", "check_keeps_budget", "entry_of", "find", "get", "listed", "private", "register",
+    "Notears", "NotearsOnMoments", "PrivPC", "Variant", "check_keeps_budget", "entry_of",
+    "find", "get", "listed", "private", "register",
 ]  # fmt: skip
 
 Family = Literal["order", "constraint", "score"]
