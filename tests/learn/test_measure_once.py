@@ -28,8 +28,8 @@ from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import random_dag, random_network
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
-from dpcurate.private.room import Room
-from dpcurate.requests import Contrasts, Gaussian, Release
+from dpcurate.private.session import Session
+from dpcurate.queries import Contrasts, Gaussian, Release
 from dpcurate.schema import Categorical, Neighbours, Numeric, Schema
 from helpers import sampled_session
 
@@ -47,7 +47,7 @@ def chain(levels=(3, 2, 4)):
 
 
 def released(network, rows, rho, seed, sets=None):
-    """What a door gives for the pairs (and more) of a network."""
+    """What a session gives for the pairs (and more) of a network."""
     names = network.schema.names
     columns = range(len(names))
     sets = sets or [(), *((i,) for i in columns), *combinations(columns, 2)]
@@ -154,8 +154,8 @@ def test_scores_of_swapped_neighbours_agree_with_scoring_anew():
 def test_it_never_exceeds_the_budget_whatever_the_answers(seed, columns, budget, neighbours):
     schema = Schema(tuple(Categorical(f"c{i}", tuple(range(2 + i % 3))) for i in range(columns)))
     ledger = Ledger(budget)
-    room = Room(Wild(seed), schema, neighbours, ledger, Seeded(seed), allow_unproved=False)
-    found = QUICK.fit(room)
+    session = Session(Wild(seed), schema, neighbours, ledger, Seeded(seed), allow_unproved=False)
+    found = QUICK.fit(session)
     assert 0 < ledger.spent <= budget.ceiling
     assert ledger.private
     assert len(ledger.events) == len(found.tests) <= 2
@@ -164,17 +164,17 @@ def test_it_never_exceeds_the_budget_whatever_the_answers(seed, columns, budget,
 
 
 class Spy:
-    """A door that remembers which sets were measured."""
+    """A queryable that remembers which sets were measured."""
 
-    def __init__(self, door):
-        self._door, self.sets = door, []
+    def __init__(self, queryable):
+        self._queryable, self.sets = queryable, []
 
     def __getattr__(self, name):
-        return getattr(self._door, name)
+        return getattr(self._queryable, name)
 
     def ask(self, request):
         self.sets += request.statistic.sets
-        return self._door.ask(request)
+        return self._queryable.ask(request)
 
 
 def test_knowledge_is_enforced_and_saves_budget():

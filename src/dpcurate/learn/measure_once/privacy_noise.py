@@ -24,6 +24,9 @@ from dpcurate.learn.measure_once.blocks import kron, outer
 from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.regression import Regression, Regressions, Terms
 
+Single = tuple[int, FloatArray, FloatArray]
+"""A conditioning column and its coefficients W' in the regressions of both sides."""
+
 
 def privacy_noise(
     regressions: Regressions, others: Sequence[int], column: int, terms: Terms, left: Regression, right: Regression
@@ -68,15 +71,12 @@ def _slopes(
         if len(term) == 1
     ]
     yield moments.count_noise, _count_slope(moments, singles, left, right)
-    for s, of_left, of_right in singles:
-        yield moments.margins[s].noise, _margin_slope(moments.margins[s].basis, of_left, of_right, left, right)
+    for single in singles:
+        margin = moments.margins[single[0]]
+        yield margin.noise, _margin_slope(margin.basis, single, left, right)
     for one, other in combinations(singles, 2):
         if moments.measured(one[0], other[0]):
             yield moments.noise(one[0], other[0]), _pair_slope(one, other)
-
-
-Single = tuple[int, FloatArray, FloatArray]
-"""A conditioning column and its coefficients W' in the regressions of both sides."""
 
 
 def _count_slope(moments: CentralMoments, singles: list[Single], left: Regression, right: Regression) -> FloatArray:
@@ -87,10 +87,9 @@ def _count_slope(moments: CentralMoments, singles: list[Single], left: Regressio
     return slope.reshape(len(slope), -1, 1)
 
 
-def _margin_slope(
-    basis: FloatArray, of_left: FloatArray, of_right: FloatArray, left: Regression, right: Regression
-) -> FloatArray:
+def _margin_slope(basis: FloatArray, single: Single, left: Regression, right: Regression) -> FloatArray:
     """By the mean of a conditioning column, which centres its covariances and makes its variance."""
+    _, of_left, of_right = single
     slope = left.offsets[:, :, None, None] * of_right + of_left[:, :, None, :] * right.offsets[0][:, None]
     slope = slope + ((of_left @ basis.T)[:, :, None, :] * (of_right @ basis.T)) @ basis
     return np.asarray(slope.reshape(len(slope), -1, slope.shape[-1]))
