@@ -24,7 +24,6 @@ from dpcurate.learn.measure_once.evidence import DependenceEvidence
 
 AGAINST_KNOWLEDGE = 1e9
 """What an order loses in score for each required arrow that it would turn round: more than any evidence."""
-LEAST_GAIN = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class FamilySearch:
         best = None
         for parents in moves:
             new = self.score(column, parents, before)
-            if new > score + LEAST_GAIN:
+            if new > score:
                 best, score = (parents, new), new
         return best
 
