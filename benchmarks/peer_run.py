@@ -273,14 +273,14 @@ def g_test(cells: np.ndarray, rules: Rules, more: float) -> float:
     return float(chdtrc(freedom.sum(), g)) if freedom.sum() else rules.idle
 
 
-Pair = tuple[int, int]
+ColumnPair = tuple[int, int]
 Given = tuple[int, ...]
 
 
-def stable_pc(tests: Tests, columns: int, rules: Rules) -> tuple[set[Pair], dict[Pair, Given]]:
+def stable_pc(tests: Tests, columns: int, rules: Rules) -> tuple[set[ColumnPair], dict[ColumnPair, Given]]:
     """Edges, and the sets that cut the others."""
     around = {i: set(range(columns)) - {i} for i in range(columns)}
-    cuts: dict[Pair, Given] = {}
+    cuts: dict[ColumnPair, Given] = {}
     order = 0
     while any(len(beside) > order for beside in around.values()):
         before = {i: sorted(beside) for i, beside in around.items()}
@@ -307,7 +307,7 @@ def explain(name: str, table: Table) -> dict[str, Any]:
     plain, by_plain = stable_pc(tests, columns, PLAIN)
     own, by_own = stable_pc(tests, columns, rules)
 
-    def told(pair: Pair) -> dict[str, Any]:
+    def told(pair: ColumnPair) -> dict[str, Any]:
         given = by_plain[pair] if pair in own else by_own[pair]
         values = {"causal-learn": tests.p_value(*pair, given, PLAIN), name: tests.p_value(*pair, given, rules)}
         return {

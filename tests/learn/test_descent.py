@@ -8,7 +8,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.score.acyclic import (
     CONSTRAINTS,
     OUTSIDE,
-    Facts,
+    AllowedArrows,
     acyclic_part,
     dag_of,
     exponential,
@@ -16,7 +16,7 @@ from dpcurate.learn.score.acyclic import (
     reachable,
 )
 from dpcurate.learn.score.descent import ConvergenceError, Descent, Lagrangian, Path
-from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Residuals, Search, checked
+from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Regressed, Search, checked
 from dpcurate.learn.score.objectives import (
     Look,
     Margins,
@@ -33,7 +33,7 @@ from dpcurate.schema import Categorical, Numeric
 
 
 def facts_of(d, knowledge=None):
-    return Facts.of(tuple(f"X{i + 1}" for i in range(d)), knowledge)
+    return AllowedArrows.of(tuple(f"X{i + 1}" for i in range(d)), knowledge)
 
 
 def slope(function, weights, step=1e-6):
@@ -278,7 +278,7 @@ def test_residuals_are_those_of_regression():
     x = np.random.default_rng(0).normal(size=(200, 4)) @ some_weights(4, 5, 1.0)
     x -= x.mean(axis=0)
     covariance = x.T @ x / 200
-    rest = Residuals.on(covariance, (1, 2))
+    rest = Regressed.on(covariance, (1, 2))
     slopes = np.linalg.lstsq(x[:, [1, 2]], x[:, [0, 3]], rcond=None)[0]
     residual = x[:, [0, 3]] - x[:, [1, 2]] @ slopes
     np.testing.assert_allclose(rest.covariance[np.ix_([0, 3], [0, 3])], residual.T @ residual / 200, atol=1e-9)

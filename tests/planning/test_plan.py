@@ -17,7 +17,7 @@ from dpcurate.learn.methods import PrivPC, private
 from dpcurate.networks import plausible
 from dpcurate.networks.plausible import random_world, simulate
 from dpcurate.planning import plan as planning
-from dpcurate.planning.plan import Plan, Run, plan
+from dpcurate.planning.plan import Plan, WorldRun, plan
 
 SMALL = Schema(
     (
@@ -32,7 +32,7 @@ SMALL = Schema(
 def made(means, *, accuracies=(0.03, 0.1, 1.0), limit=1.0, method="auto"):
     """A plan whose figures are given: one world, F1 by epsilon."""
     values = dict(zip((*accuracies, math.inf), (*means, limit), strict=True))
-    runs = tuple(Run(0, method, e, f1, 1, 2) for e, f1 in values.items())
+    runs = tuple(WorldRun(0, method, e, f1, 1, 2) for e, f1 in values.items())
     return Plan(SMALL, 1000, 1000, 1e-10, "add-remove", accuracies, (method,), 1, runs)
 
 
@@ -189,7 +189,7 @@ def test_advice():
 
 
 def test_cells_are_means_with_a_spread():
-    runs = tuple(Run(w, "auto", e, f1, w, 0) for w, f1 in enumerate((0.0, 0.5, 1.0)) for e in (1.0, math.inf))
+    runs = tuple(WorldRun(w, "auto", e, f1, w, 0) for w, f1 in enumerate((0.0, 0.5, 1.0)) for e in (1.0, math.inf))
     cell = Plan(SMALL, 9, 9, 0.0, "replace", (1.0,), ("auto",), 3, runs).cells["auto", 1.0]
     assert (cell.f1, cell.low, cell.high, cell.missed) == (0.5, pytest.approx(0.1), pytest.approx(0.9), 1.0)
 

@@ -7,11 +7,11 @@ from dpcurate.accounting import epsilon_of
 from dpcurate.graphs.graph import Dag
 from dpcurate.published import PublishedKendallP, PublishedPrivPC, schedules
 from dpcurate.published.reproduction import main, store
-from dpcurate.published.reproduction.grid import Cell, full, quick, tiny
+from dpcurate.published.reproduction.grid import GridCell, full, quick, tiny
 from dpcurate.published.reproduction.page import page, table
 from dpcurate.published.reproduction.rehearsal import RANGE, Rehearsal, memory
 from dpcurate.published.reproduction.runs import COLUMNS, chosen_threshold, first_of, run
-from dpcurate.published.reproduction.statements import STATEMENTS, Verdict
+from dpcurate.published.reproduction.statements import STATEMENTS, StatementVerdict
 from dpcurate.published.reproduction.store import grouped, read_runs, run_grid, write_runs
 from dpcurate.published.reproduction.summary import METRICS, Runs, Summary, beats
 from dpcurate.published.reproduction.world import AUTHORS_ARCS, world
@@ -76,13 +76,13 @@ class TestEndToEnd:
 
 class TestCells:
     def test_a_cell_gives_the_same_rows_twice(self):
-        cell = Cell("private", "cancer", "priv-pc", "published", 1.0, 2, ROWS)
+        cell = GridCell("private", "cancer", "priv-pc", "published", 1.0, 2, ROWS)
         first, second = ([{k: v for k, v in vars_of(r).items() if k != "seconds"} for r in run(cell)] for _ in range(2))
         assert first == second
         assert first[0]["tests"] > 0
 
     def test_claims_meet_the_target(self):
-        rows = run(Cell("private", "cancer", "svt-pc", "published", 1.0, 20, ROWS))
+        rows = run(GridCell("private", "cancer", "svt-pc", "published", 1.0, 20, ROWS))
         assert Summary.of([r.claimed for r in rows]).mean == pytest.approx(1.0, rel=0.1)
 
     def test_names_tell_cells_apart_and_grids_are_sets(self):
@@ -183,7 +183,7 @@ class TestVerdicts:
         ],
     )
     def test_rule(self, signs, word):
-        assert Verdict.of([("somewhere", s) for s in signs]).word == word
+        assert StatementVerdict.of([("somewhere", s) for s in signs]).word == word
 
     def test_means_must_differ_by_two_standard_errors(self):
         high, low = Summary(0.8, 0.1, 25), Summary(0.7, 0.1, 25)
@@ -209,6 +209,6 @@ def test_table():
 
 
 def test_a_score_run_gives_a_row_for_each_way_to_set_the_threshold():
-    found = run(Cell("private", "cancer", "noleaks", "published", 10.0, 1, ROWS))
+    found = run(GridCell("private", "cancer", "noleaks", "published", 10.0, 1, ROWS))
     assert [r.variant for r in found] == ["published", "published-fixed"]
     assert found[0].skeleton_f1 >= found[1].skeleton_f1

@@ -21,7 +21,7 @@ ORDERS = np.concatenate([[1.0], 1.0 + np.geomspace(0.05, 2000.0, 60)])
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ThresholdEvent:
     """A set of outcomes: the score is at least (or below) a threshold, and the table it speaks for."""
 
     threshold: float
@@ -32,11 +32,11 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LowerBound:
     """A lower bound, the event behind it, and how often it occurred on the table that favours it and on the other."""
 
     lower: float
-    event: Event | str
+    event: ThresholdEvent | str
     favoured: float
     other: float
 
@@ -90,13 +90,13 @@ def _least(currency: Currency, p: FloatArray, q: FloatArray, delta: float) -> Fl
 
 def lower_bound(
     first: FloatArray, second: FloatArray, currency: Currency, *, error: float, delta: float = 0.0
-) -> Found:
+) -> LowerBound:
     """A lower bound that is wrong with probability at most `error`, from scores on either table."""
     event = _choose(first[0::2], second[0::2], currency, error, delta)
-    return _judge(first[1::2], second[1::2], event, currency, error, delta)
+    return _counted(first[1::2], second[1::2], event, currency, error, delta)
 
 
-def _choose(first: FloatArray, second: FloatArray, currency: Currency, error: float, delta: float) -> Event:
+def _choose(first: FloatArray, second: FloatArray, currency: Currency, error: float, delta: float) -> ThresholdEvent:
     one, two = np.sort(first), np.sort(second)
     cuts = _candidates(np.concatenate([one, two]))
     over_one = len(one) - np.searchsorted(one, cuts).astype(np.float64)
@@ -104,8 +104,8 @@ def _choose(first: FloatArray, second: FloatArray, currency: Currency, error: fl
     above = _bound(over_two, len(two), over_one, len(one), currency, error, delta)
     below = _bound(len(one) - over_one, len(one), len(two) - over_two, len(two), currency, error, delta)
     if above.max() >= below.max():
-        return Event(float(cuts[int(above.argmax())]), True)
-    return Event(float(cuts[int(below.argmax())]), False)
+        return ThresholdEvent(float(cuts[int(above.argmax())]), True)
+    return ThresholdEvent(float(cuts[int(below.argmax())]), False)
 
 
 def _candidates(scores: FloatArray) -> FloatArray:
@@ -120,17 +120,17 @@ def _bound(k: FloatArray, n: int, j: FloatArray, m: int, currency: Currency, err
     return _least(currency, at_least(k, n, error / 2), at_most(j, m, error / 2), delta)
 
 
-def _judge(
-    first: FloatArray, second: FloatArray, event: Event, currency: Currency, error: float, delta: float
-) -> Found:
+def _counted(
+    first: FloatArray, second: FloatArray, event: ThresholdEvent, currency: Currency, error: float, delta: float
+) -> LowerBound:
     one, two = np.sum(first >= event.threshold), np.sum(second >= event.threshold)
     n, m = len(first), len(second)
     k, j, n, m = (int(two), int(one), m, n) if event.above else (n - int(one), m - int(two), n, m)
     lower = _bound(np.array(float(k)), n, np.array(float(j)), m, currency, error, delta)
-    return Found(float(lower), event, k / n, j / m)
+    return LowerBound(float(lower), event, k / n, j / m)
 
 
-def hits_bound(favoured: int, other: int, runs: int, event: str, *, error: float, delta: float) -> Found:
+def hits_bound(favoured: int, other: int, runs: int, event: str, *, error: float, delta: float) -> LowerBound:
     """A lower bound on epsilon from how often an event that was fixed beforehand occurred."""
     lower = _bound(np.array(float(favoured)), runs, np.array(float(other)), runs, "epsilon", error, delta)
-    return Found(float(lower), event, favoured / runs, other / runs)
+    return LowerBound(float(lower), event, favoured / runs, other / runs)

@@ -13,7 +13,7 @@ import numpy as np
 from dpcurate.arrays import FloatArray
 from dpcurate.audit.controls import all_controls
 from dpcurate.audit.proved import Case, cases
-from dpcurate.audit.run import WEAK, Audit, Bound, audit, judged, target_of
+from dpcurate.audit.run import WEAK, Audit, Bound, audit, bounds_of, target_of
 from dpcurate.audit.targets import Target
 
 EPSILONS = (0.1, 1.0, 4.0)
@@ -50,7 +50,7 @@ def study(case: Case, epsilon: float, seconds: float, seed: int) -> Study:
     accused = sum(_blamed(target, part) for part in np.split(scores, REPEATS, axis=-1))
     weak_runs = each * REPEATS // 2
     caught = _blamed(target, target.run(weak_runs, seed + 1, WEAK))
-    return Study(case.name, epsilon, each * REPEATS, accused, judged(target, scores, CONFIDENCE), caught, weak_runs)
+    return Study(case.name, epsilon, each * REPEATS, accused, bounds_of(target, scores, CONFIDENCE), caught, weak_runs)
 
 
 def _affordable(target: Target, seconds: float) -> int:
@@ -64,7 +64,7 @@ def _affordable(target: Target, seconds: float) -> int:
 
 
 def _blamed(target: Target, scores: FloatArray) -> bool:
-    return any(b.exceeded for b in judged(target, scores, CONFIDENCE))
+    return any(b.exceeded for b in bounds_of(target, scores, CONFIDENCE))
 
 
 def _one(epsilon: float, index: int, seconds: float, seed: int) -> Study:

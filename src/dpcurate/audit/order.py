@@ -11,7 +11,7 @@ from dpcurate.queries import AboveThreshold, Choose, Gate, Gaussian, Laplace, Qu
 from dpcurate.schema import Neighbours
 
 AMPLE, NOTHING = Budget(rho=1e6), Budget(rho=1e-12)
-Asked = Query[object] | Gate[object]
+AnyQuery = Query[object] | Gate[object]
 
 
 def order_faults(kind: type[Session] = Session) -> tuple[str, ...]:
@@ -24,15 +24,15 @@ def order_faults(kind: type[Session] = Session) -> tuple[str, ...]:
     return tuple(faults)
 
 
-def order_cases() -> list[tuple[str, Pair, Asked]]:
+def order_cases() -> list[tuple[str, Pair, AnyQuery]]:
     """Every proved statistic of the registry with either noise, a choice, and either gate."""
     relation, tau = Neighbours.ADD_REMOVE, Tau("a", "b", ("c",))
-    releases: list[tuple[str, Pair, Asked]] = [
+    releases: list[tuple[str, Pair, AnyQuery]] = [
         (name, worst_pair(statistic, relation), Release(statistic, noise))
         for name, statistic in examples().items()
         for noise in (Laplace(epsilon=1.0), Gaussian(rho=1.0))
     ]
-    others: tuple[Asked, ...] = (
+    others: tuple[AnyQuery, ...] = (
         Choose(candidates=(Score(tau, 1.0, "above"),), epsilon=1.0, or_none=True),
         AboveThreshold(epsilon=1.0),
         Sample(rate=0.5, epsilon=1.0),

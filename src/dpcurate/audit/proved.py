@@ -15,7 +15,7 @@ from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit.examples import ABC, examples
 from dpcurate.audit.pairs import Pair, equal_rows
 from dpcurate.audit.run import Audited
-from dpcurate.audit.targets import Gate, Sampled, Script
+from dpcurate.audit.targets import OpenedGate, Sampled, Script
 from dpcurate.learn.measure_once import Constants
 from dpcurate.learn.methods import Method, entry_of, private
 from dpcurate.queries import Choose, Counts, Gaussian, Laplace, Noise, Release, Score, Tau
@@ -76,7 +76,7 @@ def _mechanisms(relation: Neighbours, pure: Budget, epsilon: float) -> list[Case
     counts, margin = (Release(Counts(columns), Laplace(epsilon=epsilon)) for columns in (ABC, ABC[:1]))
     audited: dict[str, tuple[Audited, Pair | None]] = {
         "exponential mechanism": (Choose(candidates=(falls, rises), epsilon=epsilon), None),
-        "above-threshold": (Gate(epsilon=epsilon, scores=(falls,) * NOES + (rises,)), None),
+        "above-threshold": (OpenedGate(epsilon=epsilon, scores=(falls,) * NOES + (rises,)), None),
         "sample": (Sampled(rate=0.5, epsilon=epsilon, release=counts), None),
         "sample of equal rows": (Sampled(rate=0.25, epsilon=epsilon, release=margin), equal_rows(relation)),
     }

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.arrays import FloatArray
 from dpcurate.audit import pairs
-from dpcurate.audit.bounds import Found, hits_bound, lower_bound
+from dpcurate.audit.bounds import LowerBound, hits_bound, lower_bound
 from dpcurate.audit.controls import Control, is_published, published
 from dpcurate.audit.examples import worst_pair
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.targets import (
-    Gate,
     Limit,
+    OpenedGate,
     Sampled,
     Script,
     Target,
@@ -38,7 +38,7 @@ class Bound:
     """A lower bound in one currency beside what was charged, or claimed where nothing is proved."""
 
     limit: Limit
-    found: Found
+    found: LowerBound
 
     @property
     def exceeded(self) -> bool:
@@ -97,7 +97,7 @@ class Audit:
         return "\n".join(lines)
 
 
-Audited = Release | Choose | Gate | Sampled | Script | Control | Method | str
+Audited = Release | Choose | OpenedGate | Sampled | Script | Control | Method | str
 
 
 def audit(
@@ -136,16 +136,16 @@ def audit_published(method: str, *, confidence: float = 0.9999, seed: int = 0, s
 
 
 def _bounds(target: Target, runs: int, confidence: float, seed: int | None, factor: float) -> tuple[Bound, ...]:
-    return judged(target, target.run(runs, seed, factor), confidence)
+    return bounds_of(target, target.run(runs, seed, factor), confidence)
 
 
-def judged(target: Target, scores: FloatArray, confidence: float) -> tuple[Bound, ...]:
+def bounds_of(target: Target, scores: FloatArray, confidence: float) -> tuple[Bound, ...]:
     """A bound for every currency, the best of all views; all of them share the error."""
     error = (1 - confidence) / (len(target.limits) * len(scores))
     return tuple(Bound(limit, _best(limit, scores, error, target.delta)) for limit in target.limits)
 
 
-def _best(limit: Limit, scores: FloatArray, error: float, delta: float) -> Found:
+def _best(limit: Limit, scores: FloatArray, error: float, delta: float) -> LowerBound:
     each = [lower_bound(first, second, limit.currency, error=error, delta=delta) for first, second in scores]
     shared = [replace(found, event=f"shared noise, {found.event}") for found in each[1:]]
     return max([each[0], *shared], key=lambda found: found.lower)
@@ -165,7 +165,7 @@ def target_of(subject: Audited, pair: Pair | None, budget: Budget | None, relati
         return of_release(subject, pair or worst_pair(subject.statistic, relation))
     if isinstance(subject, Choose):
         return of_choice(subject, pair or worst_pair(subject.candidates[0].statistic, relation))
-    if isinstance(subject, Gate):
+    if isinstance(subject, OpenedGate):
         return of_gate(subject, pair or worst_pair(subject.scores[0].statistic, relation))
     if isinstance(subject, Sampled):
         return of_sampled(subject, pair or worst_pair(subject.release.statistic, relation))

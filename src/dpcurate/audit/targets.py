@@ -18,7 +18,7 @@ from dpcurate.private.replay import OpenPair, Randomness, randomness
 from dpcurate.queries import AboveThreshold, Answer, Choose, Queryable, Release, Sample, Score
 
 """Numbers by view, table and run. A view is one way to sum up what was seen in a run."""
-Run = Callable[[int, int | None, float], FloatArray]
+Runner = Callable[[int, int | None, float], FloatArray]
 """So many runs on each table, from a seed (None: the secure source), with noise times a factor."""
 Ask = Callable[[Queryable, int], Sequence[Sequence[Answer]]]
 """So many runs of a session: for each release its answers, one a run."""
@@ -43,12 +43,12 @@ class Target:
     pair: str
     neighbours: str
     limits: tuple[Limit, ...]
-    run: Run
+    run: Runner
     delta: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class OpenedGate:
     """An above-threshold gate that is asked these scores until it says yes."""
 
     epsilon: float
@@ -109,7 +109,7 @@ def of_sampled(sampled: Sampled, pair: Pair) -> Target:
     return _target("release on a secret sample", pair, _limits(tables.charged(sampled.sample), math.inf), run)
 
 
-def _released(tables: OpenPair, asked: Sequence[Release]) -> Run:
+def _released(tables: OpenPair, asked: Sequence[Release]) -> Runner:
     def ask(session: Queryable, runs: int) -> Sequence[Sequence[Answer]]:
         answers = session.ask_all(list(asked) * runs)
         return [answers[i :: len(asked)] for i in range(len(asked))]
@@ -117,7 +117,7 @@ def _released(tables: OpenPair, asked: Sequence[Release]) -> Run:
     return _views(tables, asked, ask)
 
 
-def _views(tables: OpenPair, asked: Sequence[Release], ask: Ask, rate: float = 1.0) -> Run:
+def _views(tables: OpenPair, asked: Sequence[Release], ask: Ask, rate: float = 1.0) -> Runner:
     """Two views of releases: the likelihood of what was seen, and noise that answers share."""
     truth = Truth(tables)
 
@@ -131,7 +131,7 @@ def _views(tables: OpenPair, asked: Sequence[Release], ask: Ask, rate: float = 1
     return _runs(tables, view)
 
 
-def _runs(tables: OpenPair, view: Callable[[Queryable, int], FloatArray]) -> Run:
+def _runs(tables: OpenPair, view: Callable[[Queryable, int], FloatArray]) -> Runner:
     """All runs on either table, some at a time in a session of their own."""
 
     def run(runs: int, seed: int | None, factor: float) -> FloatArray:
@@ -166,7 +166,7 @@ def of_choice(query: Choose, pair: Pair) -> Target:
     return _target("exponential mechanism", pair, _limits(tables.charged(query), math.inf), _runs(tables, view))
 
 
-def of_gate(gate: Gate, pair: Pair) -> Target:
+def of_gate(gate: OpenedGate, pair: Pair) -> Target:
     """An above-threshold gate; the place of its first yes, or none, has its log-likelihood ratio."""
     tables = pair.opened()
     truth, opened = Truth(tables), AboveThreshold(epsilon=gate.epsilon)
@@ -179,7 +179,7 @@ def of_gate(gate: Gate, pair: Pair) -> Target:
     return _target("above-threshold gate", pair, _limits(tables.charged(opened), math.inf), _runs(tables, view))
 
 
-def _gate_ratio(truth: Truth, gate: Gate, place: int) -> float:
+def _gate_ratio(truth: Truth, gate: OpenedGate, place: int) -> float:
     likelihood = ThresholdLikelihood(gate.epsilon, truth)
     for i, score in enumerate(gate.scores[: place + 1]):
         likelihood.note(score, yes=i == place)
@@ -238,7 +238,7 @@ def mu_limits(rho: float, steps: float) -> tuple[Limit, ...]:
     return (Limit("mu", math.sqrt(2 * rho) * (1 + 1 / (20 * steps * steps))),)
 
 
-def _target(name: str, pair: Pair, limits: tuple[Limit, ...], run: Run) -> Target:
+def _target(name: str, pair: Pair, limits: tuple[Limit, ...], run: Runner) -> Target:
     return Target(name, pair.name, pair.neighbours.value, limits, run)
 
 

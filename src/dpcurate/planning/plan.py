@@ -44,7 +44,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WorldRun:
     """One method on one world with one epsilon (infinite: without noise)."""
 
     world: int
@@ -64,7 +64,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Expectation:
     """What to expect of a method at an epsilon: means, and where 8 of 10 worlds lie."""
 
     method: str
@@ -88,28 +88,28 @@ class Plan:
     epsilons: tuple[float, ...]
     methods: tuple[str, ...]
     worlds: int
-    runs: tuple[Run, ...]
+    runs: tuple[WorldRun, ...]
     refusals: tuple[Refusal, ...] = ()
 
     @cached_property
-    def cells(self) -> Mapping[tuple[str, float], Cell]:
+    def cells(self) -> Mapping[tuple[str, float], Expectation]:
         """By method and epsilon; infinity is without noise."""
         return {(m, e): self._cell(m, e) for m in self.methods for e in (*self.epsilons, math.inf)}
 
-    def _cell(self, method: str, epsilon: float) -> Cell:
+    def _cell(self, method: str, epsilon: float) -> Expectation:
         these = [r for r in self.runs if (r.method, r.epsilon) == (method, epsilon)]
         f1 = np.array([r.f1 for r in these])
         low, high = np.quantile(f1, (0.1, 0.9))
         missed, false = np.mean([r.missed for r in these]), np.mean([r.false for r in these])
-        return Cell(method, epsilon, float(f1.mean()), float(low), float(high), float(missed), float(false))
+        return Expectation(method, epsilon, float(f1.mean()), float(low), float(high), float(missed), float(false))
 
-    def smallest(self, accuracy: float) -> Cell | None:
+    def smallest(self, accuracy: float) -> Expectation | None:
         """The smallest epsilon from which on some method has this mean skeleton F1; None if there is none."""
         check_accuracy(accuracy)
         found = [cell for method in self.methods if (cell := self._first(method, accuracy)) is not None]
         return min(found, key=lambda cell: (cell.epsilon, -cell.f1), default=None)
 
-    def _first(self, method: str, accuracy: float) -> Cell | None:
+    def _first(self, method: str, accuracy: float) -> Expectation | None:
         reached = None
         for epsilon in reversed(self.epsilons):  # so that one lucky figure among worse ones does not count
             cell = self.cells[method, epsilon]
@@ -207,7 +207,7 @@ def _name(epsilon: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _Simulation:
     """One world to simulate; it crosses to another process."""
 
     schema: Schema
@@ -252,7 +252,7 @@ def plan(
         get(name)
     simulated = min(whole("rows", rows, least=1), MOST_ROWS)
     jobs = [
-        _Job(facts, simulated, delta, relation, budgets, names, seed, world)
+        _Simulation(facts, simulated, delta, relation, budgets, names, seed, world)
         for world in range(whole("worlds", worlds, least=1))
     ]
     found = _all(jobs, workers, progress or _silent)
@@ -260,7 +260,7 @@ def plan(
     able = tuple(n for n in names if n not in {r.method for r in refusals})
     if refusals and (methods is not None or not able):
         raise QueryError(f"{refusals[0].method}: {refusals[0].reason}")
-    runs = tuple(r for r in found if isinstance(r, Run))
+    runs = tuple(r for r in found if isinstance(r, WorldRun))
     return Plan(facts, rows, simulated, delta, relation, budgets, able, worlds, runs, refusals)
 
 
@@ -276,7 +276,7 @@ def _silent(_done: int, _total: int) -> None:
     """Nobody watches."""
 
 
-def _all(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run | Refusal, ...]:
+def _all(jobs: list[_Simulation], workers: int, progress: Progress) -> tuple[WorldRun | Refusal, ...]:
     progress(0, len(jobs))
     if min(workers, len(jobs)) > 1:
         try:
@@ -286,7 +286,7 @@ def _all(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run | Refu
     return _collected(map(_world, jobs), len(jobs), progress)
 
 
-def _parallel(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run | Refusal, ...]:
+def _parallel(jobs: list[_Simulation], workers: int, progress: Progress) -> tuple[WorldRun | Refusal, ...]:
     with ProcessPoolExecutor(workers, get_context("spawn"), _die_quietly) as pool:
         try:
             return _collected(pool.map(_world, jobs), len(jobs), progress)
@@ -295,8 +295,10 @@ def _parallel(jobs: list[_Job], workers: int, progress: Progress) -> tuple[Run |
             raise
 
 
-def _collected(results: Iterator[list[Run | Refusal]], total: int, progress: Progress) -> tuple[Run | Refusal, ...]:
-    runs: list[Run | Refusal] = []
+def _collected(
+    results: Iterator[list[WorldRun | Refusal]], total: int, progress: Progress
+) -> tuple[WorldRun | Refusal, ...]:
+    runs: list[WorldRun | Refusal] = []
     for done, some in enumerate(results, start=1):
         runs += some
         progress(done, total)
@@ -308,7 +310,7 @@ def _die_quietly() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _world(job: _Job) -> list[Run | Refusal]:
+def _world(job: _Simulation) -> list[WorldRun | Refusal]:
     """All methods and budgets on one world: one open curator, so that exact tables are counted once."""
     seed = job.seed * 1_000_003 + job.world
     network = random_world(job.schema, seed=seed)
@@ -319,7 +321,7 @@ def _world(job: _Job) -> list[Run | Refusal]:
         neighbours=job.neighbours,
         insecure_seed=seed,
     )
-    found: list[Run | Refusal] = []
+    found: list[WorldRun | Refusal] = []
     for method in job.methods:
         try:
             found += [_run(job, curator, method, epsilon, network) for epsilon in (*job.epsilons, math.inf)]
@@ -328,13 +330,13 @@ def _world(job: _Job) -> list[Run | Refusal]:
     return found
 
 
-def _run(job: _Job, curator: Curator, method: str, epsilon: float, network: Network) -> Run:
+def _run(job: _Simulation, curator: Curator, method: str, epsilon: float, network: Network) -> WorldRun:
     with limited(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as queryable:
         graph = get(method).fit(queryable).graph
     return compare(job.world, method, epsilon, graph, network.dag)
 
 
-def compare(world: int, method: str, epsilon: float, found: Graph, truth: Graph) -> Run:
+def compare(world: int, method: str, epsilon: float, found: Graph, truth: Graph) -> WorldRun:
     """The figures of one run."""
     missed, false = len(truth.edges - found.edges), len(found.edges - truth.edges)
-    return Run(world, method, epsilon, skeleton_rates(found, truth).f1, missed, false)
+    return WorldRun(world, method, epsilon, skeleton_rates(found, truth).f1, missed, false)

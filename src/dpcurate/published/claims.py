@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from dpcurate.published.queries import Bound
+from dpcurate.published.queries import StatedBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class CurateReading:
     coin: Literal["fair", "keep"] = "fair"
     edges: Literal["current", "initial"] = "current"
     tests: Literal["worst", "likely"] = "worst"
-    bound: Bound = "curate-printed"
+    bound: StatedBound = "curate-printed"
     start: Literal["uniform", "zero"] = "zero"
     stop: Literal["after", "never"] = "after"
     delta_prime: float = 1e-12

@@ -17,20 +17,20 @@ import numpy as np
 from dpcurate.learn.constraint.budgets import likely_tests, optimise
 from dpcurate.learn.constraint.edge_tests import Steady
 from dpcurate.learn.constraint.exact import PValueTest
-from dpcurate.learn.constraint.search import Decision
+from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
 from dpcurate.learn.outcome import Evidence
 from dpcurate.published.claims import Claim, CurateReading
 from dpcurate.published.draws import laplace, normal, pick
 from dpcurate.published.opt import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
-from dpcurate.published.queries import Bound, PublishedFlips, PublishedKendallP
+from dpcurate.published.queries import PublishedFlips, PublishedKendallP, StatedBound
 from dpcurate.queries import Exact, Laplace, Queryable, Release, Sample, SampleGate
 
 UNDEFINED = -1e5
 """Below this a published p-value means that its test was undefined; the authors keep the edge."""
 
 
-def p_value(q: Question, bound: Bound) -> PublishedKendallP:
+def p_value(q: Question, bound: StatedBound) -> PublishedKendallP:
     """The published p-value of a test."""
     return PublishedKendallP(q.x, q.y, q.given, bound=bound)
 
@@ -106,7 +106,7 @@ class PublishedCurate:
         solver = optimise_from_zero if self.reading.start == "zero" else optimise
         return solver(tests, left, errors, leak)[0]
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
         """The three-way decision."""
         return ((q, self._cuts(q)) for q in tests)
 
@@ -167,7 +167,7 @@ class PublishedSvt(Steady):
             self._threshold = self.level + laplace(self.queryable, 2 * priv_pc_sensitivity(self.rows) / self.epsilon)
         return True
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
         """Cut on a hit."""
         return ((q, self._cuts(q)) for q in tests)
 
@@ -223,7 +223,7 @@ class PublishedSieve(Steady):
         self._threshold = self.level - self.tweak + laplace(self.queryable, self._scale)
         self._sample = self.queryable if self.rate == 1 else self.queryable.open(Sample(rate=self.rate, epsilon=1.0))
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
         """Cut what passes both."""
         return ((q, self._cuts(q)) for q in tests)
 
@@ -265,7 +265,7 @@ class PublishedChoice(Steady):
         """The authors' epsilon, from the visits that happened."""
         return self.claim.total(self.visits, self.epsilon)
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
         """Two choices: a number, then that many edges."""
         self.visits += 1
         best = self._best(tests)

@@ -13,7 +13,7 @@ from dpcurate.errors import QueryError
 from dpcurate.queries import PairStatistic
 from dpcurate.wording import shown
 
-Bound = Literal["priv-pc", "curate-printed", "curate-code"]
+StatedBound = Literal["priv-pc", "curate-printed", "curate-code"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class PublishedKendallP(PairStatistic):
     `bound` is 'priv-pc', 'curate-printed' (the paper's formula) or 'curate-code'.
     """
 
-    bound: Bound = "curate-code"
+    bound: StatedBound = "curate-code"
 
     def __post_init__(self) -> None:
         PairStatistic.__post_init__(self)
-        if plain.text(self.bound) not in get_args(Bound):
+        if plain.text(self.bound) not in get_args(StatedBound):
             raise QueryError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {shown(self.bound)}")
 
 

@@ -17,7 +17,7 @@ from dpcurate.accounting.conversions import gaussian_multiplier
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Learned
-from dpcurate.learn.score.acyclic import Facts, acyclic_part
+from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part
 from dpcurate.learn.score.descent import Descent, Lagrangian
 from dpcurate.learn.score.objectives import ReleasedMoments
 from dpcurate.learn.score.results import learned
@@ -39,7 +39,7 @@ class _PublishedDescent(ABC):
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         nodes, budgets = queryable.schema.names, self._budgets()
-        facts = Facts.of(nodes, knowledge)
+        facts = AllowedArrows.of(nodes, knowledge)
         moments = ReleasedMoments.of(queryable.ask(Release(Moments(nodes), Exact())), queryable.schema.columns)
         stated = stated_sensitivity(len(nodes), moments.count)
         sigmas = {e: stated * gaussian_multiplier(epsilon=e, delta=self.delta) for e in set(budgets)}

@@ -17,7 +17,7 @@ from dpcurate.learn.constraint.budgets import (
     zcdp_leak,
 )
 from dpcurate.learn.constraint.measures import Measure, TauMeasure, beyond
-from dpcurate.learn.constraint.search import Decision
+from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
 from dpcurate.learn.outcome import Evidence
 from dpcurate.queries import Answer, Laplace, Queryable, Release, Sample, SampleGate
@@ -76,7 +76,7 @@ class CurateTest:
         tests = (self.measure.statistic(Question(a, b, ())) for a, b in graph.edges)
         return LaplaceErrors(*self._margins, max(self.queryable.sensitivity(t) for t in tests))
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
         """Delete, keep, or toss a coin; the coin's zone is never wider than the noise."""
         margins, threshold = self._margins, self.measure.cut(self.level)
         for q, (value, noise) in zip(tests, self._answers(tests), strict=True):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpcurate.learn.constraint.measures import Measure
-from dpcurate.learn.constraint.search import Decision
+from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
 from dpcurate.learn.outcome import Evidence
 from dpcurate.queries import Choose, Queryable
@@ -78,7 +78,7 @@ class ExponentialTest(Recorder):
         self._queryable, self._measure, self._level = queryable, measure, level
         self._epsilon = EvenShare.of(queryable).epsilon(choices, range_bounded=True)
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
         """The chosen one is cut, if any."""
         candidates = tuple(self._measure.score(q, self._level) for q in tests)
         index = self._queryable.ask(Choose(candidates=candidates, epsilon=self._epsilon, or_none=True))

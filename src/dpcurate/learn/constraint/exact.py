@@ -13,7 +13,7 @@ from functools import cache
 from dpcurate.arrays import FloatArray
 from dpcurate.learn.constraint.edge_tests import Recorder
 from dpcurate.learn.constraint.independence import fisher_test, p_values
-from dpcurate.learn.constraint.search import Decision
+from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
 from dpcurate.queries import Exact, KendallP, Moments, PairStatistic, Queryable, Release, Tables
 
@@ -27,7 +27,7 @@ class ExactTest(Recorder, ABC):
         super().__init__()
         self._queryable, self._level = queryable, level
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
         for q, p in zip(tests, self._p_values(tests), strict=True):
             if graph.joined(q.x, q.y):
                 cut = p > self._level

@@ -17,7 +17,7 @@ from dpcurate.learn.constraint.rounds import Rounds, Sizes
 from dpcurate.learn.constraint.working_graph import Question, Scope, Style, WorkingGraph
 from dpcurate.learn.outcome import Evidence, Pair
 
-Decision = tuple[Question, bool]
+Decided = tuple[Question, bool]
 """A test and whether it found independence, which cuts the edge at once."""
 TOO_LARGE = "kept: table too large"
 
@@ -40,7 +40,7 @@ class EdgeTest(Protocol):
     def begin(self, order: int, graph: WorkingGraph) -> bool:
         """Prepare for an order; False ends the search."""
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
         """Decisions in the round's order, without those on edges that an earlier one has cut."""
 
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:

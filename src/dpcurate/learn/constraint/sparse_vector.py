@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from dpcurate.learn.constraint.edge_tests import EvenShare, Recorder
 from dpcurate.learn.constraint.measures import Measure, beyond
-from dpcurate.learn.constraint.search import Decision
+from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
 from dpcurate.queries import AboveThreshold, Laplace, Queryable, Release, Sample, SampleGate, Score, ThresholdGate
 
@@ -24,7 +24,7 @@ class _Gated(Recorder, ABC):
         self._queryable, self._measure, self._level = queryable, measure, level
         self._gate: ThresholdGate | None = None
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decision]:
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
         scores = [self._score(q) for q in tests]
         start, width = 0, self._reach(len(tests))
         while start < len(tests):
@@ -55,7 +55,7 @@ class _Gated(Recorder, ABC):
         """What a gate is asked about a test."""
 
     @abstractmethod
-    def _miss(self, q: Question) -> Decision:
+    def _miss(self, q: Question) -> Decided:
         """Keep it."""
 
     @abstractmethod
@@ -85,7 +85,7 @@ class SparseVectorTest(_Gated):
     def _score(self, q: Question) -> Score:
         return self._measure.score(q, self._level)
 
-    def _miss(self, q: Question) -> Decision:
+    def _miss(self, q: Question) -> Decided:
         self.note(q, "kept", threshold=self._threshold)
         return q, False
 
@@ -123,7 +123,7 @@ class SieveTest(_Gated):
     def _score(self, q: Question) -> Score:
         return self._small.score(q, max(self._level - self._tweak, 1e-6))
 
-    def _miss(self, q: Question) -> Decision:
+    def _miss(self, q: Question) -> Decided:
         self.note(q, "kept by the sieve")
         return q, False
 

@@ -77,7 +77,7 @@ class Growing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Facts:
+class AllowedArrows:
     """Background knowledge as masks: arrows that may be drawn, pairs that must be joined."""
 
     nodes: tuple[str, ...]
@@ -85,7 +85,7 @@ class Facts:
     required: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, nodes: tuple[str, ...], knowledge: Knowledge | None) -> Facts:
+    def of(cls, nodes: tuple[str, ...], knowledge: Knowledge | None) -> AllowedArrows:
         """Check the knowledge against the nodes, before any budget is spent."""
         allowed = ~np.eye(len(nodes), dtype=bool)
         if knowledge is None:
@@ -115,7 +115,7 @@ class Facts:
         return sorted(self.required, key=lambda pair: int(self.allowed[pair]) + int(self.allowed[pair[::-1]]))
 
 
-def acyclic_part(weights: FloatArray, threshold: float, facts: Facts) -> BoolArray:
+def acyclic_part(weights: FloatArray, threshold: float, facts: AllowedArrows) -> BoolArray:
     """The arrows of weight at least `threshold`, heaviest first, leaving out any that would close a cycle.
 
     Always a DAG, whatever the weights; the plain threshold where that is a DAG already. Required

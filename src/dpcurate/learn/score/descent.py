@@ -21,7 +21,7 @@ from dpcurate.learn.score.acyclic import CONSTRAINTS, Constraint
 Loss = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
-class Source(Protocol):
+class LossSource(Protocol):
     """Where the loss comes from."""
 
     def near(self, weights: FloatArray) -> Loss:
@@ -136,7 +136,7 @@ class Descent:
         if not 0 <= self.penalty < math.inf or not 0 < self.tolerance < 1:
             raise QueryError(f"penalty must be at least 0 and tolerance within (0, 1), got {self!r}")
 
-    def run(self, source: Source, free: BoolArray, start: FloatArray | None = None) -> Descended:
+    def run(self, source: LossSource, free: BoolArray, start: FloatArray | None = None) -> Descended:
         """Minimise over the weights where `free`; a refusal by the budget ends it with what it has."""
         weights = np.zeros(free.shape) if start is None else start
         (alpha, rho), before, history = self.rule.begin(), math.inf, list[Stage]()

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from dpcurate.arrays import BoolArray, FloatArray
-from dpcurate.learn.score.acyclic import Facts, indices, reachable
+from dpcurate.learn.score.acyclic import AllowedArrows, indices, reachable
 from dpcurate.learn.score.objectives import ReleasedMoments
 
 TURN = 1e-6
@@ -22,14 +22,14 @@ TURN = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Residuals:
+class Regressed:
     """Residuals on some columns P: functionals (rows of `lines`) and their covariances."""
 
     lines: FloatArray
     covariance: FloatArray
 
     @classmethod
-    def on(cls, covariance: FloatArray, given: tuple[int, ...]) -> Residuals:
+    def on(cls, covariance: FloatArray, given: tuple[int, ...]) -> Regressed:
         """Regress every column on those given, without a look at the data."""
         lines = np.eye(len(covariance))
         if not given:
@@ -66,7 +66,7 @@ class NoisyGains:
 
     def partial(self, j: int, given: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
         """Partial correlations of all i with j, and the effective number of rows behind each."""
-        rest = Residuals.on(self.covariance, given)
+        rest = Regressed.on(self.covariance, given)
         spread = np.maximum(np.diag(rest.covariance), 1e-9)
         both = spread * spread[j]
         noise = self.spread.noise_variance(rest.lines, rest.lines[j]) / both
@@ -88,7 +88,7 @@ class LeastSquares:
 
     def of(self, j: int, given: tuple[int, ...]) -> FloatArray:
         """For every i."""
-        rest = Residuals.on(self.covariance, given)
+        rest = Regressed.on(self.covariance, given)
         spread = np.maximum(np.diag(rest.covariance), 1e-12)
         shared = rest.covariance[:, j]
         gain = 0.5 * self.rows * shared**2 / spread / self.variance - self.price
@@ -100,7 +100,7 @@ class Search:
     """Hill climbing over DAGs that respect the facts."""
 
     gains: Gains
-    facts: Facts
+    facts: AllowedArrows
     most: int = 2000
     _table: FloatArray = field(init=False)
     _known: dict[tuple[int, tuple[int, ...]], FloatArray] = field(init=False, default_factory=dict)
@@ -210,7 +210,7 @@ def weakest(gains: NoisyGains, near: BoolArray, i: int, j: int, order: int) -> S
 
 
 def checked(
-    gains: NoisyGains, arrows: BoolArray, facts: Facts, *, z: float, least: float, order: int
+    gains: NoisyGains, arrows: BoolArray, facts: AllowedArrows, *, z: float, least: float, order: int
 ) -> tuple[BoolArray, dict[tuple[int, int], Separation]]:
     """Drop arrows whose pair some small set of neighbours separates; also every pair's weakest look.
 

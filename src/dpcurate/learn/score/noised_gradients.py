@@ -13,7 +13,7 @@ from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Learned
-from dpcurate.learn.score.acyclic import Facts, acyclic_part
+from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part
 from dpcurate.learn.score.descent import Descent, Path
 from dpcurate.learn.score.objectives import Gradients, Margins, TooNoisy
 from dpcurate.learn.score.results import empty, learned, to_spend
@@ -43,7 +43,7 @@ class Noleaks:
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """A DAG over the schema's columns."""
-        plan = Plan("even", 1.0, self.iterations, self.margin, self.clip)
+        plan = Spending("even", 1.0, self.iterations, self.margin, self.clip)
         return _by_gradients(queryable, knowledge, plan, self)
 
 
@@ -83,12 +83,12 @@ class CurateScore:
         """A DAG over the schema's columns."""
         kept = (self.kept or KEPT) if self.clipping == "quantile" else None
         ratio, reacting = self.ratio or RATIO, self.budgets == "released"
-        plan = Plan(self.schedule, ratio, self.iterations, self.margin, self.clip, reacting, kept)
+        plan = Spending(self.schedule, ratio, self.iterations, self.margin, self.clip, reacting, kept)
         return _by_gradients(queryable, knowledge, plan, self)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Spending:
     """How a proved run over gradients spends: shape of the prices, clip, and what may react to releases."""
 
     shape: Shape
@@ -109,7 +109,7 @@ class Plan:
 class _Spender:
     """Prices and clips of a run over gradients; only released numbers steer it."""
 
-    def __init__(self, plan: Plan, rho: float, size: int) -> None:
+    def __init__(self, plan: Spending, rho: float, size: int) -> None:
         self._plan, self._left, self._clip = plan, rho, plan.clip or math.sqrt(max(2, size * (size - 1)))
         self._prices = list(plan.prices(rho))
         self._done = 0
@@ -148,11 +148,11 @@ def norm_quantile(gradients: Gradients, inside: FloatArray, around: float, kept:
 
 
 def _by_gradients(
-    queryable: Queryable, knowledge: Knowledge | None, plan: Plan, recipe: Noleaks | CurateScore
+    queryable: Queryable, knowledge: Knowledge | None, plan: Spending, recipe: Noleaks | CurateScore
 ) -> Learned:
     """Margins first, then one paid gradient for each stage of the descent."""
     nodes = queryable.schema.names
-    facts = Facts.of(nodes, knowledge)
+    facts = AllowedArrows.of(nodes, knowledge)
     rho = to_spend(queryable, recipe.rho)
     spender = _Spender(plan, rho * (1 - plan.margin), len(nodes))
     try:

@@ -14,7 +14,7 @@ from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Evidence, Learned
-from dpcurate.learn.score.acyclic import Facts, acyclic_part, dag_of
+from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of
 from dpcurate.learn.score.descent import ConvergenceError, Descent
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Search, Separation, checked
 from dpcurate.learn.score.objectives import SCALES, Quadratic, ReleasedMoments, TooNoisy, factors
@@ -47,7 +47,7 @@ class Notears:
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """A DAG over the schema's columns."""
         nodes = queryable.schema.names
-        facts = Facts.of(nodes, knowledge)
+        facts = AllowedArrows.of(nodes, knowledge)
         spread = ReleasedMoments.of(queryable.ask(Release(Moments(nodes), Exact())), queryable.schema.columns)
         covariance = _scaled(spread.valid(), factors(queryable.schema.columns, spread.valid(), self.scale))
         ended = self.descent.run(Quadratic(covariance), facts.allowed)
@@ -93,7 +93,7 @@ class NotearsOnMoments:
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """A CPDAG over the schema's columns, with a z-value for every pair looked at."""
         nodes, columns = queryable.schema.names, queryable.schema.columns
-        facts = Facts.of(nodes, knowledge)
+        facts = AllowedArrows.of(nodes, knowledge)
         rho = to_spend(queryable, self.rho)
         try:
             answer = queryable.ask(Release(Moments(nodes), Gaussian(rho=rho)))
@@ -103,7 +103,7 @@ class NotearsOnMoments:
         return self._learn(spread, columns, facts, knowledge)
 
     def _learn(
-        self, spread: ReleasedMoments, columns: Sequence[Column], facts: Facts, knowledge: Knowledge | None
+        self, spread: ReleasedMoments, columns: Sequence[Column], facts: AllowedArrows, knowledge: Knowledge | None
     ) -> Learned:
         covariance = spread.valid()
         scaled = _scaled(covariance, factors(columns, covariance, self.scale))

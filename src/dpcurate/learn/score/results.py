@@ -12,7 +12,7 @@ from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.learn.outcome import Evidence, Learned
-from dpcurate.learn.score.acyclic import Facts, acyclic_part, dag_of, indices
+from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of, indices
 from dpcurate.queries import Queryable
 
 
@@ -66,7 +66,7 @@ def learned(
     return Learned(dag, dag.skeleton, {}, tuple(evidence), asked, notes=notes)
 
 
-def empty(facts: Facts, knowledge: Knowledge | None, why: str) -> Learned:
+def empty(facts: AllowedArrows, knowledge: Knowledge | None, why: str) -> Learned:
     """What is known without data: the required edges."""
     arrows = acyclic_part(np.zeros(facts.allowed.shape), math.inf, facts)
     graph = markov_class(dag_of(facts.nodes, arrows), knowledge)

@@ -11,7 +11,7 @@ from typing import Literal
 from dpcurate.networks import SHIPPED
 from dpcurate.published.reproduction.world import ROWS
 
-Kind = Literal["exact", "private", "time", "schedule"]
+CellKind = Literal["exact", "private", "time", "schedule"]
 TARGETS = (0.1, 0.5, 1.0, 5.0, 10.0)
 TESTED = 1.0
 """The total at which tests and times are compared."""
@@ -24,10 +24,10 @@ _OTHERS = {"cancer": 0.02, "earthquake": 0.02, "survey": 0.02, "asia": 0.03, "sa
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class GridCell:
     """Some runs of one method on one network at one total epsilon."""
 
-    kind: Kind
+    kind: CellKind
     network: str
     method: str
     variant: str
@@ -72,38 +72,38 @@ class Grid:
     ours: Sequence[str] = OURS
     text: bool = True
 
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[GridCell, ...]:
         """Every cell, each once."""
-        found = [Cell("schedule", "none", "schedules", "lemma-2", 0.0, 1, self.rows)]
+        found = [GridCell("schedule", "none", "schedules", "lemma-2", 0.0, 1, self.rows)]
         for network in self.networks:
-            found += [Cell("exact", network, m, "exact", 0.0, 1, self.rows) for m in ("pc-kendall", "pc-g")]
+            found += [GridCell("exact", network, m, "exact", 0.0, 1, self.rows) for m in ("pc-kendall", "pc-g")]
             found += self._published(network)
             found += self._proved(network)
         return tuple(dict.fromkeys(found))
 
-    def _published(self, network: str) -> Iterator[Cell]:
+    def _published(self, network: str) -> Iterator[GridCell]:
         em = dict(self.em).get(network, 0)
         for target in self.targets:
             for method in (*CONSTRAINT, *SCORE):
                 runs = em if method == "em-pc" else self.cheap
                 if runs:
-                    yield Cell("private", network, method, "published", target, runs, self.rows)
+                    yield GridCell("private", network, method, "published", target, runs, self.rows)
             if self.text:
-                yield Cell("private", network, "curate-pc", "published-text", target, self.cheap, self.rows)
+                yield GridCell("private", network, "curate-pc", "published-text", target, self.cheap, self.rows)
         for method in (*CONSTRAINT, *SCORE):
             if self.timed and (method != "em-pc" or em):
                 timed = 1 if method == "em-pc" else self.timed
-                yield Cell("time", network, method, "published", TESTED, timed, self.rows)
+                yield GridCell("time", network, method, "published", TESTED, timed, self.rows)
 
-    def _proved(self, network: str) -> Iterator[Cell]:
+    def _proved(self, network: str) -> Iterator[GridCell]:
         runs = dict(self.proved).get(network, 0)
         for target in self.targets:
             for method in self.ours:
                 if runs:
-                    yield Cell("private", network, method, "proved", target, runs, self.rows)
+                    yield GridCell("private", network, method, "proved", target, runs, self.rows)
 
 
-def full() -> tuple[Cell, ...]:
+def full() -> tuple[GridCell, ...]:
     """Six networks, 50 runs where they are cheap: 10 to 20 minutes on two cores."""
     small = ("cancer", "earthquake", "survey")
     em = (*((n, 50) for n in (*small, "asia")), ("sachs", 10), ("child", 3))
@@ -111,7 +111,7 @@ def full() -> tuple[Cell, ...]:
     return Grid(em=em, proved=proved).cells()
 
 
-def quick() -> tuple[Cell, ...]:
+def quick() -> tuple[GridCell, ...]:
     """Four networks, few runs: under 90 seconds on two cores."""
     names = ("cancer", "survey", "asia", "sachs")
     proved = tuple((n, 3 if n != "sachs" else 2) for n in names)
@@ -119,7 +119,7 @@ def quick() -> tuple[Cell, ...]:
     return Grid(names, (0.1, 1.0, 10.0), 12, em, proved, timed=1).cells()
 
 
-def tiny() -> tuple[Cell, ...]:
+def tiny() -> tuple[GridCell, ...]:
     """A network, a few runs on few rows: for tests."""
     one = (("cancer", 2),)
     return Grid(("cancer",), (1.0, 10.0), 3, one, one, 1, 2_000, ("measure-once", "svt-pc"), text=False).cells()

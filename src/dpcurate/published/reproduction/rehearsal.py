@@ -23,7 +23,7 @@ RANGE = 0.5
 """A one-sided p-value lies in [0, 1/2], so one row moves it by at most 1/2; 0.481 is attained."""
 
 
-class Memory:
+class ExactAnswers:
     """Exact answers of an unprotected curator, each asked for once."""
 
     def __init__(self, name: str, rows: int) -> None:
@@ -45,9 +45,9 @@ class Memory:
 
 
 @lru_cache(maxsize=2)
-def memory(name: str, rows: int) -> Memory:
+def memory(name: str, rows: int) -> ExactAnswers:
     """One memory a table and process."""
-    return Memory(name, rows)
+    return ExactAnswers(name, rows)
 
 
 class Rehearsal:
@@ -60,7 +60,7 @@ class Rehearsal:
 
     remaining = math.inf
 
-    def __init__(self, known: Memory, seed: str) -> None:
+    def __init__(self, known: ExactAnswers, seed: str) -> None:
         self._known = known
         self._random = Random(seed)
         self.schema = known.queryable.schema

@@ -20,12 +20,12 @@ from dpcurate.graphs.metrics import Rates, arc_rates, shd, skeleton_rates
 from dpcurate.learn import methods
 from dpcurate.learn.methods import PC, Method
 from dpcurate.learn.outcome import Learned
-from dpcurate.learn.score.acyclic import Facts, Growing, acyclic_part, dag_of
+from dpcurate.learn.score.acyclic import AllowedArrows, Growing, acyclic_part, dag_of
 from dpcurate.published import schedules
 from dpcurate.published.claims import Claim, CurateReading
 from dpcurate.published.constraint import PublishedCuratePC
-from dpcurate.published.reproduction.grid import Cell
-from dpcurate.published.reproduction.rehearsal import Memory, Rehearsal, memory
+from dpcurate.published.reproduction.grid import GridCell
+from dpcurate.published.reproduction.rehearsal import ExactAnswers, Rehearsal, memory
 from dpcurate.published.reproduction.world import THRESHOLD, Arcs, World, world
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
 from dpcurate.queries import Queryable
@@ -45,7 +45,7 @@ CHOSEN, BEFORE = "published", "published-fixed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunRecord:
     """One run, one row of the Parquet file.
 
     `target` is the total epsilon aimed at, `step` what one step was given, `claimed` the epsilon the
@@ -81,11 +81,11 @@ class Run:
 
 COLUMNS = {
     f.name: "DOUBLE" if "float" in str(f.type) else "INTEGER" if "int" in str(f.type) else "VARCHAR"
-    for f in fields(Run)
+    for f in fields(RunRecord)
 }
 
 
-def run(cell: Cell) -> list[Run]:
+def run(cell: GridCell) -> list[RunRecord]:
     """All rows of a cell."""
     if cell.kind == "schedule":
         return list(_schedules())
@@ -99,7 +99,7 @@ def run(cell: Cell) -> list[Run]:
 # --- exact --------------------------------------------------------------------------------------------
 
 
-def _exact(cell: Cell) -> Run:
+def _exact(cell: GridCell) -> RunRecord:
     place = world(cell.network, cell.rows)
     began = time.perf_counter()
     if cell.method == "pc-kendall":
@@ -112,7 +112,7 @@ def _exact(cell: Cell) -> Run:
 # --- as published -------------------------------------------------------------------------------------
 
 
-def recipe(cell: Cell, step: float) -> Method:
+def recipe(cell: GridCell, step: float) -> Method:
     """The published method; `step` is its epsilon a step, for CURATE and the score methods the total."""
     if cell.method == "curate-pc":
         text = cell.variant == "published-text"
@@ -131,7 +131,7 @@ def first_of(total: float, iterations: int = ITERATIONS) -> float:
     return greatest(lambda first: sum(schedules.algorithm_2(first, iterations)) <= total, 1e-12, max(total, 1.0))
 
 
-def calibrated(cell: Cell, known: Memory) -> float:
+def calibrated(cell: GridCell, known: ExactAnswers) -> float:
     """The epsilon a step at which the mean claimed epsilon meets the target."""
     if cell.method in ("curate-pc", "noleaks", "curate-score"):
         return cell.target
@@ -145,7 +145,7 @@ def calibrated(cell: Cell, known: Memory) -> float:
     return step
 
 
-def _first_guess(cell: Cell, columns: int) -> float:
+def _first_guess(cell: GridCell, columns: int) -> float:
     """Advanced composition turned round, for as many steps as there are pairs (node visits for EM-PC)."""
     visits = columns * (2.2 if columns < 8 else 3.5)
     count = visits if cell.method == "em-pc" else columns * (columns - 1) / 2
@@ -154,7 +154,7 @@ def _first_guess(cell: Cell, columns: int) -> float:
     return root / math.sqrt(count)
 
 
-def _published(cell: Cell) -> Iterator[Run]:
+def _published(cell: GridCell) -> Iterator[RunRecord]:
     place, known = world(cell.network, cell.rows), memory(cell.network, cell.rows)
     step = calibrated(cell, known)
     method = recipe(cell, step)
@@ -174,20 +174,20 @@ def _published(cell: Cell) -> Iterator[Run]:
         yield from _both(cell, place, found, seed, facts)
 
 
-def _tests(cell: Cell, found: Learned) -> float:
+def _tests(cell: GridCell, found: Learned) -> float:
     """Answered tests; Priv-PC's examinations count like its sieves, as in its code."""
     examined = len(found.evidence) if cell.method == "priv-pc" else 0
     return float(sum(found.tests) + examined)
 
 
-def _both(cell: Cell, place: World, found: Learned, seed: int, facts: dict[str, Any]) -> Iterator[Run]:
+def _both(cell: GridCell, place: World, found: Learned, seed: int, facts: dict[str, Any]) -> Iterator[RunRecord]:
     """A score method's row for each way to set its threshold; any other method's one row."""
     if cell.method not in ("noleaks", "curate-score"):
         yield scored(cell, place, found.graph, seed, **facts)
         return
     weights = _weights(found, place.dag.nodes)
     yield scored(cell, place, chosen_threshold(weights, place.dag), seed, **facts)
-    fixed = dag_of(place.dag.nodes, acyclic_part(weights, FIXED, Facts.of(place.dag.nodes, None)))
+    fixed = dag_of(place.dag.nodes, acyclic_part(weights, FIXED, AllowedArrows.of(place.dag.nodes, None)))
     yield scored(replace(cell, variant=BEFORE), place, fixed, seed, **facts)
 
 
@@ -218,7 +218,7 @@ def chosen_threshold(weights: Any, truth: Dag) -> Dag:
     return best
 
 
-def _timed(cell: Cell) -> Iterator[Run]:
+def _timed(cell: GridCell) -> Iterator[RunRecord]:
     """Runs on a curator that has read nothing yet."""
     place = world(cell.network, cell.rows)
     step = calibrated(cell, memory(cell.network, cell.rows))
@@ -231,7 +231,7 @@ def _timed(cell: Cell) -> Iterator[Run]:
 # --- ours ---------------------------------------------------------------------------------------------
 
 
-def _proved(cell: Cell) -> Iterator[Run]:
+def _proved(cell: GridCell) -> Iterator[RunRecord]:
     place, method = world(cell.network, cell.rows), methods.get(NAMES.get(cell.method, cell.method))
     for seed in range(cell.runs):
         queryable = place.natural.curator(Budget(epsilon=cell.target, delta=DELTA), _number(cell, seed))
@@ -240,7 +240,7 @@ def _proved(cell: Cell) -> Iterator[Run]:
         yield scored(cell, place, found.graph, seed, **facts)
 
 
-def _number(cell: Cell, seed: int) -> int:
+def _number(cell: GridCell, seed: int) -> int:
     return zlib.crc32(f"{cell.name}/{seed}".encode())
 
 
@@ -253,12 +253,12 @@ def _clocked(fit: Callable[[Queryable], Learned], queryable: Queryable) -> tuple
 # --- measures -----------------------------------------------------------------------------------------
 
 
-def scored(cell: Cell, place: World, graph: Cpdag | Dag, seed: int, **facts: Any) -> Run:
+def scored(cell: GridCell, place: World, graph: Cpdag | Dag, seed: int, **facts: Any) -> RunRecord:
     """A row with every measure."""
     ours = graph.cpdag() if isinstance(graph, Dag) else graph
     pc = place.pc.cpdag() if isinstance(place.pc, Dag) else place.pc
     skeleton, truth = skeleton_rates(ours, place.dag), place.dag.cpdag()
-    return Run(
+    return RunRecord(
         kind=cell.kind,
         network=cell.network,
         method=cell.method,
@@ -288,7 +288,7 @@ def _against(graph: Cpdag, listed: Arcs) -> Rates:
 # --- figure 3 -----------------------------------------------------------------------------------------
 
 
-def _schedules() -> Iterator[Run]:
+def _schedules() -> Iterator[RunRecord]:
     for first in (0.01, 0.1, 0.5, 2.0):
         for total in (float(t) for t in np.geomspace(0.1, 10, 13)):
             for kind in schedules.INCREMENTS:
@@ -297,7 +297,7 @@ def _schedules() -> Iterator[Run]:
                     "exact": float(schedules.exact_count(kind, total, first)),
                 }
                 for variant, count in counts.items():
-                    yield Run(
+                    yield RunRecord(
                         kind="schedule",
                         network="none",
                         method=kind,

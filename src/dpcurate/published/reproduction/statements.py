@@ -22,14 +22,14 @@ SMALL, LARGE = ("cancer", "earthquake", "survey"), ("sachs", "child")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StatementVerdict:
     """A word, and the comparisons behind it."""
 
     word: str
     counts: str
 
     @classmethod
-    def of(cls, outcomes: Iterable[Outcome]) -> Verdict:
+    def of(cls, outcomes: Iterable[Outcome]) -> StatementVerdict:
         """Holds: some agree, none disagrees, at most half are open; does not hold: the reverse, or more against."""
         found = list(outcomes)
         yes, no = (sum(o == sign for _, o in found) for sign in (1, -1))
@@ -61,14 +61,14 @@ class Statement:
     thresholds: bool = False
     """Whether the score methods' threshold plays a part: if so, also with the one fixed beforehand."""
 
-    def verdicts(self, runs: Runs) -> dict[str, Verdict]:
+    def verdicts(self, runs: Runs) -> dict[str, StatementVerdict]:
         """A verdict for each truth, or one if F1 plays no part."""
         metrics = METRICS if self.by_metric else {"": ""}
-        found = {words: Verdict.of(self.outcomes(runs, metric)) for metric, words in metrics.items()}
+        found = {words: StatementVerdict.of(self.outcomes(runs, metric)) for metric, words in metrics.items()}
         if self.thresholds:
             for metric in ("pc_f1", "skeleton_f1"):
                 words = f"{METRICS[metric]}, threshold 0.3"
-                found[words] = Verdict.of(self.outcomes(runs.fixed(), metric))
+                found[words] = StatementVerdict.of(self.outcomes(runs.fixed(), metric))
         return found
 
 

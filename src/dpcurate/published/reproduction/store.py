@@ -18,14 +18,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpcurate.published.reproduction.grid import Cell
+from dpcurate.published.reproduction.grid import GridCell
 from dpcurate.published.reproduction.runs import COLUMNS, run
 
 Row = dict[str, Any]
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def run_grid(cells: Sequence[Cell], directory: Path, *, workers: int = 2, fresh: bool = False) -> Path:
+def run_grid(cells: Sequence[GridCell], directory: Path, *, workers: int = 2, fresh: bool = False) -> Path:
     """Run what is not done yet, then write runs.parquet."""
     kept = directory / "cells"
     if fresh:
@@ -46,15 +46,15 @@ def run_grid(cells: Sequence[Cell], directory: Path, *, workers: int = 2, fresh:
     return path
 
 
-def grouped(cells: Iterable[Cell]) -> list[list[Cell]]:
+def grouped(cells: Iterable[GridCell]) -> list[list[GridCell]]:
     """Cells by what they share, the longest work first."""
-    groups: dict[tuple[str, str, str], list[Cell]] = {}
+    groups: dict[tuple[str, str, str], list[GridCell]] = {}
     for cell in cells:
         groups.setdefault(cell.family, []).append(cell)
     return sorted(groups.values(), key=lambda group: -sum(c.cost for c in group))
 
 
-def run_group(cells: Sequence[Cell], kept: Path) -> None:
+def run_group(cells: Sequence[GridCell], kept: Path) -> None:
     """Run cells and write each at its end; another process may already have done so."""
     for cell in cells:
         path = _file(kept, cell)
@@ -62,7 +62,7 @@ def run_group(cells: Sequence[Cell], kept: Path) -> None:
             _write(path, json.dumps([asdict(r) for r in run(cell)]))
 
 
-def _in_parallel(groups: list[list[Cell]], kept: Path, workers: int, bar: _Progress) -> None:
+def _in_parallel(groups: list[list[GridCell]], kept: Path, workers: int, bar: _Progress) -> None:
     context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
     with _environment(), ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_to_parent) as pool:
         open_: set[Future[None]] = {pool.submit(run_group, group, kept) for group in groups}
@@ -99,7 +99,7 @@ def _environment() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _file(kept: Path, cell: Cell) -> Path:
+def _file(kept: Path, cell: GridCell) -> Path:
     return kept / f"{cell.name}.json"
 
 
@@ -113,7 +113,7 @@ def _write(path: Path, text: str) -> None:
 class _Progress:
     """One line: cells done, time gone, time left."""
 
-    def __init__(self, cells: Sequence[Cell], kept: Path) -> None:
+    def __init__(self, cells: Sequence[GridCell], kept: Path) -> None:
         self._cells, self._kept = cells, kept
         self._began, self._next = time.monotonic(), 0.0
         self._total = sum(c.cost for c in cells)
