@@ -71,7 +71,6 @@ def _batched(draws: int, occurs: Callable[[FloatArray, int], BoolArray]) -> Call
 
 
 def hash_of(seed: int, which: int, batch: int) -> int:
-    """A stream of its own for each batch."""
     return (seed * 2 + which) * 1_000_003 + batch
 
 
@@ -251,7 +250,6 @@ def reachable(released: FloatArray, value: float, scale: float, around: int = 12
 
 
 def all_controls() -> tuple[Control, ...]:
-    """All of them."""
     one = PublishedKendallP
     return (
         p_value("CURATE's sensitivity, as coded", "curate-pc", one("a", "b", bound="curate-code"),
@@ -286,7 +284,6 @@ def published_pair(statistic: Statistic) -> Pair | None:
 
 
 def published(method: str) -> tuple[Control, ...]:
-    """The controls about one method's published variant."""
     found = tuple(c for c in all_controls() if c.method == method)
     if not found:
         known = sorted({c.method for c in all_controls()})

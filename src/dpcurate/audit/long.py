@@ -38,12 +38,10 @@ class Study:
 
     @property
     def blamed(self) -> bool:
-        """Whether any audit of it accused."""
         return self.accused > 0 or any(b.exceeded for b in self.whole)
 
 
 def study(case: Case, epsilon: float, seconds: float, seed: int) -> Study:
-    """Spend about so many seconds on one case."""
     target = target_of(case.audited, case.pair, case.budget, case.neighbours)
     each = _affordable(target, seconds) // REPEATS
     scores = target.run(each * REPEATS, seed, 1.0)
@@ -91,5 +89,4 @@ def control_audits(seed: int) -> list[Audit]:
 
 
 def workers() -> int:
-    """Processes to use."""
     return min(2, os.cpu_count() or 1)

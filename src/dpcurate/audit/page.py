@@ -11,7 +11,6 @@ from dpcurate.errors import QueryError
 
 
 def controls_table(audits: Sequence[Audit]) -> str:
-    """A row for each negative control."""
     lines = [
         "| negative control | claimed | found | event | frequencies | runs on each table |",
         "|---|---|---|---|---|---|",

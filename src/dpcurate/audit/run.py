@@ -42,7 +42,6 @@ class Bound:
 
     @property
     def exceeded(self) -> bool:
-        """Whether the bound lies above what was charged or claimed."""
         return self.found.lower > self.limit.value
 
     def __str__(self) -> str:
@@ -73,12 +72,10 @@ class Audit:
 
     @property
     def accused(self) -> bool:
-        """Whether any bound lies above what was charged or claimed."""
         return any(b.exceeded for b in self.bounds)
 
     @property
     def lower(self) -> float:
-        """The first bound."""
         return self.bounds[0].found.lower
 
     def __str__(self) -> str:
@@ -185,7 +182,6 @@ def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relatio
 
 
 def method_pair(method: Method, relation: Neighbours) -> Pair:
-    """The built-in pair for a method."""
     entry = entry_of(method)
     numbers = entry is not None and entry.columns == "numbers"
     return pairs.many(relation) if numbers else pairs.three_tests(relation)

@@ -65,7 +65,6 @@ class Sampled:
 
     @property
     def sample(self) -> Sample:
-        """The gate to the sample."""
         return Sample(rate=self.rate, epsilon=self.epsilon)
 
 
@@ -146,7 +145,6 @@ def _runs(tables: OpenPair, view: Callable[[Queryable, int], FloatArray]) -> Run
 
 
 def pieces(runs: int) -> Iterator[int]:
-    """So many runs, some at a time."""
     for start in range(0, runs, TOGETHER):
         yield min(TOGETHER, runs - start)
 
@@ -212,7 +210,6 @@ class _Session:
         return np.array([[[self.one(which, noise).total for _ in range(runs)] for which in (0, 1)]])
 
     def one(self, which: int, noise: Randomness) -> Tally:
-        """One run."""
         tally = Tally(self.truth)
         self.method.fit(Observer(self.tables.session(which, self.budget, noise), tally))
         return tally

@@ -55,7 +55,6 @@ class Truth:
         self._known: dict[Statistic, tuple[Answer, Answer]] = {}
 
     def both(self, statistic: Statistic) -> tuple[Answer, Answer]:
-        """The statistic on either table."""
         known = self._known.get(statistic)
         if known is None:
             asked = Release(statistic, Exact())
@@ -147,16 +146,13 @@ class Tally:
         self.asked: list[object] = []
 
     def answer(self, release: Release, answer: Answer, rate: float = 1.0) -> None:
-        """Add what a released statistic tells."""
         self.total += float(Coordinates.of(release, [answer], self.truth, rate).ratios()[0])
 
     def choice(self, query: Choose, index: int) -> None:
-        """Add what a choice tells."""
         self.total += choice_ratio(self.truth, query, index)
 
 
 def choice_ratio(truth: Truth, query: Choose, index: int) -> float:
-    """What a choice tells."""
     pairs = [truth.scores(c) for c in query.candidates] + [(0.0, 0.0)] * query.or_none
     weights = np.array(pairs) * query.epsilon / 2
     log = weights - np.logaddexp.reduce(weights, axis=0)
@@ -173,14 +169,12 @@ class ThresholdLikelihood:
         self._likely = [start / start.sum(), start / start.sum()]
 
     def note(self, score: Score, *, yes: bool) -> None:
-        """Take in one answer."""
         for which, u in enumerate(self._truth.scores(score)):
             below = _laplace_below((self._grid - u) / self._scale)
             self._likely[which] = self._likely[which] * ((1 - below) if yes else below)
 
     @property
     def ratio(self) -> float:
-        """The log-likelihood ratio of all answers so far."""
         first, second = (max(float(one.sum()), 1e-300) for one in self._likely)
         return math.log(second) - math.log(first)
 
@@ -202,11 +196,9 @@ class ObservedThreshold:
         return bool(self._gate.closed)
 
     def ask(self, score: Score) -> bool:
-        """Pass the question on and add what the answer tells."""
         return self.first([score]) is not None
 
     def first(self, scores: Sequence[Score]) -> int | None:
-        """The first yes, asked in turn."""
         index: int | None = self._gate.first(scores)
         before = self._likelihood.ratio
         for i, score in enumerate(scores if index is None else scores[: index + 1]):
@@ -223,11 +215,9 @@ class Observer(Passing):
         self._tally, self._rate = tally, rate
 
     def ask(self, query: Query[T]) -> T:
-        """Ask, and add what the answer tells."""
         return self.ask_all([query])[0]
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
-        """Ask together, and add what the answers tell."""
         answers = super().ask_all(queries)
         self._tally.asked.extend(queries)
         for query, answer in zip(queries, answers, strict=True):
@@ -238,7 +228,6 @@ class Observer(Passing):
         return answers
 
     def open(self, gate: Gate[T]) -> T:
-        """Open a gate, observed too."""
         opened = super().open(gate)
         self._tally.asked.append(gate)
         if isinstance(gate, AboveThreshold):

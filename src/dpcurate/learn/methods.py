@@ -55,7 +55,6 @@ class Listed:
 
     @property
     def needs(self) -> str:
-        """Budget and columns in words."""
         budget = "any budget" if self.pure else "delta > 0"
         return f"{budget if self.private else 'NOT PRIVATE'}; {self.columns}"
 
@@ -98,12 +97,10 @@ def listed(variant: Variant = "proved") -> Mapping[str, Listed]:
 
 
 def private() -> dict[str, Method]:
-    """The recipes that keep a budget, by name."""
     return {name: entry.recipe for name, entry in _METHODS.items() if entry.private}
 
 
 def get(method: str | Method, *, variant: Variant = "proved") -> Method:
-    """A recipe by name, or the recipe itself."""
     return method if not isinstance(method, str) else find(method, variant=variant).recipe
 
 
@@ -123,7 +120,6 @@ def entry_of(method: Method) -> Listed | None:
 
 
 def find(name: str, *, variant: Variant = "proved") -> Listed:
-    """What the registry says of a name."""
     known = listed(variant)
     if name not in known:
         what = "method" if variant == "proved" else "published method"

@@ -6,12 +6,10 @@ from dpcurate.errors import QueryError
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse a word that is none of the choices."""
     if value not in choices:
         raise QueryError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
 
 
 def check_threshold(threshold: float) -> None:
-    """Refuse what is no one-sided p-value."""
     if not 0 < threshold < 0.5:
         raise QueryError(f"threshold is a one-sided p-value between 0 and 0.5, got {threshold!r}")

@@ -52,7 +52,6 @@ class OracleQueryable:
         return 0.0 if apart else STRONG
 
     def ask(self, query: Query[T]) -> T:
-        """An exact answer."""
         if isinstance(query, Release):
             return cast(T, Answer((np.asarray(self._value(query.statistic)),), (0.0,)))
         assert isinstance(query, Choose)
@@ -60,11 +59,9 @@ class OracleQueryable:
         return cast(T, int(np.argmax(scores)))
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
-        """Exact answers."""
         return [self.ask(r) for r in queries]
 
     def score(self, score: Score) -> float:
-        """How far beyond its threshold."""
         gap = self._value(score.statistic) - score.threshold
         return gap if score.side == "above" else -gap
 
@@ -77,15 +74,12 @@ class OracleQueryable:
         yield
 
     def sensitivity(self, statistic: Statistic) -> float:
-        """Small, so that noise would be too."""
         return 1e-9
 
     def draw(self) -> float:
-        """The middle."""
         return 0.5
 
     def privacy(self) -> Privacy:
-        """None at all."""
         return Privacy(self.budget, self.neighbours.value, "one row", 0.0, (), False)
 
 
@@ -98,11 +92,9 @@ class _Gate:
         self._queryable = queryable
 
     def ask(self, score: Score) -> bool:
-        """Whether the score is positive."""
         return self._queryable.score(score) > 0
 
     def first(self, scores: Sequence[Score]) -> int | None:
-        """Ask each in turn."""
         return next((index for index, score in enumerate(scores) if self.ask(score)), None)
 
 

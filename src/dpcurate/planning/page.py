@@ -36,7 +36,6 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 40.0, 560.0, 15.0, 290.0
 
 
 def page(plan: Plan, advice: str | None) -> str:
-    """The page as text."""
     return _PAGE.substitute(
         advice="" if advice is None else f'<p class="advice">{escape(advice)}</p>',
         remarks="".join(f"<p>{escape(text)}</p>" for text in plan.remarks),

@@ -119,7 +119,6 @@ class Plan:
         return reached
 
     def advice(self, accuracy: float) -> str:
-        """The recommendation in words."""
         cell = self.smallest(accuracy)
         if cell is not None:
             return (
@@ -141,7 +140,6 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the figures are about."""
         less = f" ({self.simulated_rows:,} were simulated; more do better)" if self.simulated_rows < self.rows else ""
         return (
             f"{self.worlds} random worlds with {len(self.schema.names)} columns, {self._edges} edges and "
@@ -337,6 +335,5 @@ def _run(job: _Simulation, curator: Curator, method: str, epsilon: float, networ
 
 
 def compare(world: int, method: str, epsilon: float, found: Graph, truth: Graph) -> WorldRun:
-    """The figures of one run."""
     missed, false = len(truth.edges - found.edges), len(found.edges - truth.edges)
     return WorldRun(world, method, epsilon, skeleton_rates(found, truth).f1, missed, false)

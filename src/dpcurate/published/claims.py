@@ -56,10 +56,8 @@ class CurateReading:
 
     @classmethod
     def code(cls) -> CurateReading:
-        """What the authors' script does."""
         return cls("acted", "running", "keep", "initial", bound="curate-code", delta_prime=1e-14, empty=True)
 
     @classmethod
     def paper(cls) -> CurateReading:
-        """What the paper's text says."""
         return cls()

@@ -46,7 +46,6 @@ class PublishedPC:
         check_choice("style", self.style, get_args(Style))
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
-        """Learn from exact p-values."""
         deletable_pairs(queryable, knowledge)
         test, order, levels = PublishedExact(queryable, self.alpha), self.max_order, sizes(queryable)
         found = search(

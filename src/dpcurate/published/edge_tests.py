@@ -31,7 +31,6 @@ UNDEFINED = -1e5
 
 
 def p_value(q: Question, bound: StatedBound) -> PublishedKendallP:
-    """The published p-value of a test."""
     return PublishedKendallP(q.x, q.y, q.given, bound=bound)
 
 
@@ -81,7 +80,6 @@ class PublishedCurate:
                 self.end(order + 1, 0, graph)
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
-        """Solve OPT; stop on the totals."""
         spent = self.reading.stop == "after" and self.claimed >= self.total
         if spent or self._deltas > self.reading.delta_total:
             return False
@@ -107,7 +105,6 @@ class PublishedCurate:
         return solver(tests, left, errors, leak)[0]
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
-        """The three-way decision."""
         return ((q, self._cuts(q)) for q in tests)
 
     def _cuts(self, q: Question) -> bool:
@@ -162,13 +159,11 @@ class PublishedSvt(Steady):
         return self.claim.total(self.hits, self.epsilon)
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
-        """The first threshold."""
         if self._threshold is None:
             self._threshold = self.level + laplace(self.queryable, 2 * priv_pc_sensitivity(self.rows) / self.epsilon)
         return True
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
-        """Cut on a hit."""
         return ((q, self._cuts(q)) for q in tests)
 
     def _cuts(self, q: Question) -> bool:
@@ -208,14 +203,12 @@ class PublishedSieve(Steady):
         return self.claim.total(self.hits, self.epsilon, parts=2)
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
-        """The first threshold and sample."""
         if self._threshold is None:
             self._refresh()
         return True
 
     @property
     def _scale(self) -> float:
-        """Noise scale of the sieve's threshold."""
         raw = math.log1p(math.expm1(self.epsilon / 2) / self.rate)
         return 2 * priv_pc_sensitivity(self.rows) / math.sqrt(self.rate) / raw
 
@@ -224,7 +217,6 @@ class PublishedSieve(Steady):
         self._sample = self.queryable if self.rate == 1 else self.queryable.open(Sample(rate=self.rate, epsilon=1.0))
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
-        """Cut what passes both."""
         return ((q, self._cuts(q)) for q in tests)
 
     def _cuts(self, q: Question) -> bool:
@@ -266,7 +258,6 @@ class PublishedChoice(Steady):
         return self.claim.total(self.visits, self.epsilon)
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
-        """Two choices: a number, then that many edges."""
         self.visits += 1
         best = self._best(tests)
         flips = list(map(float, self.queryable.ask_all([Release(self._flips(q), Exact()) for q, _ in best])))

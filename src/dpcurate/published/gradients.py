@@ -37,7 +37,6 @@ class PublishedGradients:
         return self
 
     def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        """The exact value and a noised clipped gradient."""
         if self.calls >= len(self._sigmas):
             raise BudgetExceeded("the epsilon that the published method claims is used up")
         value, gradient = self._exact(weights)

@@ -19,7 +19,6 @@ class PublishedLeak:
     delta_prime: float
 
     def __call__(self, tests: FloatArray, epsilon: FloatArray) -> FloatArray:
-        """T eps^2 + eps sqrt(2 t log(1/delta'))."""
         return tests * epsilon**2 + epsilon * np.sqrt(2 * math.log(1 / self.delta_prime) * tests)
 
 

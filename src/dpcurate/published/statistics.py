@@ -88,7 +88,6 @@ class PublishedFlipsTransformation(PairTransformation):
         return (np.array([_flips(cells.astype(np.float64), self.statistic.level)], dtype=np.int64),)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """What the authors state."""
         return Sensitivity(Fraction(1), Fraction(1))
 
 

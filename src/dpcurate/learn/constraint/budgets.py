@@ -51,7 +51,6 @@ class LaplaceErrors:
     sensitivity: float
 
     def __call__(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Half the chance of the window, and the tail beyond it."""
         scale = self.sensitivity / np.maximum(epsilon, 1e-300)
         inner, outer = np.minimum(self.inner, scale), np.minimum(self.outer, scale)
         q1 = _window(inner / scale, outer / scale) / 2 + np.exp(-inner / scale) / 2

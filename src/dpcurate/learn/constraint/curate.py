@@ -47,7 +47,6 @@ class CurateTest:
     _left: float = 0.0
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
-        """Solve OPT for the orders to come and take the first budget."""
         self._left = self.queryable.remaining
         if self._left <= 0:
             return False
@@ -114,7 +113,6 @@ class CurateTest:
         return float(answer) * factor, answer.scale * factor
 
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
-        """What the order has cost, in the budget's currency."""
         self.leaked.append(self._left - self.queryable.remaining)
 
 

@@ -22,7 +22,6 @@ class Steady:
     growth = 1
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
-        """Nothing to prepare."""
         return True
 
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
@@ -39,7 +38,6 @@ class Recorder(Steady):
 
     def note(self, q: Question, verdict: str, value: float | None = None, noise: float | None = None,
              threshold: float | None = None) -> None:  # fmt: skip
-        """Keep what was decided."""
         self.evidence.append(Evidence((q.x, q.y), q.given, verdict, value, noise, threshold))
 
 
@@ -52,7 +50,6 @@ class EvenShare:
 
     @classmethod
     def of(cls, queryable: Queryable) -> EvenShare:
-        """All that the queryable has left."""
         return cls(queryable.budget.pure, queryable.remaining)
 
     def epsilon(self, steps: float, *, range_bounded: bool = False) -> float:
@@ -79,7 +76,6 @@ class ExponentialTest(Recorder):
         self._epsilon = EvenShare.of(queryable).epsilon(choices, range_bounded=True)
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
-        """The chosen one is cut, if any."""
         candidates = tuple(self._measure.score(q, self._level) for q in tests)
         index = self._queryable.ask(Choose(candidates=candidates, epsilon=self._epsilon, or_none=True))
         if index < len(tests):

@@ -55,11 +55,9 @@ class TauMeasure:
 
     @property
     def side(self) -> Literal["above", "below"]:
-        """Independence lies below the threshold."""
         return "below"
 
     def statistic(self, question: Question) -> Tau:
-        """The statistic to ask for."""
         return Tau(question.x, question.y, question.given)
 
     def cut(self, level: float) -> float:
@@ -67,11 +65,9 @@ class TauMeasure:
         return normal_quantile(min(level, 0.499)) * math.sqrt(self.rows) / 1.5
 
     def score(self, question: Question, level: float) -> Score:
-        """How far the question's answer lies on the independent side."""
         return Score(self.statistic(question), self.cut(level), self.side)
 
     def scaled(self, rate: float) -> TauMeasure:
-        """The same on a sample."""
         return TauMeasure(self.rows * rate)
 
 
@@ -81,23 +77,18 @@ class PMeasure:
 
     @property
     def side(self) -> Literal["above", "below"]:
-        """Independence lies above the threshold."""
         return "above"
 
     def statistic(self, question: Question) -> KendallP:
-        """The statistic to ask for."""
         return KendallP(question.x, question.y, question.given)
 
     def cut(self, level: float) -> float:
-        """The p-value itself."""
         return level
 
     def score(self, question: Question, level: float) -> Score:
-        """How far the question's answer lies on the independent side."""
         return Score(self.statistic(question), self.cut(level), self.side)
 
     def scaled(self, rate: float) -> PMeasure:
-        """The same on a sample."""
         return self
 
 

@@ -62,7 +62,6 @@ def deletable_pairs(queryable: Queryable, knowledge: Knowledge | None) -> int:
 
 
 def sizes(queryable: Queryable) -> dict[str, int]:
-    """Levels of each column."""
     return {column.name: column.size for column in queryable.schema.columns}
 
 

@@ -23,12 +23,10 @@ class Sizes:
     levels: Mapping[str, int]
 
     def cells(self, test: Question) -> int:
-        """Cells of a test's table."""
         levels = self.levels
         return math.prod([levels[n] for n in (test.x, test.y, *test.given)]) if levels else 1
 
     def fits(self, test: Question) -> bool:
-        """Whether the table can be built."""
         return self.cells(test) <= MOST_CELLS
 
     def none_fits(self, order: int) -> bool:

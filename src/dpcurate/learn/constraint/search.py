@@ -92,7 +92,6 @@ class _Search:
     too_large: dict[int, int] = field(default_factory=dict)
 
     def run(self, last: int) -> Searched:
-        """Order by order."""
         for order in range(last + 1):
             owed = self.rounds.owed(self.graph, order)
             if not owed:

@@ -24,7 +24,6 @@ class Question:
 
     @property
     def pair(self) -> Pair:
-        """The two, without order."""
         return frozenset((self.x, self.y))
 
 
@@ -39,7 +38,6 @@ class WorkingGraph:
 
     @classmethod
     def complete(cls, nodes: tuple[str, ...], knowledge: Knowledge | None) -> WorkingGraph:
-        """Every pair that knowledge allows."""
         allowed = [(a, b) for a, b in combinations(nodes, 2) if knowledge is None or knowledge.allows(a, b)]
         around: dict[str, set[str]] = {n: set() for n in nodes}
         for a, b in allowed:
@@ -49,12 +47,10 @@ class WorkingGraph:
         return cls(nodes, around, fixed)
 
     def beside(self, node: str) -> list[str]:
-        """Neighbours in the nodes' order."""
         near = self.around[node]
         return [n for n in self.nodes if n in near]
 
     def joined(self, a: str, b: str) -> bool:
-        """Whether the pair is still adjacent."""
         return b in self.around[a]
 
     @property
@@ -64,17 +60,14 @@ class WorkingGraph:
 
     @property
     def open_edges(self) -> list[tuple[str, str]]:
-        """Adjacent pairs that may still be tested."""
         if not self.fixed:
             return self.edges
         return [(a, b) for a, b in self.edges if frozenset((a, b)) not in self.fixed]
 
     def cut(self, test: Question) -> None:
-        """Take an edge out and remember why."""
         self.around[test.x].discard(test.y)
         self.around[test.y].discard(test.x)
         self.separating_sets.setdefault(test.pair, test.given)
 
     def skeleton(self) -> Skeleton:
-        """The graph as a value."""
         return Skeleton.of(self.nodes, self.edges, self.separating_sets)

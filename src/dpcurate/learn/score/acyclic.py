@@ -67,7 +67,6 @@ class Growing:
         self.below: BoolArray = np.eye(size, dtype=bool)
 
     def fits(self, i: int, j: int) -> bool:
-        """Whether i -> j closes no cycle."""
         return not self.below[j, i]
 
     def add(self, i: int, j: int) -> None:
@@ -137,12 +136,10 @@ def acyclic_part(weights: FloatArray, threshold: float, facts: AllowedArrows) ->
 
 
 def dag_of(nodes: tuple[str, ...], arrows: BoolArray) -> Dag:
-    """A mask of arrows as a graph."""
     return Dag(nodes, frozenset((nodes[i], nodes[j]) for i, j in indices(arrows)))
 
 
 def indices(mask: BoolArray) -> Iterable[tuple[int, int]]:
-    """Positions that are set."""
     return ((int(i), int(j)) for i, j in np.argwhere(mask))
 
 

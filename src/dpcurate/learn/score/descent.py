@@ -69,11 +69,9 @@ class Path:
     most: int = 12
 
     def begin(self) -> tuple[float, float]:
-        """The first weight."""
         return self.first, 0.0
 
     def after(self, alpha: float, rho: float, h: float, before: float, stage: int) -> tuple[float, float] | None:
-        """Grow until all stages are done and h is small."""
         if stage >= self.most or (stage >= self.stages and h <= self.h_small):
             return None
         return alpha * self.growth, 0.0
@@ -94,11 +92,9 @@ class Lagrangian:
     most: int = 100
 
     def begin(self) -> tuple[float, float]:
-        """No multiplier yet."""
         return 0.0, 1.0
 
     def after(self, alpha: float, rho: float, h: float, before: float, stage: int) -> tuple[float, float] | None:
-        """Raise rho until h falls, then move the multiplier."""
         if h <= self.h_small or stage >= self.most:
             return None
         if h > 0.25 * before:
@@ -168,7 +164,6 @@ class _Minimisation:
         self.latest: FloatArray | None = None
 
     def solve(self, loss: Loss, start: FloatArray) -> tuple[FloatArray, float]:
-        """The weights and the value they reach."""
         from scipy.optimize import Bounds, minimize  # takes 2 s to import
 
         size = self._free.size

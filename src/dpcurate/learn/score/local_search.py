@@ -60,7 +60,6 @@ class NoisyGains:
     price: float
 
     def of(self, j: int, given: tuple[int, ...]) -> FloatArray:
-        """For every i."""
         strength, rows = self.partial(j, given)
         return -0.5 * rows * np.log1p(-np.minimum(strength**2, 1 - 1e-9)) - self.price
 
@@ -87,7 +86,6 @@ class LeastSquares:
     threshold: float
 
     def of(self, j: int, given: tuple[int, ...]) -> FloatArray:
-        """For every i."""
         rest = Regressed.on(self.covariance, given)
         spread = np.maximum(np.diag(rest.covariance), 1e-12)
         shared = rest.covariance[:, j]
@@ -191,7 +189,6 @@ class Separation:
 
     @property
     def z(self) -> float:
-        """Distance from 0 in standard errors."""
         return abs(self.value) / self.error
 
 

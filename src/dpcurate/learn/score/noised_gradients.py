@@ -42,7 +42,6 @@ class Noleaks:
     steepest: float = 1e7
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
-        """A DAG over the schema's columns."""
         plan = Spending("even", 1.0, self.iterations, self.margin, self.clip)
         return _by_gradients(queryable, knowledge, plan, self)
 
@@ -80,7 +79,6 @@ class CurateScore:
             raise QueryError("kept belongs to clipping='quantile': leave it out with a fixed clip")
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
-        """A DAG over the schema's columns."""
         kept = (self.kept or KEPT) if self.clipping == "quantile" else None
         ratio, reacting = self.ratio or RATIO, self.budgets == "released"
         plan = Spending(self.schedule, ratio, self.iterations, self.margin, self.clip, reacting, kept)
@@ -100,7 +98,6 @@ class Spending:
     kept: float | None = None
 
     def prices(self, rho: float) -> tuple[float, ...]:
-        """The planned price of each look."""
         if not 0 < self.margin < 1:
             raise QueryError(f"margin is a share of the budget between 0 and 1, got {self.margin!r}")
         return spread(rho, self.iterations, self.shape, ratio=self.ratio)

@@ -45,7 +45,6 @@ class Notears:
         check_choice("refine", self.refine, ("search", "none"))
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
-        """A DAG over the schema's columns."""
         nodes = queryable.schema.names
         facts = AllowedArrows.of(nodes, knowledge)
         spread = ReleasedMoments.of(queryable.ask(Release(Moments(nodes), Exact())), queryable.schema.columns)

@@ -30,7 +30,6 @@ class Quadratic:
     covariance: FloatArray
 
     def near(self, weights: FloatArray) -> Loss:
-        """The same everywhere."""
         return self
 
     def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
@@ -56,7 +55,6 @@ class ReleasedMoments:
 
     @classmethod
     def of(cls, answer: Answer, columns: Sequence[Column]) -> ReleasedMoments:
-        """From a released moment matrix."""
         matrix, own = answer.value, np.array([c.steps > 1 for c in columns])
         number = float(matrix[0, 0])
         if number < max(2.0, 4.0 * answer.scale):

@@ -33,7 +33,6 @@ def spread(total: float, iterations: int, shape: Shape = "geometric", *, ratio: 
 
 
 def check_spread(amount: float, iterations: int) -> None:
-    """Refuse what cannot be spread."""
     if not 0 < amount < math.inf:
         raise QueryError(f"a budget to spread must be a finite number above 0, got {amount!r}")
     if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:

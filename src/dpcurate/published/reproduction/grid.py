@@ -73,7 +73,6 @@ class Grid:
     text: bool = True
 
     def cells(self) -> tuple[GridCell, ...]:
-        """Every cell, each once."""
         found = [GridCell("schedule", "none", "schedules", "lemma-2", 0.0, 1, self.rows)]
         for network in self.networks:
             found += [GridCell("exact", network, m, "exact", 0.0, 1, self.rows) for m in ("pc-kendall", "pc-g")]

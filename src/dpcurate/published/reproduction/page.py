@@ -28,7 +28,6 @@ def write_page(parquet: Path, directory: Path) -> list[Path]:
 
 
 def page(runs: Runs, *, drawn: bool = True) -> str:
-    """The whole page."""
     parts = [
         _head(runs),
         _settings(runs),

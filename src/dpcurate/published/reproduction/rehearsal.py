@@ -32,13 +32,11 @@ class ExactAnswers:
         self._bounds: dict[Statistic, float] = {}
 
     def answer(self, statistic: Statistic) -> Answer:
-        """The exact answer."""
         if statistic not in self._answers:
             self._answers[statistic] = self.queryable.ask(Release(statistic, Exact()))
         return self._answers[statistic]
 
     def bound(self, statistic: Statistic) -> float:
-        """The sensitivity that the authors state."""
         if statistic not in self._bounds:
             self._bounds[statistic] = self.queryable.sensitivity(statistic)
         return self._bounds[statistic]
@@ -46,7 +44,6 @@ class ExactAnswers:
 
 @lru_cache(maxsize=2)
 def memory(name: str, rows: int) -> ExactAnswers:
-    """One memory a table and process."""
     return ExactAnswers(name, rows)
 
 
@@ -70,7 +67,6 @@ class Rehearsal:
         self.undefined = 0
 
     def ask(self, query: Query[T]) -> T:
-        """An exact answer with this run's noise on it."""
         return cast(T, self._answer(query))
 
     def _answer(self, query: Query[object]) -> Answer:
@@ -96,11 +92,9 @@ class Rehearsal:
         return self._known.bound(statistic) / float(noise.epsilon)
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
-        """One after the other."""
         return [self.ask(r) for r in queries]
 
     def open(self, gate: Gate[T]) -> T:
-        """No gates."""
         raise QueryError("a rehearsal has no gates")
 
     @contextmanager
@@ -108,13 +102,10 @@ class Rehearsal:
         yield
 
     def sensitivity(self, statistic: Statistic) -> float:
-        """As the authors state it."""
         return self._known.bound(statistic)
 
     def draw(self) -> float:
-        """From this run's seed."""
         return self._random.random()
 
     def privacy(self) -> Privacy:
-        """None."""
         return self._known.queryable.privacy()

@@ -86,7 +86,6 @@ COLUMNS = {
 
 
 def run(cell: GridCell) -> list[RunRecord]:
-    """All rows of a cell."""
     if cell.kind == "schedule":
         return list(_schedules())
     if cell.kind == "exact":
@@ -254,7 +253,6 @@ def _clocked(fit: Callable[[Queryable], Learned], queryable: Queryable) -> tuple
 
 
 def scored(cell: GridCell, place: World, graph: Cpdag | Dag, seed: int, **facts: Any) -> RunRecord:
-    """A row with every measure."""
     ours = graph.cpdag() if isinstance(graph, Dag) else graph
     pc = place.pc.cpdag() if isinstance(place.pc, Dag) else place.pc
     skeleton, truth = skeleton_rates(ours, place.dag), place.dag.cpdag()

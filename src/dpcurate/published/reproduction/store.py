@@ -104,7 +104,6 @@ def _file(kept: Path, cell: GridCell) -> Path:
 
 
 def _write(path: Path, text: str) -> None:
-    """All or nothing."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
@@ -137,7 +136,6 @@ class _Progress:
         print(f"\r{line}\x1b[K" if live else line, end="" if live else "\n", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """The last line."""
         self._next = 0.0
         self.draw()
         if sys.stderr.isatty():
@@ -166,7 +164,6 @@ def write_runs(rows: Iterable[Row], path: Path) -> None:
 
 
 def read_runs(path: Path) -> list[Row]:
-    """Every run as a dictionary."""
     import duckdb
 
     with duckdb.connect() as connection:

@@ -40,7 +40,6 @@ class Summary:
 
     @classmethod
     def of(cls, values: list[float]) -> Summary:
-        """At least one value."""
         mean = math.fsum(values) / len(values)
         if not math.isfinite(mean):
             return cls(mean, math.nan, len(values))
@@ -49,7 +48,6 @@ class Summary:
 
     @property
     def error(self) -> float:
-        """Standard error of the mean."""
         return self.sd / math.sqrt(self.runs)
 
 

@@ -56,12 +56,10 @@ class World:
 
     @cached_property
     def network(self) -> networks.Network:
-        """The network itself."""
         return networks.load(self.name)
 
     @cached_property
     def dag(self) -> Dag:
-        """The real graph."""
         return self.network.dag
 
     @cached_property
@@ -80,12 +78,10 @@ class World:
 
     @cached_property
     def alphabetical(self) -> Coded:
-        """For what is run as published."""
         return self._coded(ordered=True)
 
     @cached_property
     def natural(self) -> Coded:
-        """For what is ours."""
         return self._coded(ordered=False)
 
     def exact_pc(self) -> Learned:
@@ -100,7 +96,6 @@ class World:
 
     @cached_property
     def authors(self) -> Arcs:
-        """The arcs in the authors' code."""
         nodes = self.dag.nodes
         pairs = (arc.split("-") for arc in AUTHORS_ARCS[self.name].split())
         return frozenset((nodes[int(a)], nodes[int(b)]) for a, b in pairs)
@@ -108,5 +103,4 @@ class World:
 
 @lru_cache(maxsize=8)
 def world(name: str, rows: int = ROWS) -> World:
-    """One world a process."""
     return World(name, rows)
