@@ -171,18 +171,7 @@ def account(row: Row, pivot: set[frozenset[str]], folder: Path) -> Row:
 
 # --- telling --------------------------------------------------------------------------------------
 
-HEAD = (
-    "network",
-    "nodes",
-    "tool",
-    "version",
-    "seconds",
-    "processor",
-    "first call",
-    "peak MB",
-    "edges",
-    "skeleton",
-)
+HEAD = ("network", "nodes", "tool", "version", "seconds", "processor", "first call", "peak MB", "edges", "skeleton")
 WIDTHS = (-11, 5, -17, -9, 9, 9, 10, 8, 6, 9)
 
 

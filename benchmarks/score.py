@@ -73,10 +73,7 @@ def row(tables: Any, label: str, method: Any, epsilon: float | None, seeds: int)
     each = (time.perf_counter() - began) / seeds / len(skeleton)
     cells = " | ".join(f"{x:.2f}" for x in skeleton)
     amount = "-" if epsilon is None else f"{epsilon:g}"
-    print(
-        f"| {label} | {amount} | {cells} | {np.mean(skeleton):.3f} | {np.mean(cpdag):.3f} | {each:.2f} |",
-        flush=True,
-    )
+    print(f"| {label} | {amount} | {cells} | {np.mean(skeleton):.3f} | {np.mean(cpdag):.3f} | {each:.2f} |", flush=True)
 
 
 # --- recovery ----------------------------------------------------------------------------------------

@@ -17,14 +17,7 @@ from dpcurate.learn.score.acyclic import (
 )
 from dpcurate.learn.score.descent import ConvergenceError, Descent, Lagrangian, Path
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Regressed, Search, checked
-from dpcurate.learn.score.objectives import (
-    Look,
-    Margins,
-    Quadratic,
-    ReleasedMoments,
-    factors,
-    fit_second_moments,
-)
+from dpcurate.learn.score.objectives import Look, Margins, Quadratic, ReleasedMoments, factors, fit_second_moments
 from dpcurate.networks import random_dag, random_linear
 from dpcurate.published.draws import normals
 from dpcurate.published.gradients import PublishedGradients

@@ -11,17 +11,7 @@ from dpcurate.audit.controls import published_pair
 from dpcurate.audit.pairs import Pair
 from dpcurate.errors import QueryError
 from dpcurate.private.replay import proved_statistics
-from dpcurate.queries import (
-    Contrasts,
-    Counts,
-    Gradient,
-    GradientNorms,
-    KendallP,
-    Moments,
-    Statistic,
-    Tables,
-    Tau,
-)
+from dpcurate.queries import Contrasts, Counts, Gradient, GradientNorms, KendallP, Moments, Statistic, Tables, Tau
 from dpcurate.schema import Neighbours
 
 AB, ABC = ("a", "b"), ("a", "b", "c")

@@ -7,13 +7,7 @@ allow_unproved=True. Nothing of the product depends on it.
 from dpcurate.learn.methods import Listed
 from dpcurate.private.statistics.registry import register_unproved
 from dpcurate.published.claims import Claim, CurateReading
-from dpcurate.published.constraint import (
-    PublishedCuratePC,
-    PublishedEMPC,
-    PublishedPC,
-    PublishedPrivPC,
-    PublishedSVTPC,
-)
+from dpcurate.published.constraint import PublishedCuratePC, PublishedEMPC, PublishedPC, PublishedPrivPC, PublishedSVTPC
 from dpcurate.published.queries import PublishedFlips, PublishedKendallP
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
 from dpcurate.published.statistics import PublishedFlipsTransformation, PublishedKendallPTransformation

@@ -16,13 +16,7 @@ from dpcurate.learn.constraint.working_graph import Style
 from dpcurate.learn.options import check_choice, check_threshold
 from dpcurate.learn.outcome import Learned
 from dpcurate.published.claims import Claim, CurateReading
-from dpcurate.published.edge_tests import (
-    PublishedChoice,
-    PublishedCurate,
-    PublishedExact,
-    PublishedSieve,
-    PublishedSvt,
-)
+from dpcurate.published.edge_tests import PublishedChoice, PublishedCurate, PublishedExact, PublishedSieve, PublishedSvt
 from dpcurate.queries import Queryable
 
 PublishedTest = PublishedChoice | PublishedSvt | PublishedSieve | PublishedCurate

@@ -7,15 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dpcurate.errors import BudgetExceeded
-from dpcurate.learn.constraint.budgets import (
-    Errors,
-    LaplaceErrors,
-    Leak,
-    likely_tests,
-    optimise,
-    pure_leak,
-    zcdp_leak,
-)
+from dpcurate.learn.constraint.budgets import Errors, LaplaceErrors, Leak, likely_tests, optimise, pure_leak, zcdp_leak
 from dpcurate.learn.constraint.measures import Measure, TauMeasure, beyond
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph

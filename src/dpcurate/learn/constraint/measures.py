@@ -8,18 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from dpcurate.learn.constraint.working_graph import Question
-from dpcurate.queries import (
-    Counts,
-    Exact,
-    Gaussian,
-    KendallP,
-    Laplace,
-    Noise,
-    Queryable,
-    Release,
-    Score,
-    Tau,
-)
+from dpcurate.queries import Counts, Exact, Gaussian, KendallP, Laplace, Noise, Queryable, Release, Score, Tau
 
 COUNT_SHARE = 0.02
 """Share of the budget that buys the number of rows where no public one was given."""

@@ -10,11 +10,7 @@ from typing import Any
 from dpcurate.networks import SHIPPED
 
 Row = dict[str, Any]
-METRICS = {
-    "pc_f1": "arcs, non-private PC run",
-    "skeleton_f1": "skeleton, real network",
-    "arc_f1": "arcs, real network",
-}
+METRICS = {"pc_f1": "arcs, non-private PC run", "skeleton_f1": "skeleton, real network", "arc_f1": "arcs, real network"}
 """The published metric against a PC run, and two against the network."""
 LABELS = {
     "em-pc": "EM-PC",
