@@ -2,7 +2,9 @@
 
 from dpcurate.accounting.budgets import DELTA, Budget, Cost, Event, Privacy
 from dpcurate.accounting.conversions import (
+    after_sampling,
     amplified,
+    before_sampling,
     delta_of,
     epsilon_of,
     gaussian_epsilon,
@@ -12,5 +14,6 @@ from dpcurate.accounting.conversions import (
 
 __all__ = [
     "DELTA", "Budget", "Cost", "Event", "Privacy",
-    "amplified", "delta_of", "epsilon_of", "gaussian_epsilon", "gaussian_multiplier", "rho_of",
+    "after_sampling", "amplified", "before_sampling", "delta_of", "epsilon_of", "gaussian_epsilon",
+    "gaussian_multiplier", "rho_of",
 ]  # fmt: skip

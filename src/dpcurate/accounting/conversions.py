@@ -53,6 +53,19 @@ def rho_of(*, epsilon: float, delta: float) -> float:
     return greatest(lambda rho: delta_of(rho=rho, epsilon=epsilon) <= delta, 0.0, most) * (1 - MARGIN)
 
 
+def after_sampling(*, epsilon: float, rate: float) -> float:
+    """The epsilon of an epsilon-DP step on a Poisson sub-sample of this rate, under add-remove.
+
+    Balle, Barthe, Gaboardi 2018, Theorem 8. In floats, for planning; what is charged is `amplified`, rounded up.
+    """
+    return math.log1p(rate * math.expm1(min(epsilon, 500.0)))
+
+
+def before_sampling(*, epsilon: float, rate: float) -> float:
+    """The epsilon that a step on a Poisson sub-sample may have if it is to cost `epsilon`."""
+    return math.log1p(math.expm1(min(epsilon, 500.0)) / rate)
+
+
 def gaussian_delta(*, mu: float, epsilon: float) -> float:
     """The delta of Gaussian noise with sensitivity / sigma = mu (Balle and Wang 2018, Theorem 8)."""
     upper, lower = _tail(epsilon / mu - mu / 2), _tail(epsilon / mu + mu / 2)

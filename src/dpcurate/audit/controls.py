@@ -16,7 +16,7 @@ from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.audit import pairs
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.targets import pieces
-from dpcurate.audit.transcript import Observer, Tally, Truth
+from dpcurate.audit.transcript import Observer, Tally, Truth, laplace_below
 from dpcurate.errors import QueryError
 from dpcurate.learn.methods import Method
 from dpcurate.learn.score.objectives import ReleasedMoments
@@ -48,12 +48,6 @@ def laplace(u: FloatArray, scale: float) -> FloatArray:
     """Laplace noise by inversion in floating point, as published programs draw it."""
     v = u - 0.5
     return np.asarray(-scale * np.copysign(np.log(np.maximum(1 - 2 * np.abs(v), 1e-300)), v))
-
-
-def laplace_below(x: FloatArray) -> FloatArray:
-    """P(Laplace of scale 1 < x)."""
-    half = 0.5 * np.exp(-np.abs(x))
-    return np.where(x < 0, half, 1 - half)
 
 
 def _batched(draws: int, occurs: Callable[[FloatArray, int], BoolArray]) -> Callable[[int, int], Hits]:

@@ -174,11 +174,11 @@ def target_of(subject: Audited, pair: Pair | None, budget: Budget | None, relati
 
 
 def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relation: Neighbours) -> Target:
-    made = get(subject)
-    if is_published(made):
+    method = get(subject)
+    if is_published(method):
         raise QueryError("a published variant states no cost: audit its parts with audit_published()")
-    name = subject if isinstance(subject, str) else type(made).__name__
-    return of_method(name, made, pair or method_pair(made, relation), budget)
+    name = subject if isinstance(subject, str) else type(method).__name__
+    return of_method(name, method, pair or method_pair(method, relation), budget)
 
 
 def method_pair(method: Method, relation: Neighbours) -> Pair:

@@ -170,7 +170,7 @@ class ThresholdLikelihood:
 
     def note(self, score: Score, *, yes: bool) -> None:
         for which, u in enumerate(self._truth.scores(score)):
-            below = _laplace_below((self._grid - u) / self._scale)
+            below = laplace_below((self._grid - u) / self._scale)
             self._likely[which] = self._likely[which] * ((1 - below) if yes else below)
 
     @property
@@ -179,7 +179,8 @@ class ThresholdLikelihood:
         return math.log(second) - math.log(first)
 
 
-def _laplace_below(x: FloatArray) -> FloatArray:
+def laplace_below(x: FloatArray) -> FloatArray:
+    """P(Laplace of scale 1 < x)."""
     half = 0.5 * np.exp(-np.abs(x))
     return np.where(x < 0, half, 1 - half)
 

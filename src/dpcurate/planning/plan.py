@@ -264,10 +264,10 @@ def plan(
 
 def _distinct() -> tuple[str, ...]:
     """Every recipe once: `auto` is another name for one of them."""
-    found: dict[Any, str] = {}
-    for name, made in private().items():
-        found.setdefault(made, name)
-    return tuple(found.values())
+    names: dict[Any, str] = {}
+    for name, recipe in private().items():
+        names.setdefault(recipe, name)
+    return tuple(names.values())
 
 
 def _silent(_done: int, _total: int) -> None:

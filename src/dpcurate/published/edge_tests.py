@@ -8,12 +8,14 @@ paper's text and the authors' code differ, both readings are there by name.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
+from dpcurate.accounting import after_sampling, before_sampling
 from dpcurate.learn.constraint.budgets import likely_tests, optimise
 from dpcurate.learn.constraint.edge_tests import Steady
 from dpcurate.learn.constraint.exact import PValueTest
@@ -46,8 +48,19 @@ class PublishedExact(PValueTest):
         return p_value(q, "priv-pc")
 
 
+class _OneByOne(Steady, ABC):
+    """Each test decides on its own whether its edge is cut."""
+
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+        return ((q, self._cuts(q)) for q in tests)
+
+    @abstractmethod
+    def _cuts(self, q: Question) -> bool:
+        """Whether the test cuts its edge."""
+
+
 @dataclass
-class PublishedCurate:
+class PublishedCurate(_OneByOne):
     """Algorithm 1 of the CURATE paper."""
 
     queryable: Queryable
@@ -93,7 +106,7 @@ class PublishedCurate:
     def _budget(self, order: int, graph: WorkingGraph, left: float) -> float:
         d = len(graph.nodes)
         edges = len(graph.edges) if self.reading.edges == "current" else self._initial
-        degrees = [(len(graph.around[a]), len(graph.around[b])) for a, b in graph.edges]
+        degrees = graph.degrees(graph.edges)
         orders = range(order, d - 1)
         worst = self.reading.tests == "worst"
         tests = [worst_tests(edges, d, j) if worst else max(likely_tests(degrees, j), 1.0) for j in orders]
@@ -103,9 +116,6 @@ class PublishedCurate:
         leak = PublishedLeak(self.reading.delta_prime)
         solver = optimise_from_zero if self.reading.start == "zero" else optimise
         return solver(tests, left, errors, leak)[0]
-
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
-        return ((q, self._cuts(q)) for q in tests)
 
     def _cuts(self, q: Question) -> bool:
         value = self._value(q)
@@ -120,26 +130,24 @@ class PublishedCurate:
         return cut
 
     def _value(self, q: Question) -> float:
-        effective = math.log1p(self.rate * math.expm1(min(self.epsilons[-1], 500.0)))
         # A budget of zero means infinite noise: a fair coin between 0 and 1 far from the threshold.
-        epsilon = max(effective, 1e-9)
-        statistic = p_value(q, self.reading.bound)
+        epsilon = max(after_sampling(epsilon=self.epsilons[-1], rate=self.rate), 1e-9)
+        asked = Release(p_value(q, self.reading.bound), Laplace(epsilon=epsilon))
         if self.rate == 1:
-            return float(self.queryable.ask(Release(statistic, Laplace(epsilon=epsilon))))
-        sample: SampleGate = self.queryable.open(Sample(rate=self.rate, epsilon=epsilon))
-        return float(sample.ask(Release(statistic, Laplace(epsilon=epsilon))))
+            return float(self.queryable.ask(asked))
+        return float(self.queryable.open(Sample(rate=self.rate, epsilon=epsilon)).ask(asked))
 
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
         """Advanced composition within the order, basic over orders."""
         self._last = (order, graph)
-        epsilon = math.log1p(self.rate * math.expm1(min(self.epsilons[-1], 500.0)))
+        epsilon = after_sampling(epsilon=self.epsilons[-1], rate=self.rate)
         leak = PublishedLeak(self.reading.delta_prime)
         self.leaked.append(float(leak(np.array([float(self._count)]), np.array([epsilon]))[0]))
         self._deltas += self.reading.delta_prime + self._count * self.reading.delta
 
 
 @dataclass
-class PublishedSvt(Steady):
+class PublishedSvt(_OneByOne):
     """SVT-PC: a noisy threshold, re-drawn with a Gaussian after each hit; misses are free."""
 
     queryable: Queryable
@@ -163,9 +171,6 @@ class PublishedSvt(Steady):
             self._threshold = self.level + laplace(self.queryable, 2 * priv_pc_sensitivity(self.rows) / self.epsilon)
         return True
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
-        return ((q, self._cuts(q)) for q in tests)
-
     def _cuts(self, q: Question) -> bool:
         scale = priv_pc_sensitivity(self.rows) / self.epsilon
         value = float(self.queryable.ask(Release(p_value(q, "priv-pc"), Laplace(scale=8 * scale))))
@@ -180,7 +185,7 @@ class PublishedSvt(Steady):
 
 
 @dataclass
-class PublishedSieve(Steady):
+class PublishedSieve(_OneByOne):
     """Priv-PC: sieve on a sample, examine on the full table; epsilon computed from the sieve's hits."""
 
     queryable: Queryable
@@ -209,15 +214,12 @@ class PublishedSieve(Steady):
 
     @property
     def _scale(self) -> float:
-        raw = math.log1p(math.expm1(self.epsilon / 2) / self.rate)
+        raw = before_sampling(epsilon=self.epsilon / 2, rate=self.rate)
         return 2 * priv_pc_sensitivity(self.rows) / math.sqrt(self.rate) / raw
 
     def _refresh(self) -> None:
         self._threshold = self.level - self.tweak + laplace(self.queryable, self._scale)
         self._sample = self.queryable if self.rate == 1 else self.queryable.open(Sample(rate=self.rate, epsilon=1.0))
-
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
-        return ((q, self._cuts(q)) for q in tests)
 
     def _cuts(self, q: Question) -> bool:
         statistic = p_value(q, "priv-pc")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcurate.accounting import after_sampling
 from dpcurate.arrays import FloatArray
 from dpcurate.learn.constraint.budgets import Errors, Leak, as_tests, slsqp
 
@@ -32,8 +33,8 @@ class OpenErrors:
     rate: float = 1.0
 
     def __call__(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """C / 2 + exp(-margin eps / sensitivity) / 2, with epsilon amplified by sub-sampling."""
-        effective = np.log1p(self.rate * np.expm1(np.minimum(epsilon, 500.0)))
+        """The paper's c / 2 + exp(-margin eps / sensitivity) / 2, with epsilon amplified by sub-sampling."""
+        effective = np.array([after_sampling(epsilon=e, rate=self.rate) for e in epsilon.tolist()])
         q = self.c / 2 + np.exp(-self.margin * effective / self.sensitivity) / 2
         return q, q
 

@@ -44,7 +44,7 @@ class PublishedKendallPTransformation(PairTransformation):
             raise QueryError("the published p-values need a row count: give the schema rows=")
 
     def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """P in steps of 2^-40; UNDEFINED where no stratum is left."""
+        """The p-value in steps of 2^-40; UNDEFINED where no stratum is left."""
         cells = totals[0].reshape(*totals[0].shape[:2], -1)
         sizes, balance = strata(totals[0])
         varied = ((cells.sum(axis=1) > 0).sum(axis=0) > 1) & ((cells.sum(axis=0) > 0).sum(axis=0) > 1)

@@ -20,12 +20,12 @@ Leak = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def zcdp_leak(tests: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """eps^2 / 2 a test, in rho."""
+    """A test costs eps^2 / 2 in rho."""
     return tests * epsilon**2 / 2
 
 
 def pure_leak(tests: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """Eps a test, in epsilon."""
+    """A test costs its epsilon."""
     return tests * epsilon
 
 
@@ -112,14 +112,14 @@ def slsqp(
     bounds: list[tuple[float | None, float | None]] = [(floor, None)] * len(t)
     falling: list[Any] = [{"type": "ineq", "fun": lambda e, j=j: e[j] - e[j + 1]} for j in range(len(t) - 1)]
     spent: Any = {"type": "ineq", "fun": lambda e: (total - float(leak(t, np.maximum(e, 0) * unit).sum())) / total}
-    found = cast(Any, minimize)(
+    solved = cast(Any, minimize)(
         lambda e: surrogate(errors, np.maximum(e, 0) * unit),
         start / unit,
         method="SLSQP",
         bounds=bounds,
         constraints=[*falling, spent],
     )
-    return np.asarray(found.x * unit, dtype=np.float64)
+    return np.asarray(solved.x * unit, dtype=np.float64)
 
 
 def _feasible(epsilon: FloatArray, least: FloatArray, t: FloatArray, total: float, leak: Leak) -> FloatArray:

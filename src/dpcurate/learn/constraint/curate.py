@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from dpcurate.accounting import before_sampling
 from dpcurate.errors import BudgetExceeded
-from dpcurate.learn.constraint.budgets import Errors, LaplaceErrors, Leak, likely_tests, optimise, pure_leak, zcdp_leak
+from dpcurate.learn.constraint.budgets import Errors, LaplaceErrors, likely_tests, optimise, pure_leak, zcdp_leak
 from dpcurate.learn.constraint.measures import Measure, TauMeasure, beyond
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
 from dpcurate.learn.outcome import Evidence
-from dpcurate.queries import Answer, Laplace, Queryable, Release, Sample, SampleGate
+from dpcurate.queries import Answer, Laplace, Queryable, Release, Sample
 
 
 @dataclass
@@ -46,13 +47,10 @@ class CurateTest:
         if math.isinf(self._left):
             self.epsilons.append(1e6)
             return True
-        total = self._left * (1 - 1e-9)
-        budgets = optimise(tests, total, self._errors(graph), self._leak(), floor=self.floor)
+        leak = pure_leak if self.queryable.budget.pure else zcdp_leak
+        budgets = optimise(tests, self._left * (1 - 1e-9), self._errors(graph), leak, floor=self.floor)
         self.epsilons.append(budgets[0])
         return budgets[0] > 0
-
-    def _leak(self) -> Leak:
-        return pure_leak if self.queryable.budget.pure else zcdp_leak
 
     @property
     def _margins(self) -> tuple[float, float]:
@@ -93,12 +91,11 @@ class CurateTest:
             answers: Iterable[Answer] = self.queryable.ask_all(asked)
         except BudgetExceeded:  # nothing was charged
             answers = map(self.queryable.ask, asked)
-        for answer in answers:
-            yield float(answer), answer.scale
+        yield from ((float(answer), answer.scale) for answer in answers)
 
     def _sampled(self, q: Question) -> tuple[float, float]:
-        raw = math.log1p(math.expm1(min(self.epsilons[-1], 500.0)) / self.rate)
-        sample: SampleGate = self.queryable.open(Sample(rate=self.rate, epsilon=raw))
+        raw = before_sampling(epsilon=self.epsilons[-1], rate=self.rate)
+        sample = self.queryable.open(Sample(rate=self.rate, epsilon=raw))
         answer = sample.ask(Release(self.measure.statistic(q), Laplace(epsilon=raw)))
         # On a sample g is smaller; bring it to the scale of the threshold.
         factor = 1 / math.sqrt(self.rate) if isinstance(self.measure, TauMeasure) else 1.0
@@ -110,8 +107,7 @@ class CurateTest:
 
 def _orders_to_come(graph: WorkingGraph, order: int, max_order: int | None) -> list[float]:
     """Bounds on the tests of this order and of those that the degrees allow after it."""
-    edges = graph.open_edges
-    degrees = [(len(graph.around[a]), len(graph.around[b])) for a, b in edges]
+    degrees = graph.degrees(graph.open_edges)
     deepest = max((max(a, b) for a, b in degrees), default=1) - 1
     last = min(deepest, len(graph.nodes) - 2 if max_order is None else max_order)
     return [max(likely_tests(degrees, j), 1.0) for j in range(order, max(last, order) + 1)]

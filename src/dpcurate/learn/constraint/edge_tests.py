@@ -17,7 +17,7 @@ from dpcurate.queries import Choose, Queryable
 
 
 class Steady:
-    """A edge_test that treats all orders alike."""
+    """An edge test that treats all orders alike."""
 
     growth = 1
 

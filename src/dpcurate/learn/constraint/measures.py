@@ -5,10 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 
 from dpcurate.learn.constraint.working_graph import Question
-from dpcurate.queries import Counts, Exact, Gaussian, KendallP, Laplace, Noise, Queryable, Release, Score, Tau
+from dpcurate.queries import (
+    Counts,
+    Exact,
+    Gaussian,
+    KendallP,
+    Laplace,
+    Noise,
+    Queryable,
+    Release,
+    Score,
+    Tau,
+)
 
 COUNT_SHARE = 0.02
 """Share of the budget that buys the number of rows where no public one was given."""
@@ -40,17 +51,13 @@ class TauMeasure:
     With n rows and no ties g / sqrt(n) * 1.5 is about N(0, 1), so p = T stands at z_T sqrt(n) / 1.5.
     """
 
+    side: ClassVar[Literal["below"]] = "below"
     rows: float
-
-    @property
-    def side(self) -> Literal["above", "below"]:
-        return "below"
 
     def statistic(self, question: Question) -> Tau:
         return Tau(question.x, question.y, question.given)
 
     def cut(self, level: float) -> float:
-        """The value at which p equals a level."""
         return normal_quantile(min(level, 0.499)) * math.sqrt(self.rows) / 1.5
 
     def score(self, question: Question, level: float) -> Score:
@@ -64,9 +71,7 @@ class TauMeasure:
 class PMeasure:
     """A p-value: independent when large."""
 
-    @property
-    def side(self) -> Literal["above", "below"]:
-        return "above"
+    side: ClassVar[Literal["above"]] = "above"
 
     def statistic(self, question: Question) -> KendallP:
         return KendallP(question.x, question.y, question.given)
@@ -82,6 +87,7 @@ class PMeasure:
 
 
 Measure = TauMeasure | PMeasure
+"""`side` is where independence lies of `cut`, the value at which p equals a level."""
 
 
 def beyond(measure: Measure, value: float, level: float) -> float:

@@ -28,23 +28,23 @@ StatisticName = Literal["tau", "kendall-p"]
 EXACT_TESTS = (*TABLE_TESTS, "partial-correlation", "kendall-proved")
 
 
-def learned(edge_test: EdgeTest, found: Searched, knowledge: Knowledge | None) -> Learned:
+def learned(edge_test: EdgeTest, searched: Searched, knowledge: Knowledge | None) -> Learned:
     """A search's result, oriented, with sentences about what was left undone."""
     notes = [
         f"the budget ended at order {order}: {len(pairs)} edge(s) were not tested there"
-        for order, pairs in found.unfinished.items()
+        for order, pairs in searched.unfinished.items()
     ]
     notes += [
         f"{count:,} test(s) of order {order} were left out and their edges kept: their tables would have more than "
         f"{MOST_CELLS:,} cells. Declare fewer levels or bins"
-        for order, count in found.too_large.items()
+        for order, count in searched.too_large.items()
     ]
     return Learned(
-        orient(found.skeleton, knowledge),
-        found.skeleton,
+        orient(searched.skeleton, knowledge),
+        searched.skeleton,
         evidence=tuple(edge_test.evidence),
-        tests=found.tests,
-        unfinished=found.unfinished,
+        tests=searched.tests,
+        unfinished=searched.unfinished,
         leaked=tuple(getattr(edge_test, "leaked", ())),
         notes=tuple(notes),
     )
@@ -91,9 +91,8 @@ class PC:
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """Learn from exact releases; needs an unlimited budget or allow_unproved=True."""
         if self.test == "partial-correlation":
-            return self._fit(
-                queryable, knowledge, PartialCorrelationTest(queryable, self.alpha), {}
-            )  # moments have no cells
+            test = PartialCorrelationTest(queryable, self.alpha)
+            return self._fit(queryable, knowledge, test, {})  # moments have no cells
         if self.test in TABLE_TESTS:
             return self._fit(queryable, knowledge, TableTest(queryable, self.alpha, self.test), sizes(queryable))
         return self._fit(queryable, knowledge, PValueTest(queryable, self.alpha), sizes(queryable))
@@ -103,8 +102,8 @@ class PC:
     ) -> Learned:
         deletable_pairs(queryable, knowledge)
         names = queryable.schema.names
-        found = search(names, test, knowledge=knowledge, max_order=self.max_order, style=self.style, sizes=levels)
-        return learned(test, found, knowledge)
+        searched = search(names, test, knowledge=knowledge, max_order=self.max_order, style=self.style, sizes=levels)
+        return learned(test, searched, knowledge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +123,8 @@ class _Private(ABC):
         with _block(queryable):
             test = self._edge_test(queryable, pairs)
             names, order, levels = queryable.schema.names, self.max_order, sizes(queryable)
-            found = search(names, test, knowledge=knowledge, max_order=order, style=self._style, sizes=levels)
-        return learned(test, found, knowledge)
+            searched = search(names, test, knowledge=knowledge, max_order=order, style=self._style, sizes=levels)
+        return learned(test, searched, knowledge)
 
     def _measure(self, queryable: Queryable) -> Measure:
         return TauMeasure(known_rows(queryable)) if self.statistic == "tau" else PMeasure()

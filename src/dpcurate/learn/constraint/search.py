@@ -44,7 +44,7 @@ class EdgeTest(Protocol):
         """Decisions in the round's order, without those on edges that an earlier one has cut."""
 
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
-        """Settle the books of an order."""
+        """Settle what an order has cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +100,16 @@ class _Search:
                 self.too_large[order] = sum(owed.values())
                 break
             if not self.edge_test.begin(order, self.graph):
-                return self._found({order: tuple(owed)})
+                return self._searched({order: tuple(owed)})
             self.tests.append(0)
             try:
                 self._order(order, owed)
             except BudgetExceeded:
-                return self._found({order: tuple(p for p, n in owed.items() if n > 0 and self.graph.joined(*p))})
+                return self._searched({order: tuple(p for p, n in owed.items() if n > 0 and self.graph.joined(*p))})
             self.edge_test.end(order, self.tests[-1], self.graph)
-        return self._found({})
+        return self._searched({})
 
-    def _found(self, unfinished: dict[int, tuple[Pair, ...]]) -> Searched:
+    def _searched(self, unfinished: dict[int, tuple[Pair, ...]]) -> Searched:
         return Searched(self.graph.skeleton(), tuple(self.tests), unfinished, self.too_large)
 
     def _order(self, order: int, owed: dict[Pair, int]) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
+from dpcurate.accounting import before_sampling
 from dpcurate.learn.constraint.edge_tests import EvenShare, Recorder
 from dpcurate.learn.constraint.measures import Measure, beyond
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
-from dpcurate.queries import AboveThreshold, Laplace, Queryable, Release, Sample, SampleGate, Score, ThresholdGate
+from dpcurate.queries import AboveThreshold, Laplace, Queryable, Release, Sample, Score, ThresholdGate
 
 FEW = 8
 """Scores handed over after a hit, then twice as many each time: the rest of a round is not gone through again."""
@@ -79,8 +79,7 @@ class SparseVectorTest(_Gated):
         return tests
 
     def _fresh(self) -> ThresholdGate:
-        gate: ThresholdGate = self._queryable.open(AboveThreshold(epsilon=self._epsilon))
-        return gate
+        return self._queryable.open(AboveThreshold(epsilon=self._epsilon))
 
     def _score(self, q: Question) -> Score:
         return self._measure.score(q, self._level)
@@ -114,11 +113,9 @@ class SieveTest(_Gated):
 
     def _fresh(self) -> ThresholdGate:
         if self._rate == 1:
-            gate: ThresholdGate = self._queryable.open(AboveThreshold(epsilon=self._epsilon))
-            return gate
-        raw = math.log1p(math.expm1(min(self._epsilon, 500.0)) / self._rate)
-        sample: SampleGate = self._queryable.open(Sample(rate=self._rate, epsilon=raw))
-        return sample.open(AboveThreshold(epsilon=raw))
+            return self._queryable.open(AboveThreshold(epsilon=self._epsilon))
+        raw = before_sampling(epsilon=self._epsilon, rate=self._rate)
+        return self._queryable.open(Sample(rate=self._rate, epsilon=raw)).open(AboveThreshold(epsilon=raw))
 
     def _score(self, q: Question) -> Score:
         return self._small.score(q, max(self._level - self._tweak, 1e-6))

@@ -38,11 +38,11 @@ class WorkingGraph:
 
     @classmethod
     def complete(cls, nodes: tuple[str, ...], knowledge: Knowledge | None) -> WorkingGraph:
-        allowed = [(a, b) for a, b in combinations(nodes, 2) if knowledge is None or knowledge.allows(a, b)]
         around: dict[str, set[str]] = {n: set() for n in nodes}
-        for a, b in allowed:
-            around[a].add(b)
-            around[b].add(a)
+        for a, b in combinations(nodes, 2):
+            if knowledge is None or knowledge.allows(a, b):
+                around[a].add(b)
+                around[b].add(a)
         fixed: frozenset[Pair] = frozenset() if knowledge is None else knowledge.required_pairs()
         return cls(nodes, around, fixed)
 
@@ -53,6 +53,10 @@ class WorkingGraph:
     def joined(self, a: str, b: str) -> bool:
         return b in self.around[a]
 
+    def degrees(self, edges: list[tuple[str, str]]) -> list[tuple[int, int]]:
+        """Those of both ends of each edge."""
+        return [(len(self.around[a]), len(self.around[b])) for a, b in edges]
+
     @property
     def edges(self) -> list[tuple[str, str]]:
         """Adjacent pairs, each once, in the nodes' order."""
@@ -60,8 +64,6 @@ class WorkingGraph:
 
     @property
     def open_edges(self) -> list[tuple[str, str]]:
-        if not self.fixed:
-            return self.edges
         return [(a, b) for a, b in self.edges if frozenset((a, b)) not in self.fixed]
 
     def cut(self, test: Question) -> None:

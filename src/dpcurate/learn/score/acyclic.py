@@ -26,7 +26,7 @@ and low enough for a line search to back off from without giving up."""
 
 
 def exponential(weights: FloatArray) -> tuple[float, FloatArray]:
-    """Tr exp(W o W) - d and its gradient 2 W o exp(W o W)^T."""
+    """The function tr exp(W o W) - d and its gradient 2 W o exp(W o W)^T."""
     from scipy.linalg import expm
 
     squares = weights * weights
