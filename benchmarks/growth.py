@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.performance import Record
 from dpcurate import Budget, Categorical, Curator, Schema, fit
 from dpcurate.learn.methods import PC
 from dpcurate.networks.plausible import random_world
 
-Row = dict[str, Any]
 PART = 1_000_000
 ROWS = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 COLUMNS = (10, 20, 50, 100, 200)
@@ -59,7 +59,7 @@ def some(folder: Path, whole: Path, rows: int) -> Path:
     return folder
 
 
-def run(path: Path, columns: int, method: str, where: str) -> Row:
+def run(path: Path, columns: int, method: str, where: str) -> Record:
     """What a fresh process says of itself."""
     command = [sys.executable, "-m", "benchmarks.growth", "--child", str(path), str(columns), method, where]
     try:
@@ -75,7 +75,7 @@ def peak_mb() -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
-def child(path: str, columns: int, method: str, where: str) -> Row:
+def child(path: str, columns: int, method: str, where: str) -> Record:
     table: Any = path
     if where == "memory":
         import pandas as pd
@@ -93,7 +93,7 @@ def child(path: str, columns: int, method: str, where: str) -> Row:
     return {"open": opened - start, "fit": ended - opened, "passes": curator.passes, "peak_mb": peak, "tests": tests}
 
 
-def by_rows(folder: Path, columns: int, sizes: tuple[int, ...]) -> Iterator[Row]:
+def by_rows(folder: Path, columns: int, sizes: tuple[int, ...]) -> Iterator[Record]:
     whole = folder / f"d{columns}"
     whole.mkdir()
     write(whole, columns, max(sizes))
@@ -108,7 +108,7 @@ def by_rows(folder: Path, columns: int, sizes: tuple[int, ...]) -> Iterator[Row]
             yield {"axis": "rows", "rows": rows, **run(path, columns, method, "disk")}
 
 
-def by_columns(folder: Path, widths: tuple[int, ...]) -> Iterator[Row]:
+def by_columns(folder: Path, widths: tuple[int, ...]) -> Iterator[Record]:
     for columns in widths:
         path = folder / f"w{columns}"
         path.mkdir()
@@ -117,7 +117,7 @@ def by_columns(folder: Path, widths: tuple[int, ...]) -> Iterator[Row]:
             yield {"axis": "columns", "rows": WIDE_ROWS, **run(path, columns, method, "memory")}
 
 
-def measure(quick: bool) -> Iterator[Row]:
+def measure(quick: bool) -> Iterator[Record]:
     sizes, widths = (ROWS[:3], COLUMNS[:3]) if quick else (ROWS, COLUMNS)
     for columns in (8, 20):
         with tempfile.TemporaryDirectory() as folder:
@@ -126,7 +126,7 @@ def measure(quick: bool) -> Iterator[Row]:
         yield from by_columns(Path(folder), widths)
 
 
-def said(row: Row) -> str:
+def said(row: Record) -> str:
     where = f"{row['rows']:>11,} rows {row['columns']:>3} columns {row['method']:<5}"
     if "over" in row:
         return f"{where} > {row['over']} s"

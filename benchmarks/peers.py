@@ -23,11 +23,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarks.peer_run import ALPHA, TOOLS
+from benchmarks.performance import Record
 from dpcurate import networks
 from dpcurate.networks import SHIPPED, Network
 
@@ -64,8 +64,6 @@ cat(sprintf('{"version":"%s","seconds":%f,"processor":%f,"first_call":%f,"peak_m
 """
 """Not run by the authors: R was not to be had on their machine."""
 
-Row = dict[str, Any]
-
 
 def install() -> None:
     """Make the peers' environment, once."""
@@ -97,14 +95,14 @@ def write(folder: Path, network: Network, seed: int) -> None:
     (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
 
 
-def run(tool: str, folder: Path, limit: float, *more: str) -> Row:
+def run(tool: str, folder: Path, limit: float, *more: str) -> Record:
     """What a fresh process says, or why it said nothing."""
     python = sys.executable if tool.startswith("dpcurate") or more else str(PYTHON)
     # -P: this folder holds modules with common names, which must not hide those of a peer.
     return _told([python, "-P", str(RUNNER), tool, str(folder), "--limit", str(limit), *more], limit, limit + GRACE)
 
 
-def run_r(tool: str, folder: Path, limit: float) -> Row:
+def run_r(tool: str, folder: Path, limit: float) -> Record:
     """The same in R, if it is there."""
     if not shutil.which("Rscript"):
         return {"note": "not installed (no Rscript)"}
@@ -120,7 +118,7 @@ def run_r(tool: str, folder: Path, limit: float) -> Row:
     return _told(["Rscript", str(program), tool, str(table), str(ALPHA)], limit, limit)
 
 
-def _told(command: list[str], limit: float, patience: float) -> Row:
+def _told(command: list[str], limit: float, patience: float) -> Record:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=patience, cwd=ROOT)
     except subprocess.TimeoutExpired:
@@ -130,11 +128,11 @@ def _told(command: list[str], limit: float, patience: float) -> Row:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1]
         return {"note": f"failed: {last[:160]}"}
-    told: Row = json.loads(done.stdout.strip().splitlines()[-1])
+    told: Record = json.loads(done.stdout.strip().splitlines()[-1])
     return told
 
 
-def compare(name: str, tools: list[str], seed: int, limit: float) -> Iterator[tuple[Row, Row | None]]:
+def compare(name: str, tools: list[str], seed: int, limit: float) -> Iterator[tuple[Record, Record | None]]:
     """Each tool's row, with an account of its difference from causal-learn where there is one."""
     network = load(name)
     with tempfile.TemporaryDirectory() as temporary:
@@ -152,7 +150,7 @@ def compare(name: str, tools: list[str], seed: int, limit: float) -> Iterator[tu
             yield row, account(row, pivot or set(), folder) if differs else None
 
 
-def account(row: Row, pivot: set[frozenset[str]], folder: Path) -> Row:
+def account(row: Record, pivot: set[frozenset[str]], folder: Path) -> Record:
     """Which edges differ, whether the tool's rules give exactly its skeleton, and the tests that decide."""
     found = {frozenset(e) for e in row["skeleton"]}
     told = run(row["tool"], folder, EXPLAIN, "--explain")
@@ -179,7 +177,7 @@ def line(cells: tuple[str, ...]) -> str:
     return " ".join(f"{c:<{-w}}" if w < 0 else f"{c:>{w}}" for c, w in zip(cells, WIDTHS, strict=True))
 
 
-def told_row(row: Row) -> str:
+def told_row(row: Record) -> str:
     same = {True: "same", False: "differs", None: "?"}[row["same_as_causal_learn"]]
     head = (row["network"], str(row["nodes"]), row["tool"])
     if "note" in row:
@@ -188,7 +186,7 @@ def told_row(row: Row) -> str:
     return line((*head, row["version"], *times, f"{row['peak_mb']:.0f}", str(row["edges"]), same))
 
 
-def told_account(found: Row) -> Iterator[str]:
+def told_account(found: Record) -> Iterator[str]:
     verdict = {True: "its rules give exactly this skeleton", False: "NOT EXPLAINED by its rules", None: found["note"]}
     missing, extra = len(found["only_causal_learn"]), len(found["only_tool"])
     yield f"\n{found['network']}, {found['tool']}: {missing} edges fewer, {extra} more than causal-learn; " + str(
@@ -202,7 +200,7 @@ def told_account(found: Row) -> Iterator[str]:
         yield f"  {edge}: cut by {test['cut_by']} given {given}; p by {values}{asked}"
 
 
-def ratios(rows: list[Row]) -> Iterator[str]:
+def ratios(rows: list[Record]) -> Iterator[str]:
     """The figures asked for: at least 10 times causal-learn on Sachs and Child, faster than all on all."""
     timed = [row for row in rows if "seconds" in row]
     ours = [row for row in timed if row["tool"].startswith("dpcurate")]
@@ -218,7 +216,7 @@ def ratios(rows: list[Row]) -> Iterator[str]:
             yield f"{row['network']}, {row['tool']}: times as fast as {', '.join(beside)}{asked}"
 
 
-def machine() -> Row:
+def machine() -> Record:
     return {
         "system": platform.platform(),
         "python": platform.python_version(),
@@ -227,7 +225,7 @@ def machine() -> Row:
     }
 
 
-def save(path: Path, found: Row) -> None:
+def save(path: Path, found: Record) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"machine": machine(), **found}, indent=1) + "\n", encoding="utf-8")
 
@@ -245,8 +243,8 @@ def main() -> None:
     install()
     chosen = given.networks or (QUICK if given.quick else [*SHIPPED, *LARGER])
     settings = {"rows": ROWS, "alpha": ALPHA, "limit": given.limit, "seeds": given.seeds}
-    rows: list[Row] = []
-    accounts: list[Row] = []
+    rows: list[Record] = []
+    accounts: list[Record] = []
     print(line(HEAD), flush=True)
     for name in chosen:
         for seed in range(1, given.seeds + 1):

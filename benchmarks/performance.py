@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-Row = dict[str, Any]
+Record = dict[str, Any]
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TOOLS = {
     "causal-learn": "causal-learn",
@@ -91,7 +91,7 @@ def peers(found: Any) -> Iterator[str]:
     yield from _accounts(found["differences"])
 
 
-def _accounts(differences: list[Row]) -> Iterator[str]:
+def _accounts(differences: list[Record]) -> Iterator[str]:
     """Why a skeleton differs from causal-learn's."""
     for one in differences:
         by_rules = one["rules_give_both_skeletons"]
@@ -100,7 +100,7 @@ def _accounts(differences: list[Row]) -> Iterator[str]:
         yield f"* {one['network']}: {TOOLS[one['tool']]} has {fewer} edges fewer and {more} more; {why}."
 
 
-def _peer_line(rows: list[Row], tools: list[str]) -> str:
+def _peer_line(rows: list[Record], tools: list[str]) -> str:
     by_tool = {r["tool"]: r for r in rows}
     cells = [_timed(by_tool.get(t)) for t in tools]
     first = rows[0]
@@ -112,7 +112,7 @@ def _peer_line(rows: list[Row], tools: list[str]) -> str:
     return f"| {first['network']} ({first['nodes']}) | " + " | ".join(cells) + f" | {verdict}{note} |"
 
 
-def _timed(row: Row | None) -> str:
+def _timed(row: Record | None) -> str:
     if row is None:
         return ""
     if "seconds" not in row:
@@ -120,7 +120,7 @@ def _timed(row: Row | None) -> str:
     return f"{row['seconds']:.3g} ({row['peak_mb']:.0f})"
 
 
-def _ratios(rows: list[Row]) -> Iterator[str]:
+def _ratios(rows: list[Record]) -> Iterator[str]:
     """How many times as fast as the fastest of the others, and as causal-learn."""
     yield "| times as fast as | " + " | ".join(dict.fromkeys(r["network"] for r in rows)) + " |"
     yield "|---" * (len({r["network"] for r in rows}) + 1) + "|"
@@ -134,7 +134,7 @@ def _ratios(rows: list[Row]) -> Iterator[str]:
             yield f"| {label}: {TOOLS[own]} | " + " | ".join(cells) + " |"
 
 
-def growth(rows: list[Row], drawn: bool) -> Iterator[str]:
+def growth(rows: list[Record], drawn: bool) -> Iterator[str]:
     yield "\n## How cost grows\n"
     yield GROWTH
     for axis, title in (("rows", "rows"), ("columns", "columns")):
@@ -153,7 +153,7 @@ def growth(rows: list[Row], drawn: bool) -> Iterator[str]:
         yield ""
 
 
-def engines(rows: list[Row]) -> Iterator[str]:
+def engines(rows: list[Record]) -> Iterator[str]:
     yield "## Engines against the same counts by hand\n"
     yield ENGINES
     yield "| what | rows | ours | by hand | ratio |"
@@ -166,7 +166,7 @@ def engines(rows: list[Row]) -> Iterator[str]:
         )
 
 
-def twins(rows: list[Row]) -> Iterator[str]:
+def twins(rows: list[Record]) -> Iterator[str]:
     yield "\n## Private methods against their non-private twins\n"
     yield TWINS
     names = list(dict.fromkeys(r["network"] for r in rows))
@@ -181,7 +181,7 @@ def twins(rows: list[Row]) -> Iterator[str]:
 # --- figures ----------------------------------------------------------------------------------------
 
 
-def draw(rows: list[Row], axis: str, path: Path) -> None:
+def draw(rows: list[Record], axis: str, path: Path) -> None:
     """Seconds and peak memory, both axes logarithmic."""
     import matplotlib as mpl
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 from dpcurate import Budget, Curator, networks
+from dpcurate.accounting.search import least
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.published import CurateReading, PublishedCuratePC, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
 
@@ -50,12 +52,13 @@ def calibrated(name: str, curator: Curator, target: float) -> float:
     """The epsilon a step with which the mean claimed epsilon meets the target; CURATE takes the total itself."""
     if name == "CuratePC":
         return target
-    low, high = np.log(target / 1000), np.log(max(target, 1.0) * 2)
-    for _ in range(12):
-        middle = (low + high) / 2
-        claimed = np.mean([recipe(name, float(np.exp(middle))).fit(curator).claimed for _ in range(6)])
-        low, high = (middle, high) if claimed < target else (low, middle)
-    return float(np.exp((low + high) / 2))
+    steps = np.geomspace(target / 1000, max(target, 1.0) * 2, 4097)
+
+    @cache
+    def enough(place: int) -> bool:
+        return bool(np.mean([recipe(name, float(steps[place])).fit(curator).claimed for _ in range(6)]) >= target)
+
+    return float(steps[int(least(lambda place: enough(int(place)), 0, 4096))])
 
 
 def cell(name: str, target: float, network, curator: Curator, runs: int) -> dict[str, float]:

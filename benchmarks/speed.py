@@ -101,16 +101,16 @@ def queries() -> Iterator[Figure]:
 
 
 def charging() -> Iterator[Figure]:
-    """One charge to books in memory, and to books on disk with and without a reserved block."""
+    """One charge to a ledger in memory, and to one on disk with and without a reserved block."""
     event = Event("gaussian", "Counts(a)", Cost.concentrated(Fraction(1, 10**7)))
     ledger = Ledger(Budget(rho=1))
     took = seconds(lambda: [ledger.charge([event]) for _ in range(2000)]) / 2000
-    yield Figure("charge to books in memory", "", f"{took * 1e6:.1f} us")
+    yield Figure("charge to a ledger in memory", "", f"{took * 1e6:.1f} us")
     with tempfile.TemporaryDirectory() as folder:
         about = {"table": "t", "schema_hash": "h", "neighbours": "add-remove", "budget": Budget(rho=1)}
         disk = Ledger.create(Path(folder) / "ledger.db", **about)
         took = seconds(lambda: disk.charge([event]), times=50)
-        yield Figure("charge to books on disk (median)", "", f"{took * 1e3:.2f} ms")
+        yield Figure("charge to a ledger on disk (median)", "", f"{took * 1e3:.2f} ms")
         with disk.reserve(0.5):
             took = seconds(lambda: [disk.charge([event]) for _ in range(2000)]) / 2000
         yield Figure("charge to a reserved block on disk", "", f"{took * 1e6:.1f} us")

@@ -66,9 +66,9 @@ class _Published(ABC):
         found = search(names, test, knowledge=knowledge, max_order=last, style="sequential", sizes=sizes(queryable))
         if isinstance(test, PublishedCurate):
             test.finish()
-        made, claimed = learned(test, found, knowledge), test.claimed
+        result, claimed = learned(test, found, knowledge), test.claimed
         note = f"NOT PRIVATE: the authors would claim epsilon = {claimed:.4g}, which is not proved"
-        return replace(made, claimed=claimed, notes=(*made.notes, note))
+        return replace(result, claimed=claimed, notes=(*result.notes, note))
 
     @abstractmethod
     def _edge_test(self, queryable: Queryable, rows: float) -> PublishedTest:

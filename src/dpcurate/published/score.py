@@ -54,8 +54,8 @@ class _PublishedDescent(ABC):
             f"{source.calls * self.delta * self.rate:.3g} after {source.calls} gradients; the clip of the average "
             "does not bound what one row can do",
         )
-        made = learned(nodes, arrows, ended.weights, self.threshold, (source.calls,), notes)
-        return replace(made, claimed=epsilon)
+        result = learned(nodes, arrows, ended.weights, self.threshold, (source.calls,), notes)
+        return replace(result, claimed=epsilon)
 
     @abstractmethod
     def _budgets(self) -> Sequence[float]:

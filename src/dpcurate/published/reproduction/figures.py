@@ -45,16 +45,16 @@ def draw(parquet: Path, directory: Path) -> list[Path]:
     plt: Any = import_module("matplotlib.pyplot")
     directory.mkdir(parents=True, exist_ok=True)
     runs = Runs(read_runs(parquet))
-    made: list[Path] = []
+    drawn: list[Path] = []
     with plt.rc_context(STYLE):
         for metric, words in METRICS.items():
             short = metric.removesuffix("_f1")
-            made += _six(plt, runs, directory / f"claimed-{short}", _claimed(metric), f"F1 ({words})")
-            made += _six(plt, runs, directory / f"proved-{short}", _proved(metric), f"F1 ({words})")
-        made += _six(plt, runs, directory / "tests", _tests, "CI tests a run (dotted: PC)", legend=False)
-        made += _six(plt, runs, directory / "seconds", _seconds, "seconds a run", legend=False)
-        made += _schedules(plt, runs, directory / "schedules")
-    return made
+            drawn += _six(plt, runs, directory / f"claimed-{short}", _claimed(metric), f"F1 ({words})")
+            drawn += _six(plt, runs, directory / f"proved-{short}", _proved(metric), f"F1 ({words})")
+        drawn += _six(plt, runs, directory / "tests", _tests, "CI tests a run (dotted: PC)", legend=False)
+        drawn += _six(plt, runs, directory / "seconds", _seconds, "seconds a run", legend=False)
+        drawn += _schedules(plt, runs, directory / "schedules")
+    return drawn
 
 
 def _six(plt: Any, runs: Runs, path: Path, panel: Panel, label: str, *, legend: bool = True) -> list[Path]:

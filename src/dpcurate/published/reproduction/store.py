@@ -16,12 +16,11 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from dpcurate.published.reproduction.grid import GridCell
 from dpcurate.published.reproduction.runs import COLUMNS, run
+from dpcurate.published.reproduction.summary import RunRow
 
-Row = dict[str, Any]
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -146,7 +145,7 @@ def _clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
-def write_runs(rows: Iterable[Row], path: Path) -> None:
+def write_runs(rows: Iterable[RunRow], path: Path) -> None:
     """One tidy Parquet file, through DuckDB."""
     import duckdb
 
@@ -163,7 +162,7 @@ def write_runs(rows: Iterable[Row], path: Path) -> None:
         draft.replace(path)
 
 
-def read_runs(path: Path) -> list[Row]:
+def read_runs(path: Path) -> list[RunRow]:
     import duckdb
 
     with duckdb.connect() as connection:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpcurate.networks import SHIPPED
 
-Row = dict[str, Any]
+RunRow = dict[str, Any]
 METRICS = {"pc_f1": "arcs, non-private PC run", "skeleton_f1": "skeleton, real network", "arc_f1": "arcs, real network"}
 """The published metric against a PC run, and two against the network."""
 LABELS = {
@@ -56,9 +56,9 @@ def beats(ours: Summary, theirs: Summary) -> int:
 class Runs:
     """Rows by what they have in common."""
 
-    def __init__(self, rows: list[Row]) -> None:
+    def __init__(self, rows: list[RunRow]) -> None:
         self.rows = rows
-        self._cells: dict[tuple[str, str, str, str, float], list[Row]] = defaultdict(list)
+        self._cells: dict[tuple[str, str, str, str, float], list[RunRow]] = defaultdict(list)
         for row in rows:
             self._cells[row["kind"], row["network"], row["method"], row["variant"], row["target"]].append(row)
         there = {row["network"] for row in rows}
