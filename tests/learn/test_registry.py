@@ -26,7 +26,7 @@ from dpcurate.private.statistics.kendall import PairTransformation, TauTransform
 from dpcurate.published import PublishedFlips, PublishedKendallP
 from dpcurate.published.statistics import PublishedFlipsTransformation
 from dpcurate.queries import Choose, Counts, Laplace, PairStatistic, Release, Score, Tau
-from dpcurate.report.meaning import made
+from dpcurate.report.meaning import origin
 from helpers import schema_of
 
 TABLE = {"a": ["0", "1"] * 50, "b": ["0", "1"] * 50, "c": ["0", "0", "1", "1"] * 25}
@@ -61,7 +61,7 @@ def test_a_method_in_the_registry_is_known_everywhere(toy, capsys):
     found = discover(TABLE, SCHEMA, epsilon=1.0, method="toy")
     assert (found.method, found.edges) == ("toy", ())
     assert found.privacy.private
-    assert "Counts one column and finds nothing." in made(found)
+    assert "Counts one column and finds nothing." in origin(found)
     assert "toy" in plan(SCHEMA, 100, epsilons=(1.0,), methods=["toy"], worlds=1).methods
     assert audited()["toy"] == Toy()
     assert {c.name for c in cases(1.0) if c.name.startswith("toy")} == {"toy, zcdp", "toy, pure"}
