@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -48,6 +49,16 @@ def load(
         _refuse(complain, f"{name}, {error}", error.line)
 
 
+def line_at(text: str, position: int) -> int:
+    """The line of a position in the text, from 1."""
+    return text.count("\n", 0, position) + 1
+
+
+def toml_text(value: str) -> str:
+    """A TOML basic string; JSON's escapes are a subset, but for surrogates and DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def check_length(text: str, complain: Complaint = FormatError, limit: int = LARGEST) -> None:
     """Refuse a text that no graph, network or schema has."""
     if len(text) > limit:
@@ -59,9 +70,9 @@ def toml(text: str, complain: Complaint) -> dict[str, Any]:
     check_length(text, complain, LARGEST_TOML)
     long = _LONG_KEY.search(text)
     if long:  # tomllib takes the square of a key's parts
-        raise complain("not TOML: a key of more than 32 parts", line=text.count("\n", 0, long.start()) + 1)
+        raise complain("not TOML: a key of more than 32 parts", line=line_at(text, long.start()))
     try:
-        found = tomllib.loads(text)
+        table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         raise complain(f"not TOML: {error}", line=int(at[1]) if at else text.count("\n") + 1) from None
@@ -69,8 +80,8 @@ def toml(text: str, complain: Complaint) -> dict[str, Any]:
         raise complain("not TOML that can be read: brackets nested too deeply") from None
     except ValueError as error:
         raise complain(f"not TOML that can be read: {error}") from None
-    _check_numbers(found, complain)
-    return found
+    _check_numbers(table, complain)
+    return table
 
 
 def _check_numbers(table: dict[str, Any], complain: Complaint) -> None:

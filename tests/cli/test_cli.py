@@ -118,16 +118,16 @@ def test_discover_tells_the_passes_over_a_table_that_stays_on_disk(here, capsys,
 
 
 def test_discover_refuses_to_overwrite_and_spends_nothing(here, capsys):
-    assert discover("--epsilon", "1", "-o", "result", "--ledger", "books") == 0
-    before, spent = Path("result/graph.json").read_bytes(), Ledger.open("books").spent
+    assert discover("--epsilon", "1", "-o", "result", "--ledger", "asia.ledger") == 0
+    before, spent = Path("result/graph.json").read_bytes(), Ledger.open("asia.ledger").spent
     capsys.readouterr()
-    assert discover("-o", "result", "--ledger", "books") == 1
+    assert discover("-o", "result", "--ledger", "asia.ledger") == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert "already holds graph.json" in err
     assert "--force" in err
     assert Path("result/graph.json").read_bytes() == before
-    assert Ledger.open("books").spent == spent
+    assert Ledger.open("asia.ledger").spent == spent
     assert discover("--epsilon", "1", "-o", "result", "--force") == 0
 
 
@@ -140,8 +140,8 @@ def test_discover_into_a_folder_with_other_files(here):
 
 def test_output_that_cannot_be_written_is_found_before_spending(here, capsys):
     Path("file").write_text("")
-    assert discover("--epsilon", "1", "-o", "file", "--ledger", "books") == 1
-    assert not Path("books").exists()
+    assert discover("--epsilon", "1", "-o", "file", "--ledger", "asia.ledger") == 1
+    assert not Path("asia.ledger").exists()
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "file" in err
@@ -165,7 +165,7 @@ def test_insecure_seed_repeats_and_says_so(here, capsys):
         runs.append(capsys.readouterr())
     assert runs[0].out == runs[1].out
     assert runs[0].err.count("NOT PRIVATE") == 2
-    assert discover("--epsilon", "0.5", "--insecure-seed", "7", "--ledger", "books") == 1
+    assert discover("--epsilon", "0.5", "--insecure-seed", "7", "--ledger", "asia.ledger") == 1
     assert "simulation" in capsys.readouterr().err
 
 
@@ -202,57 +202,59 @@ def test_every_method(here, capsys, method):
 
 
 def test_a_ledger_is_shared_by_runs(here, capsys):
-    assert main(["ledger", "init", "books", "--table", "visits", "--schema", "asia.toml", "--epsilon", "2"]) == 0
+    assert main(["ledger", "init", "asia.ledger", "--table", "visits", "--schema", "asia.toml", "--epsilon", "2"]) == 0
     assert "'visits'" in capsys.readouterr().out
-    assert discover("--ledger", "books", "--epsilon", "0.5", "--method", "em-pc") == 0
+    assert discover("--ledger", "asia.ledger", "--epsilon", "0.5", "--method", "em-pc") == 0
     err = capsys.readouterr().err
     assert "may spend epsilon = 0.5" in err
-    books = Ledger.open("books")
+    ledger = Ledger.open("asia.ledger")
     half = Budget(epsilon=0.5, delta=1e-10).rho
-    assert 0 < books.spent <= half
-    assert f"{epsilon_of(rho=books.spent, delta=1e-10):.4g} of it spent" in err
-    assert books.reserved == 0
-    assert discover("--ledger", "books", "--epsilon", "0.5", "--method", "curate-pc") == 0
-    assert half < Ledger.open("books").spent <= 2 * half
+    assert 0 < ledger.spent <= half
+    assert f"{epsilon_of(rho=ledger.spent, delta=1e-10):.4g} of it spent" in err
+    assert ledger.reserved == 0
+    assert discover("--ledger", "asia.ledger", "--epsilon", "0.5", "--method", "curate-pc") == 0
+    assert half < Ledger.open("asia.ledger").spent <= 2 * half
     capsys.readouterr()
-    assert main(["ledger", "show", "books", "--lenses"]) == 0
+    assert main(["ledger", "show", "asia.ledger", "--composition"]) == 0
     out = capsys.readouterr().out
     for words in ("table 'visits'", "ceiling  epsilon = 2", "choice among tests", "exponential", "Tau", "laplace"):
         assert words in out
-    for lens in ("basic", "advanced", "optimal", "adaptive", "moments", "zcdp", "pld"):
-        assert re.search(rf"^{lens} ", out, re.MULTILINE)
+    for rule in ("basic", "advanced", "optimal", "adaptive", "moments", "zcdp", "pld"):
+        assert re.search(rf"^{rule} ", out, re.MULTILINE)
+    assert main(["ledger", "show", "asia.ledger", "--lenses"]) == 0, "its former name"
+    assert capsys.readouterr().out == out
     # the groups add up to what is spent
     shares = [float(x) for x in re.findall(r"(\d+\.\d)%$", out, re.MULTILINE)]
-    assert sum(shares) == pytest.approx(100 * Ledger.open("books").spent / books.budget.rho, abs=0.2)
+    assert sum(shares) == pytest.approx(100 * Ledger.open("asia.ledger").spent / ledger.budget.rho, abs=0.2)
 
 
 def test_all_that_is_left_then_nothing(here, capsys):
-    assert discover("--ledger", "books", "--epsilon", "0.2", "--method", "curate-pc") == 0
+    assert discover("--ledger", "asia.ledger", "--epsilon", "0.2", "--method", "curate-pc") == 0
     assert "which is new" in capsys.readouterr().err
-    books = Ledger.open("books")
-    assert discover("--ledger", "books", "--epsilon", "0.2") == 1
+    ledger = Ledger.open("asia.ledger")
+    assert discover("--ledger", "asia.ledger", "--epsilon", "0.2") == 1
     assert "is left" in capsys.readouterr().err
-    books.charge([Event("gaussian", "the rest", Cost.concentrated(Fraction(books.remaining)))])
-    assert discover("--ledger", "books") == 1
+    ledger.charge([Event("gaussian", "the rest", Cost.concentrated(Fraction(ledger.remaining)))])
+    assert discover("--ledger", "asia.ledger") == 1
     err = capsys.readouterr().err
     assert "nothing is left" in err
     assert "nothing was read" in err
 
 
 def test_a_ledger_of_another_table(here, capsys):
-    assert main(["ledger", "init", "books", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"]) == 0
+    assert main(["ledger", "init", "asia.ledger", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"]) == 0
     for words, hint in (
         (["--delta", "1e-5"], "leave delta out"),
         (["--neighbours", "replace"], "neighbours"),
         (["--name", "other"], "'other'"),
         (["--neighbours", "swap"], "add-remove"),
     ):
-        assert discover("--ledger", "books", *words) == 1
+        assert discover("--ledger", "asia.ledger", *words) == 1
         assert hint in capsys.readouterr().err
-    assert main(["ledger", "init", "books", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"]) == 1
+    assert main(["ledger", "init", "asia.ledger", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"]) == 1
     assert "never overwritten" in capsys.readouterr().err
-    assert Ledger.open("books").spent == 0
-    assert discover("--ledger", "books", "--name", "t", "--epsilon", "1") == 0
+    assert Ledger.open("asia.ledger").spent == 0
+    assert discover("--ledger", "asia.ledger", "--name", "t", "--epsilon", "1") == 0
 
 
 def test_ledger_show_refuses_what_is_none(here, capsys):
@@ -264,8 +266,8 @@ def test_ledger_show_refuses_what_is_none(here, capsys):
 
 def test_empty_and_pure_books(here, capsys):
     words = ["--table", "a\x1b[31m\nb", "--schema", "asia.toml", "--epsilon", "1", "--delta", "0"]
-    assert main(["ledger", "init", "books", *words]) == 0
-    assert main(["ledger", "show", "books"]) == 0
+    assert main(["ledger", "init", "asia.ledger", *words]) == 0
+    assert main(["ledger", "show", "asia.ledger"]) == 0
     out = capsys.readouterr().out
     assert "nothing yet" in out
     assert "\x1b" not in out
@@ -278,7 +280,7 @@ def test_empty_and_pure_books(here, capsys):
 @pytest.mark.parametrize("words", [[], ["--epsilon", "0.5"]])
 def test_ctrl_c_leaves_the_ledger_right(here, capsys, monkeypatch, words):
     """After three answers: those three are paid for, nothing is left reserved, and it is said."""
-    main(["ledger", "init", "books", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"])
+    main(["ledger", "init", "asia.ledger", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"])
     asked, real = [], Session.ask
 
     def ask(self, query):
@@ -289,12 +291,12 @@ def test_ctrl_c_leaves_the_ledger_right(here, capsys, monkeypatch, words):
 
     monkeypatch.setattr(Session, "ask", ask)
     capsys.readouterr()
-    assert discover("--ledger", "books", "-o", "result", "--method", "em-pc", *words) == 130
+    assert discover("--ledger", "asia.ledger", "-o", "result", "--method", "em-pc", *words) == 130
     out, err = capsys.readouterr()
-    books = Ledger.open("books")
-    assert len(books.events) == 3
-    assert books.reserved == 0
-    assert books.spent == pytest.approx(float(sum(e.cost.rho for e in books.events)))
+    ledger = Ledger.open("asia.ledger")
+    assert len(ledger.events) == 3
+    assert ledger.reserved == 0
+    assert ledger.spent == pytest.approx(float(sum(e.cost.rho for e in ledger.events)))
     assert out == ""
     assert "stopped before the end, nothing was written. Spent on this table: epsilon = 1" in err
     assert "the ledger holds it" in err
@@ -367,10 +369,10 @@ def test_a_real_interrupt(tmp_path):
     assert run.returncode == 130, run.stderr
     assert "Traceback" not in run.stderr
     assert "the ledger holds it" in run.stderr
-    books = Ledger.open(tmp_path / "b")
-    assert books.spent > 0
-    assert books.reserved == 0
-    assert books.spent == pytest.approx(float(sum(e.cost.rho for e in books.events)))
+    ledger = Ledger.open(tmp_path / "b")
+    assert ledger.spent > 0
+    assert ledger.reserved == 0
+    assert ledger.spent == pytest.approx(float(sum(e.cost.rho for e in ledger.events)))
 
 
 def test_a_reader_that_leaves(here):
@@ -498,9 +500,9 @@ def test_refusals_are_one_sentence(here, capsys, words, hint):
 
 def test_a_column_that_the_table_lacks(here, capsys):
     Path("s.toml").write_text(Schema.of({"smoek": ("no", "yes"), "lung": ("no", "yes")}).dumps())
-    assert main(["discover", "asia.parquet", "--schema", "s.toml", "--epsilon", "1", "--ledger", "books"]) == 1
+    assert main(["discover", "asia.parquet", "--schema", "s.toml", "--epsilon", "1", "--ledger", "asia.ledger"]) == 1
     assert "no column 'smoek'; did you mean 'smoke'?" in capsys.readouterr().err
-    assert not Path("books").exists()
+    assert not Path("asia.ledger").exists()
 
 
 @pytest.mark.parametrize(
@@ -587,6 +589,8 @@ def test_help_explains_every_argument(capsys, path):
     text = capsys.readouterr().out
     for action in COMMANDS[path]._actions:
         assert action.help
+        if action.help == argparse.SUPPRESS:
+            continue
         for option in action.option_strings or [action.metavar]:
             assert option in text
 

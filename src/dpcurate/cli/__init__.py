@@ -16,7 +16,6 @@ OK, FAILED, INTERRUPTED = 0, 1, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code."""
     try:
         _accept_all_names()
         args = build().parse_args(argv)

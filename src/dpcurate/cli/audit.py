@@ -9,7 +9,6 @@ from dpcurate.errors import QueryError
 
 
 def run(args: Namespace) -> None:
-    """Audit one method, or everything with --long."""
     if args.long:
         from dpcurate.audit.__main__ import main
 
@@ -19,11 +18,11 @@ def run(args: Namespace) -> None:
     from dpcurate.audit import audit, audit_published
 
     if args.variant == "published":
-        for one in audit_published(args.method, seed=args.seed):
-            print(one)
+        for result in audit_published(args.method, seed=args.seed):
+            print(result)
         return
     budget = Budget(epsilon=args.epsilon, delta=DELTA)
-    found = audit(args.method, budget=budget, runs=args.runs, seed=args.seed)
-    print(found)
-    if found.accused:
+    result = audit(args.method, budget=budget, runs=args.runs, seed=args.seed)
+    print(result)
+    if result.accused:
         raise SystemExit(1)

@@ -22,7 +22,6 @@ _DRAFT = "# DRAFT: dpcurate LOOKED AT THE DATA"
 
 
 def run(args: Namespace) -> None:
-    """Find a graph."""
     folder = _folder(args.output, force=args.force)
     methods.check_keeps_budget(args.method)
     table = some_table(args.table)

@@ -1,4 +1,4 @@
-"""`dpcurate ledger`: begin a ledger, read it, and say that it was moved."""
+"""`dpcurate ledger`: create a ledger, read it, and say that it was moved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from dpcurate.schema import Neighbours
 
 
 def init(args: Namespace) -> None:
-    """Begin the ledger of a table."""
     ledger = Ledger.create(
         args.path,
         table=args.table,
@@ -30,18 +29,16 @@ def init(args: Namespace) -> None:
 
 
 def report(args: Namespace) -> None:
-    """Where the budget went, and what is left."""
     ledger = Ledger.open(existing(args.path, "ledger"))
     for line in _facts(ledger):
         show(one_line(line))
     show("\nwhere it went:\n" + columns(_groups(ledger), right=frozenset((2, 3, 4))))
-    if args.lenses:
-        show("\nwhat other ways of counting would report for the same steps (only the ledger decides):")
+    if args.composition:
+        show("\nwhat other composition rules would report for the same steps (only the ledger decides):")
         show(columns(_rules(ledger), right=frozenset((1,))))
 
 
 def moved(args: Namespace) -> None:
-    """Adopt a ledger whose file was moved."""
     ledger = Ledger.moved(existing(args.path, "ledger"))
     assert ledger.facts is not None
     show(one_line(f"the ledger of {ledger.facts.table!r} is now kept at {ledger.facts.path}"))
@@ -72,7 +69,7 @@ def _amount(amount: float, budget: Budget) -> str:
 
 
 def _groups(ledger: Ledger) -> Iterator[tuple[str, ...]]:
-    """Steps of one kind together, the dearest first."""
+    """Steps of one kind together, the most expensive first."""
     budget = ledger.budget
     yield ("step", "mechanism", "times", budget.currency, "of the ceiling")
     cost: dict[tuple[str, str], list[float]] = {}

@@ -14,11 +14,10 @@ _COPY = {".parquet": "FORMAT parquet", ".csv": "FORMAT csv, HEADER true"}
 
 
 def listing(_args: Namespace) -> None:
-    """Names and sizes."""
     rows = [("name", "columns", "arrows", "parameters")]
     for name in networks.names():
-        found = networks.load(name)
-        rows.append((name, f"{len(found.nodes)}", f"{len(found.arcs)}", f"{found.parameters}"))
+        network = networks.load(name)
+        rows.append((name, f"{len(network.nodes)}", f"{len(network.arcs)}", f"{network.parameters}"))
     show(columns(rows, right=frozenset((1, 2, 3))))
 
 

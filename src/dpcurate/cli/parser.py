@@ -1,4 +1,4 @@
-"""What can be typed. Nothing of the library is imported here, so that help comes at once."""
+"""What can be typed. Little of the library is imported here, so that help appears at once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from dpcurate.accounting import DELTA
 if TYPE_CHECKING:
     _Parsers: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
 _HELP = argparse.RawDescriptionHelpFormatter
-_TABLE = "Parquet or CSV file, a folder of Parquet files, FILE.duckdb#TABLE, or postgresql://USER@HOST/DATABASE#TABLE"
-_SCHEMA = "public description of the table (TOML); see 'dpcurate schema draft'"
-_FORCE = "overwrite what is there"
 
 
 def build() -> argparse.ArgumentParser:
-    """The whole tree of commands."""
     root = argparse.ArgumentParser(
         prog="dpcurate",
         description="Causal graph discovery with a privacy guarantee that is true.",
@@ -26,7 +22,7 @@ def build() -> argparse.ArgumentParser:
         "  dpcurate schema draft patients.parquet -o patients.toml   (then check every line)\n"
         "  dpcurate plan --schema patients.toml --rows 50000 --accuracy 0.8\n"
         "  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 -o result\n\n"
-        "exit codes: 0 done, 1 refused or failed (with a sentence), 2 wrong usage, 130 stopped by Ctrl-C",
+        "exit codes: 0 done, 1 refused or failed (with an explanation), 2 wrong usage, 130 stopped by Ctrl-C",
         formatter_class=_HELP,
     )
     root.add_argument("--version", action="version", version=f"dpcurate {__version__}")
@@ -36,17 +32,21 @@ def build() -> argparse.ArgumentParser:
     return root
 
 
-def _command(commands: _Parsers, name: str, line: str, *, more: str = "", to: str) -> argparse.ArgumentParser:
+def _command(commands: _Parsers, name: str, line: str, to: str, *, more: str = "") -> argparse.ArgumentParser:
     """A command that runs `module:function` of this package."""
-    made = commands.add_parser(name, help=line, description=f"{line}.", epilog=more or None, formatter_class=_HELP)
+    parser = _parser(commands, name, line, more)
     module, _, function = to.partition(":")
-    made.set_defaults(module=module, function=function)
-    return made
+    parser.set_defaults(module=module, function=function)
+    return parser
 
 
 def _group(commands: _Parsers, name: str, line: str) -> _Parsers:
-    made = commands.add_parser(name, help=line, description=f"{line}.", formatter_class=_HELP)
-    return made.add_subparsers(metavar="COMMAND", required=True)
+    return _parser(commands, name, line).add_subparsers(metavar="COMMAND", required=True)
+
+
+def _parser(commands: _Parsers, name: str, line: str, more: str = "") -> argparse.ArgumentParser:
+    description = f"{line[0].upper()}{line[1:]}."
+    return commands.add_parser(name, help=line, description=description, epilog=more or None, formatter_class=_HELP)
 
 
 def _number(text: str) -> float:
@@ -66,177 +66,165 @@ def _whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
-def _privacy(made: argparse.ArgumentParser, *, epsilon: str, required: bool) -> None:
-    made.add_argument("--epsilon", type=_number, required=required, metavar="E", help=epsilon)
-    made.add_argument(
-        "--delta", type=_number, metavar="D", help=f"probability of failure; 0 is pure (default: {DELTA:g})"
+def _table(parser: argparse.ArgumentParser) -> None:
+    kinds = (
+        "a Parquet or CSV file, a folder of Parquet files, FILE.duckdb#TABLE or postgresql://USER@HOST/DATABASE#TABLE"
     )
-    made.add_argument(
-        "--neighbours",
-        metavar="N",
-        help="add-remove: one unit more or less (default); replace: one unit changed, row count public",
-    )
+    parser.add_argument("table", metavar="TABLE", help=kinds)
+
+
+def _described(parser: argparse.ArgumentParser) -> None:
+    line = "public description of the table (TOML); see 'dpcurate schema draft'"
+    parser.add_argument("--schema", required=True, metavar="FILE", help=line)
+
+
+def _output(parser: argparse.ArgumentParser, line: str, *, metavar: str = "FILE", required: bool = False) -> None:
+    parser.add_argument("-o", "--output", required=required, metavar=metavar, help=line)
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
+
+
+def _seed(parser: argparse.ArgumentParser, what: str) -> None:
+    line = f"the same seed gives the same {what} (default: 0)"
+    parser.add_argument("--seed", type=_whole, default=0, metavar="N", help=line)
+
+
+def _privacy(parser: argparse.ArgumentParser, epsilon: str, *, required: bool) -> None:
+    parser.add_argument("--epsilon", type=_number, required=required, metavar="E", help=epsilon)
+    delta = f"chance that the epsilon bound fails; 0 for pure differential privacy (default: {DELTA:g})"
+    parser.add_argument("--delta", type=_number, metavar="D", help=delta)
+    line = "add-remove: one row or person more or less (default); replace: one changed, with a public number of rows"
+    parser.add_argument("--neighbours", metavar="N", help=line)
 
 
 def _discover(commands: _Parsers) -> None:
-    made = _command(
-        commands,
-        "discover",
-        "find which columns drive which, within a privacy budget",
-        to="discover:run",
-        more="The edges found go to standard output, all else to standard error. What will be spent, and on what, is\n"
-        "said before the first row is read.\n\n"
+    more = (
+        "The edges found go to standard output, everything else to standard error. What will be spent, and on what,\n"
+        "is announced before the first row is read.\n\n"
         "example:\n  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 \\\n"
-        "    --ledger patients.ledger -o result",
+        "    --ledger patients.ledger -o result"
     )
-    made.add_argument("table", metavar="TABLE", help=_TABLE)
-    made.add_argument("--schema", required=True, metavar="FILE", help=_SCHEMA)
-    _privacy(
-        made,
-        epsilon="the most this run may spend; may be left out with a ledger that exists: all that is left",
-        required=False,
-    )
-    made.add_argument("--method", default="auto", metavar="M", help="see 'dpcurate methods' (default: auto)")
-    made.add_argument("--ledger", metavar="FILE", help="books shared by all runs on this table; made if not there")
-    made.add_argument("--name", metavar="NAME", help="the table's name in the ledger (default: the ledger's file name)")
-    made.add_argument("--knowledge", metavar="FILE", help="required and forbidden edges, tiers (TOML)")
-    made.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        help="write report.html, report.json, graph.json, graph.dot, graph.graphml and edges.csv here",
-    )
-    made.add_argument("--force", action="store_true", help=_FORCE)
-    made.add_argument("--insecure-seed", type=_whole, metavar="N", help="repeatable noise: NOT PRIVATE, for simulation")
+    line = "find which columns drive which, within a privacy budget"
+    parser = _command(commands, "discover", line, "discover:run", more=more)
+    _table(parser)
+    _described(parser)
+    epsilon = "the most this run may spend; with an existing ledger, the default is all that is left"
+    _privacy(parser, epsilon, required=False)
+    parser.add_argument("--method", default="auto", metavar="M", help="see 'dpcurate methods' (default: auto)")
+    line = "record of what all runs on this table have spent; created if it does not exist"
+    parser.add_argument("--ledger", metavar="FILE", help=line)
+    line = "the table's name in the ledger (default: the ledger's file name)"
+    parser.add_argument("--name", metavar="NAME", help=line)
+    line = "background knowledge: required and forbidden edges, tiers (TOML)"
+    parser.add_argument("--knowledge", metavar="FILE", help=line)
+    files = "report.html, report.json, graph.json, graph.dot, graph.graphml and edges.csv"
+    _output(parser, f"write {files} to this folder", metavar="DIR")
+    line = "repeatable noise, for simulations: NOT PRIVATE"
+    parser.add_argument("--insecure-seed", type=_whole, metavar="N", help=line)
 
 
 def _plan(commands: _Parsers) -> None:
-    made = _command(
-        commands,
-        "plan",
-        "see what accuracy to expect before spending anything; touches no private data",
-        to="plan:run",
-        more="example:\n  dpcurate plan --schema patients.toml --rows 50000 --accuracy 0.8 -o plan.html",
-    )
-    made.add_argument("--schema", required=True, metavar="FILE", help=_SCHEMA)
-    made.add_argument("--rows", type=_whole, required=True, metavar="N", help="about how many rows the table has")
-    made.add_argument("--accuracy", type=_number, metavar="F", help="wanted skeleton F1 (0 to 1): says which epsilon")
-    made.add_argument("--epsilons", type=_number, nargs="+", metavar="E", help="default: 0.03 0.1 0.3 1 3 10")
-    made.add_argument("--delta", type=_number, default=DELTA, metavar="D", help=f"default: {DELTA:g}")
-    made.add_argument("--neighbours", default="add-remove", metavar="N", help="add-remove (default) or replace")
-    made.add_argument("--methods", nargs="+", metavar="M", help="default: every private method")
-    made.add_argument("--worlds", type=_whole, default=8, metavar="N", help="how many random worlds (default: 8)")
-    made.add_argument("--seed", type=_whole, default=0, metavar="N", help="the same seed gives the same worlds")
-    made.add_argument("-o", "--output", metavar="FILE", help="write a page (.html) or the figures (.json)")
-    made.add_argument("--force", action="store_true", help=_FORCE)
+    line = "see what accuracy to expect before spending anything; touches no private data"
+    more = "example:\n  dpcurate plan --schema patients.toml --rows 50000 --accuracy 0.8 -o plan.html"
+    parser = _command(commands, "plan", line, "plan:run", more=more)
+    _described(parser)
+    line = "roughly how many rows the table has, from public knowledge"
+    parser.add_argument("--rows", type=_whole, required=True, metavar="N", help=line)
+    line = "the skeleton F1 you want (0 to 1); also report which epsilon reaches it"
+    parser.add_argument("--accuracy", type=_number, metavar="F", help=line)
+    line = "values of epsilon to try (default: 0.03 0.1 0.3 1 3 10)"
+    parser.add_argument("--epsilons", type=_number, nargs="+", metavar="E", help=line)
+    line = f"chance that the epsilon bound fails (default: {DELTA:g})"
+    parser.add_argument("--delta", type=_number, default=DELTA, metavar="D", help=line)
+    parser.add_argument("--neighbours", default="add-remove", metavar="N", help="add-remove (default) or replace")
+    parser.add_argument("--methods", nargs="+", metavar="M", help="methods to try (default: every private one)")
+    line = "how many random networks to simulate (default: 8)"
+    parser.add_argument("--worlds", type=_whole, default=8, metavar="N", help=line)
+    _seed(parser, "simulations")
+    _output(parser, "write the plan as a page (.html) or as data (.json)")
 
 
 def _schema(commands: _Parsers) -> None:
     group = _group(commands, "schema", "write and check the public description of a table (for its owner)")
-    draft = _command(
-        group,
-        "draft",
-        "write a first schema; LOOKS AT THE DATA, a person must check every line",
-        to="schema:draft_file",
-    )
-    draft.add_argument("table", metavar="TABLE", help=_TABLE)
-    draft.add_argument("-o", "--output", metavar="FILE", help="write here (default: standard output)")
-    draft.add_argument("--force", action="store_true", help=_FORCE)
-    check = _command(
-        group,
-        "check",
-        "tell how the rows fit a schema; LOOKS AT THE DATA, for the owner's eyes only",
-        to="schema:check",
-    )
-    check.add_argument("table", metavar="TABLE", help=_TABLE)
-    check.add_argument("--schema", required=True, metavar="FILE", help=_SCHEMA)
+    line = "write a first schema from a table; LOOKS AT THE DATA, so check every line before anyone uses it"
+    draft = _command(group, "draft", line, "schema:draft_file")
+    _table(draft)
+    _output(draft, "where to write the schema (default: standard output)")
+    line = "report how well the rows fit a schema; LOOKS AT THE DATA, for the owner's eyes only"
+    check = _command(group, "check", line, "schema:check")
+    _table(check)
+    _described(check)
 
 
 def _ledger(commands: _Parsers) -> None:
-    group = _group(commands, "ledger", "keep one budget per table, across runs and people")
-    init = _command(
-        group,
-        "init",
-        "begin the books of a table, once",
-        to="ledger:init",
-        more="The budget belongs to the people in the table: a second ledger is not a second budget.\n\n"
-        "example:\n  dpcurate ledger init patients.ledger --table patients --schema patients.toml --epsilon 3",
+    group = _group(commands, "ledger", "keep one privacy budget per table, across runs and people")
+    more = (
+        "The budget belongs to the people in the table: a second ledger is not a second budget.\n\n"
+        "example:\n  dpcurate ledger init patients.ledger --table patients --schema patients.toml --epsilon 3"
     )
-    init.add_argument("path", metavar="PATH", help="file to make; an existing one is never touched")
+    init = _command(group, "init", "create the ledger of a table, once", "ledger:init", more=more)
+    init.add_argument("path", metavar="PATH", help="file to create; an existing file is never touched")
     init.add_argument("--table", required=True, metavar="NAME", help="a name for the table")
-    init.add_argument("--schema", required=True, metavar="FILE", help=_SCHEMA)
-    _privacy(init, epsilon="the most that may ever be spent on this table", required=True)
-    show = _command(group, "show", "where did my epsilon go, and what is left", to="ledger:report")
+    _described(init)
+    _privacy(init, "the most that may ever be spent on this table", required=True)
+    show = _command(group, "show", "show where the budget went, and what is left", "ledger:report")
     show.add_argument("path", metavar="PATH", help="the ledger")
-    show.add_argument("--lenses", action="store_true", help="also what other ways of counting would report")
-    moved = _command(
-        group,
-        "moved",
-        "adopt a ledger whose file was moved",
-        to="ledger:moved",
-        more="A ledger is refused anywhere but at its own path, because an interrupted payment is put right by the\n"
-        "file PATH-journal beside it, which is found by the ledger's name. Use this only after the file was moved for\n"
-        "good, with no run under way. Nothing is adopted while a -journal, or the ledger itself, is still where it\n"
-        "was; if that place cannot be seen from here, make sure yourself. A copy is not a move: used beside the\n"
-        "original it is a second budget, which nothing here can see on another machine.\n"
-        "In containers mount the folder, not the file, at the same path everywhere.\n\n"
-        "example:\n  mv patients.ledger archive/ && dpcurate ledger moved archive/patients.ledger",
+    line = "also show what other composition rules would report"
+    show.add_argument("--composition", action="store_true", help=line)
+    show.add_argument("--lenses", action="store_true", dest="composition", help=argparse.SUPPRESS)  # its former name
+    more = (
+        "A ledger is refused anywhere but at its own path: an interrupted payment is repaired from the file\n"
+        "PATH-journal beside it, which is found by the ledger's name. Use this only after the file has been moved\n"
+        "for good, with no run in progress. Nothing is adopted while a -journal, or the ledger itself, is still at\n"
+        "the old path; if that path cannot be seen from here, check it yourself. A copy is not a move: used beside\n"
+        "the original it is a second budget, which cannot be detected across machines.\n"
+        "In containers, mount the folder, not the file, at the same path everywhere.\n\n"
+        "example:\n  mv patients.ledger archive/ && dpcurate ledger moved archive/patients.ledger"
     )
+    moved = _command(group, "moved", "adopt a ledger whose file was moved", "ledger:moved", more=more)
     moved.add_argument("path", metavar="PATH", help="where the ledger is now")
 
 
 def _methods(commands: _Parsers) -> None:
-    _command(commands, "methods", "list the methods", to="methods:run")
+    _command(commands, "methods", "list the discovery methods", "methods:run")
 
 
 def _network(commands: _Parsers) -> None:
-    group = _group(commands, "network", "benchmark networks: public worlds to practise on")
-    _command(group, "list", "list the networks by name", to="network:listing")
-    sample = _command(
-        group,
-        "sample",
-        "draw rows from a network into a file",
-        to="network:sample",
-        more="example:\n  dpcurate network sample asia --rows 100000 --seed 1 -o asia.parquet --schema asia.toml",
-    )
-    sample.add_argument("name", metavar="NAME", help="see 'dpcurate network list', or a .bif file")
-    sample.add_argument("--rows", type=_whole, required=True, metavar="N", help="how many rows")
-    sample.add_argument("--seed", type=_whole, default=0, metavar="S", help="the same seed gives the same rows")
-    sample.add_argument("-o", "--output", required=True, metavar="FILE", help=".parquet or .csv")
-    sample.add_argument("--schema", metavar="FILE", help="also write the network's public schema")
-    sample.add_argument("--force", action="store_true", help=_FORCE)
+    group = _group(commands, "network", "benchmark networks: public data to practise on")
+    _command(group, "list", "list the networks and their sizes", "network:listing")
+    more = "example:\n  dpcurate network sample asia --rows 100000 --seed 1 -o asia.parquet --schema asia.toml"
+    sample = _command(group, "sample", "draw rows from a network into a file", "network:sample", more=more)
+    sample.add_argument("name", metavar="NAME", help="a name from 'dpcurate network list', or a .bif file")
+    sample.add_argument("--rows", type=_whole, required=True, metavar="N", help="how many rows to draw")
+    _seed(sample, "rows")
+    _output(sample, "file to write, .parquet or .csv", required=True)
+    sample.add_argument("--schema", metavar="FILE", help="also write the network's public schema to this file")
 
 
 def _audit(commands: _Parsers) -> None:
-    made = _command(
-        commands,
-        "audit",
-        "try to tell two neighbouring tables apart by what a method releases; touches no private data",
-        to="audit:run",
-        more="example:\n  dpcurate audit em-pc --epsilon 1\n  dpcurate audit curate-pc --variant published",
-    )
-    made.add_argument("method", nargs="?", metavar="METHOD", help="see 'dpcurate methods'")
-    made.add_argument("--variant", choices=("proved", "published"), default="proved", help="default: proved")
-    made.add_argument("--epsilon", type=_number, default=1.0, metavar="E", help="budget of each run (default: 1)")
-    made.add_argument("--runs", type=_whole, default=4000, metavar="N", help="runs on either table (default: 4000)")
-    made.add_argument("--seed", type=_whole, default=0, metavar="S", help="the same seed gives the same audit")
-    made.add_argument("--long", action="store_true", help="all methods and controls, about 40 minutes")
+    line = "try to tell two neighbouring tables apart by what a method releases; touches no private data"
+    more = "examples:\n  dpcurate audit em-pc --epsilon 1\n  dpcurate audit curate-pc --variant published"
+    parser = _command(commands, "audit", line, "audit:run", more=more)
+    parser.add_argument("method", nargs="?", metavar="METHOD", help="a name from 'dpcurate methods'")
+    line = "the form with a proof (default), or the one in the paper"
+    parser.add_argument("--variant", choices=("proved", "published"), default="proved", help=line)
+    parser.add_argument("--epsilon", type=_number, default=1.0, metavar="E", help="budget of each run (default: 1)")
+    line = "runs on each of the two tables (default: 4000)"
+    parser.add_argument("--runs", type=_whole, default=4000, metavar="N", help=line)
+    _seed(parser, "audit")
+    line = "audit all methods and controls instead; takes about 40 minutes"
+    parser.add_argument("--long", action="store_true", help=line)
 
 
 def _reproduce(commands: _Parsers) -> None:
-    line = "run the CURATE paper's tables and figures again, published and proved"
-    made = _command(commands, "reproduce", line, to="reproduce:run")
-    made.add_argument("--quick", action="store_true", help="few runs, under 90 seconds")
-    made.add_argument("--fresh", action="store_true", help="do not go on from an earlier, interrupted run")
-    made.add_argument("--workers", type=_whole, default=2, metavar="N", help="processes (default: 2)")
-    made.add_argument("-o", "--output", default="paper", metavar="DIR", help="where to (default: paper)")
+    line = "rerun the tables and figures of the CURATE paper, as published and as proved"
+    parser = _command(commands, "reproduce", line, "reproduce:run")
+    parser.add_argument("--quick", action="store_true", help="only a few runs, in under 90 seconds")
+    parser.add_argument("--fresh", action="store_true", help="start over instead of resuming an interrupted run")
+    parser.add_argument("--workers", type=_whole, default=2, metavar="N", help="number of processes (default: 2)")
+    parser.add_argument("-o", "--output", default="paper", metavar="DIR", help="folder to write to (default: paper)")
 
 
 def _demo(commands: _Parsers) -> None:
-    made = _command(
-        commands,
-        "demo",
-        "try it: draws 100,000 rows of the network Asia and finds its graph with epsilon = 1",
-        to="demo:run",
-    )
-    made.add_argument("-o", "--output", default="demo", metavar="DIR", help="where to (default: demo)")
+    line = "try it out: draw 100,000 rows of the Asia network and find its graph with epsilon = 1"
+    parser = _command(commands, "demo", line, "demo:run")
+    parser.add_argument("-o", "--output", default="demo", metavar="DIR", help="folder to write to (default: demo)")

@@ -12,14 +12,13 @@ from dpcurate.planning.plan import EPSILONS, check_accuracy, check_report, plan
 
 
 def run(args: Namespace) -> None:
-    """Simulate, show, advise."""
     target = None if args.output is None else check_report(fresh(args.output, force=args.force))
     if args.accuracy is not None:
         check_accuracy(args.accuracy)
     else:
         say("with --accuracy 0.8 this also says which epsilon is enough for a skeleton F1 of 0.8")
     bar = Bar()
-    made = plan(
+    outlook = plan(
         load_schema(args.schema),
         args.rows,
         epsilons=args.epsilons or EPSILONS,
@@ -32,9 +31,9 @@ def run(args: Namespace) -> None:
         progress=lambda done, total: bar.draw("worlds", done / total, f"{done} of {total}"),
     )
     bar.clear()
-    show(made)
+    show(outlook)
     if args.accuracy is not None:
-        show(f"\n{made.advice(args.accuracy)}")
+        show(f"\n{outlook.advice(args.accuracy)}")
     if target is not None:
-        made.report(target, accuracy=args.accuracy)
+        outlook.report(target, accuracy=args.accuracy)
         say(f"written: {target}")

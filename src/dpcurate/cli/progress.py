@@ -35,7 +35,6 @@ class Bar:
         self._stream.flush()
 
     def clear(self) -> None:
-        """Leave a clean line."""
         if self._live:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

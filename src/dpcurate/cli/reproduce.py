@@ -6,7 +6,6 @@ from argparse import Namespace
 
 
 def run(args: Namespace) -> None:
-    """Run the grid and write runs, figures and page."""
     from dpcurate.published.reproduction import main
 
     words = ["-o", args.output, "--workers", str(args.workers)]

@@ -14,7 +14,6 @@ from dpcurate.private.draft import draft
 
 
 def draft_file(args: Namespace) -> None:
-    """Write a first schema from a table."""
     target = None if args.output is None else fresh(args.output, force=args.force)
     text = draft(some_table(args.table))
     say("this looked at the data: check every line before anyone uses the schema")
@@ -26,7 +25,6 @@ def draft_file(args: Namespace) -> None:
 
 
 def check(args: Namespace) -> None:
-    """Tell the owner how the rows fit."""
     schema = load_schema(args.schema)
     say("this looks at the data, for the owner's eyes only: what it says is not private, do not publish it")
     with redirect_stderr(sys.stdout):

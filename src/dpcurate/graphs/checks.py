@@ -19,15 +19,15 @@ def checked_nodes(nodes: Iterable[str]) -> tuple[str, ...]:
     """The nodes as a tuple of distinct non-empty names."""
     if isinstance(nodes, str):
         raise GraphError(f"nodes must be a list of names, not the one string {nodes!r}")
-    found = tuple(nodes)
+    names = tuple(nodes)
     seen: set[str] = set()
-    for name in found:
+    for name in names:
         if not isinstance(name, str) or not name:
             raise GraphError(f"a node's name must be a non-empty string, not {name!r}")
         if name in seen:
             raise GraphError(f"the node {name!r} is listed twice; give every node its own name")
         seen.add(name)
-    return found
+    return names
 
 
 def checked_edges(nodes: Collection[str], edges: Iterable[Iterable[str]], what: str = "edge") -> frozenset[Edge]:
@@ -63,7 +63,6 @@ def _arrow(nodes: Collection[str], pair: tuple[str, ...]) -> Arrow:
 
 
 def require_known(name: str, nodes: Iterable[str]) -> None:
-    """Refuse a name that is not among the nodes."""
     if name not in nodes:
         raise GraphError(f"unknown node {name!r}{hint(name, nodes)}")
 

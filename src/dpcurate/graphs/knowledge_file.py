@@ -7,7 +7,6 @@ tiers = [["age", "sex"], ["smoke"]]
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterable
@@ -26,12 +25,10 @@ _LIST = re.compile(rf"\[\s*(?:{_STRING})(?:\s*+,\s*+(?:{_STRING}))*+\s*+,?\s*+\]
 
 
 def load(path: str | Path) -> Knowledge:
-    """Read a TOML file; a FormatError says the line."""
     return files.load(path, loads)
 
 
 def loads(text: str) -> Knowledge:
-    """Read TOML with the fields' names as keys."""
     table = files.toml(text, FormatError)
     fields = {key: _names(key, value, text) for key, value in table.items()}
     try:
@@ -55,13 +52,8 @@ def dumps(knowledge: Knowledge) -> str:
 
 
 def _dump_field(key: str, parts: Iterable[Iterable[str]]) -> str:
-    rows = "".join(f"  [{', '.join(map(_quote, names))}],\n" for names in parts)
+    rows = "".join(f"  [{', '.join(map(files.toml_text, names))}],\n" for names in parts)
     return f"{key} = [\n{rows}]\n"
-
-
-def _quote(name: str) -> str:
-    # TOML's basic strings are JSON's, except that DEL must be escaped too.
-    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _names(key: str, value: Any, text: str) -> list[list[str]]:
@@ -80,8 +72,8 @@ def _names(key: str, value: Any, text: str) -> list[list[str]]:
 
 
 def _line_of_key(text: str, key: str) -> int | None:
-    found = re.search(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?\s*[=\].]", text, re.MULTILINE)
-    return _line_at(text, found.start()) if found else None
+    match = re.search(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?\s*[=\].]", text, re.MULTILINE)
+    return files.line_at(text, match.start()) if match else None
 
 
 def _line_of_names(text: str, names: tuple[str, ...]) -> int | None:
@@ -93,9 +85,5 @@ def _line_of_names(text: str, names: tuple[str, ...]) -> int | None:
         except tomllib.TOMLDecodeError:  # a comment that looks like a list
             continue
         if sorted(listed) == sorted(names) or (len(names) == 1 and names[0] in listed):
-            line = _line_at(text, match.start())
+            line = files.line_at(text, match.start())
     return line
-
-
-def _line_at(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1

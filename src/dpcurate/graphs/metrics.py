@@ -88,7 +88,7 @@ def score(estimated: Cpdag | Dag, truth: Cpdag | Dag) -> Scores:
         "arrow": arrow_rates(ours, theirs),
     }
     names = ("precision", "recall", "f1")
-    rates = {f"{part}_{name}": getattr(found, name) for part, found in parts.items() for name in names}
+    rates = {f"{part}_{name}": getattr(rate, name) for part, rate in parts.items() for name in names}
     return Scores(
         **rates,
         shd=shd(ours, theirs),

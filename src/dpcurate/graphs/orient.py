@@ -1,7 +1,7 @@
-"""From a skeleton with separators to a CPDAG: colliders, then Meek's rules.
+"""From a skeleton with separating sets to a CPDAG: colliders, then Meek's rules.
 
-Every step is a function of sets (all proposals are collected before any is drawn), so the result
-does not depend on the order of nodes, edges or separators. Meek (1995), UAI, for the rules;
+Every step is a function of sets (all proposals are collected before any is adopted), so the result
+does not depend on the order of nodes, edges or separating sets. Meek (1995), UAI, for the rules;
 Colombo and Maathuis (2014), JMLR 15, for why order matters.
 """
 
@@ -17,7 +17,7 @@ from dpcurate.graphs.knowledge import Knowledge
 
 
 def orient(skeleton: Skeleton, knowledge: Knowledge | None = None) -> Cpdag:
-    """Orient what the separators and the background knowledge decide.
+    """Orient what the separating sets and the background knowledge decide.
 
     Evidence from noisy answers can contradict itself. The rule, in this order:
 
@@ -27,7 +27,7 @@ def orient(skeleton: Skeleton, knowledge: Knowledge | None = None) -> Cpdag:
     4. An edge that lost an arrowhead by 2 or 3 stays a line, unless a directed path between its
        ends decides it (the other direction would be a cycle).
 
-    A triple a - c - b is evidence only where a separator of a and b is recorded: a collider if c
+    A triple a - c - b is evidence only where a separating set of a and b is recorded: a collider if c
     is not in it, else not a collider. A pair that was never tested is evidence of nothing.
     """
     partial = PartialGraph(skeleton)
@@ -114,20 +114,19 @@ class PartialGraph:
         return {name: _reach(name, children) for name in self.nodes}
 
     def cpdag(self) -> Cpdag:
-        """The drawing as a value."""
         lines = frozenset(frozenset((a, b)) for a in self.nodes for b in self.lines[a])
         return Cpdag(self.nodes, frozenset(self.arrows), lines)
 
 
 def _reach(start: str, children: dict[str, list[str]]) -> set[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     todo = list(children[start])
     while todo:
         name = todo.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             todo.extend(children[name])
-    return found
+    return reached
 
 
 def _forced(skeleton: Skeleton, knowledge: Knowledge) -> set[Arrow]:

@@ -18,7 +18,6 @@ class NodeMasks:
 
     @classmethod
     def of(cls, nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> NodeMasks:
-        """From all arrows between the nodes."""
         place = {name: i for i, name in enumerate(nodes)}
         parents, children = [0] * len(nodes), [0] * len(nodes)
         for a, b in arrows:
@@ -27,11 +26,7 @@ class NodeMasks:
         return cls(place, tuple(parents), tuple(children))
 
     def mask(self, names: Iterable[str]) -> int:
-        """The names as one integer."""
-        found = 0
-        for name in names:
-            found |= 1 << self.place[name]
-        return found
+        return sum(1 << self.place[name] for name in set(names))
 
     def separated(self, a: str, b: str, given: Iterable[str]) -> bool:
         """No active trail from a to b: the Bayes ball of Shachter (1998), UAI.
@@ -53,10 +48,10 @@ class NodeMasks:
 
 
 def _union(masks: tuple[int, ...], chosen: int) -> int:
-    found = 0
+    union = 0
     for i in _bits(chosen):
-        found |= masks[i]
-    return found
+        union |= masks[i]
+    return union
 
 
 def _bits(mask: int) -> Iterator[int]:

@@ -29,10 +29,10 @@ def load(source: str | os.PathLike[str]) -> Network:
     name = str(source).lower()
     if name in SHIPPED:
         return parse((resources(__package__) / "data" / f"{name}.bif").read_text(encoding="utf-8"))
-    found = _installed().get(name)
-    if found is None:
+    path = _installed().get(name)
+    if path is None:
         raise FormatError(_unknown(str(source)))
-    return _read(found)
+    return _read(path)
 
 
 def names() -> tuple[str, ...]:
@@ -52,8 +52,8 @@ def _installed() -> dict[str, Path]:
     """Files in an installed pgmpy, found without importing it, which is slow."""
     spec = find_spec("pgmpy")
     places = (spec.submodule_search_locations or []) if spec else []
-    found = (f for p in places for f in Path(p, "utils", "example_models").glob("*.bif.gz"))
-    return {f.name.removesuffix(".bif.gz").lower(): f for f in found}
+    paths = (f for p in places for f in Path(p, "utils", "example_models").glob("*.bif.gz"))
+    return {f.name.removesuffix(".bif.gz").lower(): f for f in paths}
 
 
 def _unknown(name: str) -> str:
@@ -76,9 +76,9 @@ def _unzipped(raw: bytes) -> bytes:
     if raw[:2] != b"\x1f\x8b":
         return raw
     try:
-        found = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(files.LARGEST + 1)
+        content = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(files.LARGEST + 1)
     except (EOFError, zlib.error) as error:
         raise OSError(f"not a gzip file: {error}") from None
-    if len(found) > files.LARGEST:
+    if len(content) > files.LARGEST:
         raise OSError(f"unzipped it has more than {files.LARGEST} bytes, the limit")
-    return found
+    return content

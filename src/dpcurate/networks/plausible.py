@@ -27,7 +27,6 @@ MOST_CELLS = 1_000_000
 
 
 def edge_count(columns: int) -> int:
-    """How many edges such a world has."""
     return min(round(columns * DEGREE / 2), columns * (columns - 1) // 2)
 
 

@@ -31,5 +31,4 @@ def streams(seed: int, purpose: str, count: int) -> list[np.random.Generator]:
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
-    """One PCG64 stream for one purpose."""
     return streams(seed, purpose, 1)[0]

@@ -177,7 +177,6 @@ class Effect:
             raise GraphError(f"an effect is a finite weight and one of {', '.join(SHAPES)}; got {self!r}")
 
     def __call__(self, parent: FloatArray) -> FloatArray:
-        """The part of the child that this parent makes."""
         return self.weight * SHAPES[self.shape](parent)
 
 
@@ -230,8 +229,10 @@ def random_nonlinear(
     shape = source.integers(len(SHAPES), size=(size, size))
     names = list(SHAPES)
     place = {name: i for i, name in enumerate(dag.nodes)}
-    found = {(i, j): Effect(names[shape[place[i], place[j]]], float(drawn[place[i], place[j]])) for i, j in dag.arrows}
-    return NonlinearWorld(dag, found, _uniform(source, "variances", variances, (size,)))
+    effects = {
+        (i, j): Effect(names[shape[place[i], place[j]]], float(drawn[place[i], place[j]])) for i, j in dag.arrows
+    }
+    return NonlinearWorld(dag, effects, _uniform(source, "variances", variances, (size,)))
 
 
 def _simulate(
@@ -241,12 +242,12 @@ def _simulate(
     count = whole("rows", rows)
     sources = dict(zip(dag.nodes, streams(seed, "world rows", len(dag.nodes)), strict=True))
     spread = dict(zip(dag.nodes, np.sqrt(variances).tolist(), strict=True))
-    found: dict[str, FloatArray] = {}
+    table: dict[str, FloatArray] = {}
     for node in dag.order():
-        found[node] = spread[node] * sources[node].standard_normal(count)
+        table[node] = spread[node] * sources[node].standard_normal(count)
         for parent in dag.parents(node):
-            found[node] += effect(parent, node, found[parent])
-    return {node: found[node] for node in dag.nodes}
+            table[node] += effect(parent, node, table[parent])
+    return {node: table[node] for node in dag.nodes}
 
 
 def _schema(dag: Dag, ends: npt.NDArray[Any]) -> Schema:
@@ -266,16 +267,16 @@ def _signed(source: np.random.Generator, between: Range, shape: tuple[int, ...])
 
 
 def _variances(values: FloatArray, size: int) -> FloatArray:
-    found = _fixed("variances", values, (size,))
-    if not (found > 0).all():
+    variances = _fixed("variances", values, (size,))
+    if not (variances > 0).all():
         raise GraphError("noise variances must be above 0")
-    return found
+    return variances
 
 
 def _fixed(what: str, values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """A read-only copy of the right shape."""
-    found = np.array(values, dtype=np.float64)
-    if found.shape != shape or not np.isfinite(found).all():
-        raise GraphError(f"{what} must be finite numbers of shape {shape}, got shape {found.shape}")
-    found.flags.writeable = False
-    return found
+    array = np.array(values, dtype=np.float64)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise GraphError(f"{what} must be finite numbers of shape {shape}, got shape {array.shape}")
+    array.flags.writeable = False
+    return array

@@ -16,7 +16,6 @@ SIGNS = {
 
 
 def legend(edges: Sequence[Shown]) -> Html:
-    """A list of samples with their meaning."""
     lines = []
     if any(edge.directed for edge in edges):
         lines.append(

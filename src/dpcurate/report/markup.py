@@ -30,17 +30,14 @@ def element(tag: str, *inside: Text, **attributes: str) -> Html:
 
 
 def paragraphs(*texts: Text) -> Html:
-    """Each text as a paragraph."""
     return Html("".join(element("p", text) for text in texts))
 
 
 def bullets(texts: Iterable[Text]) -> Html:
-    """Each text as an item of a list."""
     return element("ul", *(element("li", text) for text in texts))
 
 
 def facts(pairs: Iterable[tuple[str, Text]]) -> Html:
-    """Names and values."""
     return element("dl", *(Html(element("dt", name) + element("dd", value)) for name, value in pairs))
 
 

@@ -55,7 +55,6 @@ def _list(title: str, texts: Sequence[str]) -> Html:
 
 
 def origin(found: Discovery) -> Html:
-    """Method, versions, schema, citation."""
     version = found.versions.get("dpcurate", "")
     versions = ", ".join(f"{name} {number}" for name, number in found.versions.items()) or "not recorded"
     known: list[tuple[str, Text]] = [

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def discovery_html(found: Discovery) -> str:
-    """A discovery in a notebook cell."""
     edges = shown_edges(found)
     line = f"{len(edges)} edges among {len(found.graph.nodes)} columns, by {found.method}. {found.privacy}"
     warning = "" if found.privacy.private else "<p><strong>NOT PRIVATE</strong></p>"

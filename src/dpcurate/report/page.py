@@ -35,7 +35,6 @@ EDGE_HEADS = (
 
 
 def page(found: Discovery) -> str:
-    """The page of a discovery."""
     edges = shown_edges(found)
     style, script = _asset("page.css"), _asset("page.js")
     parts = {

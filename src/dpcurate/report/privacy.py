@@ -44,7 +44,6 @@ def _reasons(privacy: Privacy) -> str:
 
 
 def statement(found: Discovery) -> Html:
-    """The whole section."""
     plain = _plain(found.privacy) if found.privacy.private else _unprotected(found)
     return Html(
         element("h3", "In plain words")

@@ -48,13 +48,11 @@ def no_number(level: str) -> bool:
 
 
 def check_name(name: object) -> None:
-    """Refuse what cannot name a column."""
     if not isinstance(name, str) or not name or not _writable(name):
         raise SchemaError(f"a column name must be text of at least one character, got {shown(name)}")
 
 
 def _writable(text: str) -> bool:
-    """Whether a text can be written to a file."""
     return "\x00" not in text and not any(0xD800 <= ord(c) <= 0xDFFF for c in text)
 
 

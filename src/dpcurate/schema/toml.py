@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 
 from dpcurate import files
 from dpcurate.errors import SchemaError
+from dpcurate.files import toml_text
 from dpcurate.schema.columns import Categorical, Column, Numeric, Ordinal
 from dpcurate.schema.table import Person, Schema
 from dpcurate.wording import did_you_mean, shown
@@ -33,7 +33,6 @@ _REFUSED = {
 
 
 def loads(text: str) -> Schema:
-    """Read TOML text; an error names its line."""
     data = files.toml(text, SchemaError)
     _only(data, ("rows", "person", "columns"), "the schema", text, ())
     columns = data.get("columns")
@@ -109,8 +108,7 @@ def _line(text: str, path: tuple[str, ...]) -> int | None:
 
 
 def _dotted(key: str) -> tuple[str, ...]:
-    parts = re.findall(_PART, key)
-    return tuple(_unquoted(p) for p in parts)
+    return tuple(map(_unquoted, re.findall(_PART, key)))
 
 
 def _unquoted(part: str) -> str:
@@ -123,21 +121,15 @@ def _unquoted(part: str) -> str:
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
-
-
-def _text(value: str) -> str:
-    """A TOML basic string; JSON's escapes are a subset, but for surrogates and DEL."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
 
 
 def dumps(schema: Schema) -> str:
-    """The schema as TOML."""
     lines = ["# Public facts about the table; chosen without looking at it."]
     if schema.rows is not None:
         lines.append(f"rows = {schema.rows}")
     if schema.person is not None:
-        lines += ["", "[person]", f"column = {_text(schema.person.column)}", f"rows = {schema.person.rows}"]
+        lines += ["", "[person]", f"column = {toml_text(schema.person.column)}", f"rows = {schema.person.rows}"]
     for column in schema.columns:
         lines += ["", f"[columns.{_key(column.name)}]", f'kind = "{column.kind}"', *_settings(column)]
     return "\n".join(lines) + "\n"
@@ -145,14 +137,12 @@ def dumps(schema: Schema) -> str:
 
 def _settings(column: Column) -> list[str]:
     if isinstance(column, Numeric):
-        missing = column.missing if isinstance(column.missing, float) else _text(column.missing)
-        facts = {
-            "low": column.low,
-            "high": column.high,
-            "bins": column.bins,
-            "edges": list(column.edges),
-            "missing": missing,
-        }
+        missing = column.missing if isinstance(column.missing, float) else toml_text(column.missing)
+        facts = {key: getattr(column, key) for key in ("low", "high", "bins")}
+        facts |= {"edges": list(column.edges), "missing": missing}
     else:
-        facts = {"levels": f"[{', '.join(map(_text, column.levels))}]", "missing": _text(column.missing)}
-    return [f"{key} = {value}" for key, value in facts.items()] + [f"outside = {_text(column.outside)}"]
+        facts = {
+            "levels": f"[{', '.join(map(toml_text, column.levels))}]",
+            "missing": toml_text(column.missing),
+        }
+    return [f"{key} = {value}" for key, value in facts.items()] + [f"outside = {toml_text(column.outside)}"]

@@ -31,12 +31,10 @@ class Shown:
 
     @property
     def kind(self) -> str:
-        """In one word."""
         return "directed" if self.directed else "undirected"
 
     @property
     def words(self) -> str:
-        """In a sentence."""
         between = f"{clean(self.a)} → {clean(self.b)}" if self.directed else f"{clean(self.a)} — {clean(self.b)}"
         sure = "" if self.confidence is None else f", confidence {self.confidence:.2f}"
         late = ", not tested to the end" if self.open_at else ""

@@ -22,7 +22,6 @@ Part = tuple[list[str], list[DownEdge]]
 
 
 def components(nodes: Sequence[str], edges: Sequence[DownEdge]) -> list[Part]:
-    """The connected parts: their nodes and their edges."""
     head = {name: name for name in nodes}
 
     def root(name: str) -> str:
@@ -110,8 +109,8 @@ def _barycentres(rows: RowOrder, ends: Ends, downwards: bool) -> RowOrder:
 
 
 def _mean(values: Iterable[float], otherwise: float) -> float:
-    found = list(values)
-    return sum(found) / len(found) if found else otherwise
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else otherwise
 
 
 def _swap(rows: RowOrder, above: Ends, below: Ends) -> RowOrder:
@@ -140,7 +139,6 @@ def _pairs(ends: Ends, left: RowItem, right: RowItem, place: Places) -> int:
 
 
 def crossings(rows: RowOrder, below: Ends) -> int:
-    """How many pairs of edges cross."""
     total = 0
     for row, after in pairwise(rows):
         place = {x: i for i, x in enumerate(after)}

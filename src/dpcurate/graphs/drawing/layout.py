@@ -67,12 +67,12 @@ def stretches(route: Sequence[Point]) -> list[Stretch]:
     slopes = [0.0] * len(route)
     for i in range(1, len(route) - 2, 2):
         slopes[i] = slopes[i + 1] = (route[i + 1][0] - route[i][0]) / (route[i + 1][1] - route[i][1])
-    found = []
+    curves = []
     for i, ((x, y), (to_x, to_y)) in enumerate(pairwise(route)):
         half = (to_y - y) / 2
         first, second = (x + slopes[i] * half, y + half), (to_x - slopes[i + 1] * half, to_y - half)
-        found.append(((x, y), first, second, (to_x, to_y)))
-    return found
+        curves.append(((x, y), first, second, (to_x, to_y)))
+    return curves
 
 
 def halfway(route: Sequence[Point]) -> Point:
@@ -157,12 +157,12 @@ class _Part:
 
     def _ports(self, x: Places, ends: Mapping[RowItem, list[RowItem]]) -> dict[tuple[RowItem, RowItem], float]:
         """Where on a box's side an edge ends: side by side, in the order of the other ends."""
-        found = {}
+        ports = {}
         for item, others in ends.items():
             step = min(11.0, (self._width(item) - 12) / max(1, len(others) - 1)) if isinstance(item, str) else 0.0
             for i, other in enumerate(sorted(others, key=lambda o: (x[o], str(o)))):
-                found[item, other] = x[item] + step * (i - (len(others) - 1) / 2)
-        return found
+                ports[item, other] = x[item] + step * (i - (len(others) - 1) / 2)
+        return ports
 
 
 def _straighten(rows: RowOrder, above: Ends, below: Ends, width: Callable[[RowItem], float]) -> Places:

@@ -11,7 +11,6 @@ FITS = 'style="max-width:100%;height:auto" role="img" aria-label="{}"'
 
 
 def graph_html(graph: Graph) -> str:
-    """A graph in a notebook cell."""
     edges = tuple(Shown(a, b, way == "->", Origin.DATA) for a, way, b in ordered_edges(graph))
     line = f"{type(graph).__name__}: {len(graph.nodes)} nodes, {len(edges)} edges"
     return f"<div><p>{escape(line)}</p>{picture(graph, edges)}</div>"

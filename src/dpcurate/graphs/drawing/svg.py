@@ -16,12 +16,10 @@ FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sa
 
 
 def labels(graph: Graph) -> dict[str, str]:
-    """What is written in each box."""
     return {name: short(name) for name in graph.nodes}
 
 
 def placed(graph: Graph) -> Layout:
-    """The layout for these labels."""
     return lay_out(graph, {name: max(34.0, width(label) + 18) for name, label in labels(graph).items()})
 
 
@@ -88,7 +86,6 @@ def trimmed(edge: Shown, layout: Layout) -> tuple[Point, ...]:
 
 
 def curve(route: Sequence[Point]) -> str:
-    """The path of a route."""
     parts = [f"M{route[0][0]:.1f} {route[0][1]:.1f}"]
     for _, *points in stretches(route):
         parts.append("C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in points))
@@ -110,7 +107,6 @@ SYMBOLS: Mapping[str, str] = {
 
 
 def sign(edge: Shown) -> str | None:
-    """Which symbol an edge carries."""
     if edge.source is Origin.GIVEN:
         return "given"
     if edge.open_at:

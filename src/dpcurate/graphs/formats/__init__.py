@@ -2,7 +2,7 @@
 
 `load` and `save` go by the file's suffix, `loads` and `dumps` by the format's name. A format that
 cannot say which kind of graph it holds is read as a CPDAG if it has a line and as a DAG otherwise;
-`kind` overrides. Separators survive only in JSON. Objects of other libraries: `objects`.
+`kind` overrides. Separating sets survive only in JSON. Objects of other libraries: `objects`.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def dumps(graph: Graph, format: str) -> str:
 
 def load(path: str | Path, kind: GraphKind | None = None) -> Graph:
     """The graph in the file, whose suffix names the format."""
-    found = _format_of(path)
-    return files.load(path, lambda text: found.read(text).finish(kind))
+    read = _format_of(path).read
+    return files.load(path, lambda text: read(text).finish(kind))
 
 
 def save(graph: Graph, path: str | Path) -> None:
@@ -103,8 +103,8 @@ def _format(name: str) -> Format:
 
 def _format_of(path: str | Path) -> Format:
     suffix = Path(path).suffix.lower()
-    for found in FORMATS.values():
-        if suffix in found.suffixes:
-            return found
-    known = ", ".join(one for found in FORMATS.values() for one in found.suffixes)
+    for format in FORMATS.values():
+        if suffix in format.suffixes:
+            return format
+    known = ", ".join(one for format in FORMATS.values() for one in format.suffixes)
     raise FormatError(f"no format has the suffix {suffix!r} of {str(path)!r}; the suffixes are {known}")

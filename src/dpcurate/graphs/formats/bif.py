@@ -16,15 +16,15 @@ def read_bif_structure(text: str) -> Dag:
 
 
 def read(text: str) -> Draft:
-    """What the network's structure says."""
     check_length(text)
-    found = Grammar(text)
-    found.check_structure()
-    arrows = ((parent.text, name) for name, block in found.blocks.items() for parent in block.parents)
-    return Draft("dag", dict.fromkeys(found.declared), dict.fromkeys(arrows))
+    grammar = Grammar(text)
+    grammar.check_structure()
+    arrows = ((parent.text, name) for name, block in grammar.blocks.items() for parent in block.parents)
+    return Draft("dag", dict.fromkeys(grammar.declared), dict.fromkeys(arrows))
 
 
 def write(graph: Graph) -> str:
     """Refuse: a BIF file is a network, not a graph."""
-    found = f"a graph of {len(graph.nodes)} nodes has none"
-    raise FormatError(f"BIF needs probability tables and {found}; write json, dot or graphml")
+    raise FormatError(
+        f"BIF needs probability tables, and a graph of {len(graph.nodes)} nodes has none; write json, dot or graphml"
+    )

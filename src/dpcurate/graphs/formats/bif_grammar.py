@@ -73,7 +73,6 @@ class Grammar:
             self._unexpected(self._scan.token, "'variable'")
 
     def fail(self, message: str, at: int) -> NoReturn:
-        """Refuse the text at a place."""
         self._scan.fail(message, at)
 
     def check_structure(self) -> None:
@@ -81,9 +80,9 @@ class Grammar:
         for known, block in self.blocks.items():
             self._require_declared(known, block.at)
             self._check_parents(known, block)
-        for known, found in self.declared.items():
+        for known, declaration in self.declared.items():
             if known not in self.blocks:
-                self.fail(f"variable {show(known)} has no probability block", found.at)
+                self.fail(f"variable {show(known)} has no probability block", declaration.at)
         self._check_acyclic()
 
     def _require_declared(self, name: str, at: int) -> None:
@@ -122,19 +121,19 @@ class Grammar:
             self.fail(f"variable {show(name.text)} is declared twice", name.at)
         if len(self.declared) == MAX_NODES:
             self.fail(f"more than {MAX_NODES} variables, the limit", name.at)
-        found = self.declared[name.text] = Declaration(name.at)
+        declaration = self.declared[name.text] = Declaration(name.at)
         self._mark("{")
         while not self._closing("}"):
             if self._scan.token.is_word("type"):
-                self._type(name.text, found)
+                self._type(name.text, declaration)
             else:
                 self._property(self._scan.token)
-        if not found.levels:
+        if not declaration.levels:
             self.fail(f"variable {show(name.text)} has no 'type discrete [...] {{...}};'", name.at)
 
-    def _type(self, name: str, found: Declaration) -> None:
+    def _type(self, name: str, declaration: Declaration) -> None:
         at = self._scan.take().at
-        if found.levels:
+        if declaration.levels:
             self.fail(f"variable {show(name)} has a second type", at)
         self._word("discrete")
         self._mark("[")
@@ -144,8 +143,8 @@ class Grammar:
         levels = self._names("}", "a level")
         self._mark(";")
         self._check_levels(name, count, levels)
-        found.levels = tuple(x.text for x in levels)
-        found.places = {level: i for i, level in enumerate(found.levels)}
+        declaration.levels = tuple(x.text for x in levels)
+        declaration.places = {level: i for i, level in enumerate(declaration.levels)}
 
     def _check_levels(self, name: str, count: BifToken, levels: list[BifToken]) -> None:
         if not re.fullmatch(r"[0-9]{1,9}", count.text) or not 1 <= int(count.text) <= MAX_LEVELS:
@@ -166,10 +165,10 @@ class Grammar:
             self.fail(f"variable {show(name.text)} has two probability blocks", name.at)
         if self._scan.token.is_mark("|"):
             self._scan.take()
-        found = self.blocks[name.text] = ProbabilityBlock(name.at, self._names(")", "a parent"))
+        block = self.blocks[name.text] = ProbabilityBlock(name.at, self._names(")", "a parent"))
         self._mark("{")
         while not self._closing("}"):
-            self._statement(found)
+            self._statement(block)
 
     def _statement(self, block: ProbabilityBlock) -> None:
         token = self._scan.token

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple, NoReturn
 
 from dpcurate.errors import FormatError
+from dpcurate.files import line_at
 
 WORD, QUOTED, MARK, END = "word", "quoted", "mark", "end"
 
@@ -31,7 +32,6 @@ class BifToken(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """A bare or quoted name."""
         return self.kind in (WORD, QUOTED)
 
     def is_word(self, text: str) -> bool:
@@ -39,7 +39,6 @@ class BifToken(NamedTuple):
         return self.kind == WORD and self.text == text
 
     def is_mark(self, text: str) -> bool:
-        """Whether it is this mark."""
         return self.kind == MARK and self.text == text
 
 
@@ -67,8 +66,7 @@ class Scanner:
         self.token = self._scan()
 
     def fail(self, message: str, at: int) -> NoReturn:
-        """Refuse the text at a place."""
-        raise FormatError(message, line=self._text.count("\n", 0, at) + 1)
+        raise FormatError(message, line=line_at(self._text, at))
 
     def _scan(self) -> BifToken:
         found = _TOKEN.match(self._text, self._after)

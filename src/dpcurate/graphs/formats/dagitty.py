@@ -15,7 +15,6 @@ from dpcurate.graphs.graph import Dag, Graph, Skeleton, ordered_edges
 
 
 def write(graph: Graph) -> str:
-    """The graph as text; equal graphs give equal text."""
     if isinstance(graph, Skeleton):
         raise FormatError("DAGitty text has no skeletons; write it as json, csv or dot")
     rows = [_quote(name) for name in graph.nodes]
@@ -30,7 +29,6 @@ def _quote(name: str) -> str:
 
 
 def read(text: str) -> Draft:
-    """What the text says; a FormatError gives the line."""
     parsed = parse(text, ("dag", "pdag", "digraph"), lambda inside: inside.replace('\\"', '"'))
     draft = Draft("cpdag" if parsed.word == "pdag" else "dag")
     for name, line in parsed.nodes:

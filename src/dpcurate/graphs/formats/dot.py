@@ -16,7 +16,6 @@ from dpcurate.wording import shown
 
 
 def quote(name: str) -> str:
-    """The name as a DOT string."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -27,7 +26,6 @@ def unquote(inside: str) -> str:
 
 
 def write(graph: Graph) -> str:
-    """The graph as text; equal graphs give equal text."""
     plain = isinstance(graph, Skeleton)
     rows = [] if plain else [f"kind={kind_of(graph)}"]
     rows += [quote(name) for name in graph.nodes]
@@ -39,7 +37,6 @@ def write(graph: Graph) -> str:
 
 
 def read(text: str) -> Draft:
-    """What the text says; a FormatError gives the line."""
     parsed = parse(text, ("graph", "digraph"), unquote)
     draft = Draft()
     if parsed.word == "graph":

@@ -75,10 +75,10 @@ def parse(text: str, words: tuple[str, ...], unescape: Callable[[str], str]) -> 
 class _Parser:
     """Recursive descent; each method reads one rule of the grammar."""
 
-    def __init__(self, found: Iterator[DotToken], unescape: Callable[[str], str]) -> None:
-        self.tokens, self.unescape = found, unescape
-        self.now = next(found)
-        self.following = next(found, self.now)
+    def __init__(self, stream: Iterator[DotToken], unescape: Callable[[str], str]) -> None:
+        self.tokens, self.unescape = stream, unescape
+        self.now = next(stream)
+        self.following = next(stream, self.now)
         self.kind: tuple[str, int] | None = None
         self.nodes: list[tuple[str, int]] = []
         self.links: list[Link] = []
@@ -86,7 +86,6 @@ class _Parser:
         self.depth = 0
 
     def move(self) -> DotToken:
-        """The token here; goes on to the next."""
         token, self.now = self.now, self.following
         self.following = next(self.tokens, self.now)
         return token
@@ -146,11 +145,11 @@ class _Parser:
 
     def defaults(self) -> None:
         token = self.move()
-        found = self.attribute_lists()
+        attributes = self.attribute_lists()
         if token.value.lower() == "edge":
-            self.direction = found.get("dir", self.direction)
+            self.direction = attributes.get("dir", self.direction)
         if token.value.lower() == "graph":
-            for key, value in found.items():
+            for key, value in attributes.items():
                 self.say(key, value, token.line)
 
     def say(self, key: str, value: str, line: int) -> None:
@@ -207,7 +206,7 @@ class _Parser:
         return token.value if token.kind == "word" else self.unescape(token.value[1:-1])
 
     def attribute_lists(self) -> Attributes:
-        found: Attributes = {}
+        attributes: Attributes = {}
         while self.sees("["):
             self.move()
             while not self.sees("]"):
@@ -215,9 +214,9 @@ class _Parser:
                     self.move()
                     continue
                 key = self.name()
-                found[key] = "true"
+                attributes[key] = "true"
                 if self.sees("="):
                     self.move()
-                    found[key] = self.name()
+                    attributes[key] = self.name()
             self.take("]")
-        return found
+        return attributes

@@ -21,7 +21,6 @@ BIDIRECTED = "dpcurate's graphs have arrows and undirected edges only"
 
 
 def kind_of(graph: Graph) -> GraphKind:
-    """The word for the graph's kind in a file."""
     if isinstance(graph, Dag):
         return "dag"
     return "cpdag" if isinstance(graph, Cpdag) else "skeleton"
@@ -71,7 +70,6 @@ class Draft:
         self.arrows[a, b] = line
 
     def line(self, a: str, b: str, line: int | None) -> None:
-        """Add a -- b."""
         self._refuse_second(a, b, line, [(a, b), (b, a)])
         self.lines[frozenset((a, b))] = line
 
@@ -133,8 +131,3 @@ def _refuse(edges: Mapping[Arrow, int | None] | Mapping[Edge, int | None], why: 
 def split_lines(text: str) -> list[str]:
     """Lines ended by a newline only: str.splitlines also cuts at characters a name may hold."""
     return [line.removesuffix("\r") for line in text.split("\n")]
-
-
-def line_at(text: str, position: int) -> int:
-    """The line of a position in the text, from 1."""
-    return text.count("\n", 0, position) + 1

@@ -30,7 +30,6 @@ def guard(name: str) -> str:
 
 
 def unguard(cell: str) -> str:
-    """Undo `guard`."""
     return cell[1:] if _guarded(cell) else cell
 
 
@@ -39,7 +38,6 @@ def _guarded(cell: str) -> bool:
 
 
 def write(graph: Graph) -> str:
-    """The graph as text; equal graphs give equal text."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(["from", "to", "edge"])
@@ -50,7 +48,6 @@ def write(graph: Graph) -> str:
 
 
 def read(text: str) -> Draft:
-    """What the text says; a FormatError gives the line."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     draft = Draft()
     width, start = 0, 1

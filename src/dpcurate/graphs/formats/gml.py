@@ -13,7 +13,6 @@ _UNSAFE = re.compile(r'[^ -~]|["&]')
 
 
 def write(graph: Graph) -> str:
-    """The graph as text; equal graphs give equal text."""
     plain = isinstance(graph, Skeleton)
     place = {name: i for i, name in enumerate(graph.nodes)}
     rows = [f"  directed {int(not plain)}", f'  kind "{kind_of(graph)}"']
@@ -30,7 +29,6 @@ def _quote(name: str) -> str:
 
 
 def read(_: str) -> Draft:
-    """Refuse: GML is written only."""
     raise FormatError(
         "GML is written but not read: read it with networkx.read_gml and pass that to from_networkx, "
         "or save the graph as graphml"

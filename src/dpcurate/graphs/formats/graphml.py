@@ -23,7 +23,6 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write(graph: Graph) -> str:
-    """The graph as text; equal graphs give equal text."""
     plain = isinstance(graph, Skeleton)
     rows = [f'  <graph edgedefault="{"undirected" if plain else "directed"}">']
     rows.append(f'    <data key="kind">{kind_of(graph)}</data>')

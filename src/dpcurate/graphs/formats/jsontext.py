@@ -1,6 +1,6 @@
 """JSON: {"kind": "cpdag", "nodes": [...], "arrows": [[a, b]], "lines": [[a, b]]}.
 
-A skeleton has "separators" too: [{"pair": [a, b], "given": [...]}].
+A skeleton has "separators" (separating sets) too: [{"pair": [a, b], "given": [...]}].
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import re
 from typing import Any
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import Draft, kind_of, line_at
+from dpcurate.files import line_at
+from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 
 _NAME = r'"(?:\\.|[^"\\])*+"'
@@ -18,7 +19,6 @@ _PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")
 
 
 def write(graph: Graph) -> str:
-    """The graph as text; equal graphs give equal text."""
     edges = ordered_edges(graph)
     table: dict[str, Any] = {
         "kind": kind_of(graph),
@@ -41,7 +41,6 @@ def _rows(value: Any) -> str:
 
 
 def read(text: str) -> Draft:
-    """What the text says; a FormatError gives the line."""
     table = _table(text)
     draft = Draft()
     if "kind" in table:
@@ -79,7 +78,7 @@ def _table(text: str) -> dict[str, Any]:
 
 def _separator(entry: Any, line: int) -> tuple[list[str], list[str]]:
     if not isinstance(entry, dict) or set(entry) != {"pair", "given"}:
-        raise FormatError('a separator is an object with "pair" and "given"', line=line)
+        raise FormatError('an entry of "separators" is an object with "pair" and "given"', line=line)
     return _strings(entry["pair"], "pair", line), _strings(entry["given"], "given", line)
 
 
@@ -105,14 +104,14 @@ def _strings(value: Any, key: str, line: int) -> list[str]:
 
 
 def _line_of_key(text: str, key: str) -> int:
-    found = re.search(rf'"{key}"\s*:', text)
-    return line_at(text, found.start()) if found else 1
+    match = re.search(rf'"{key}"\s*:', text)
+    return line_at(text, match.start()) if match else 1
 
 
 def _lines_of_pairs(text: str) -> dict[tuple[str, ...], int]:
     """The last line of every pair of names; json gives no positions of its own."""
-    found, line, place = {}, 1, 0
+    lines, line, place = {}, 1, 0
     for match in _PAIR.finditer(text):
         line, place = line + text.count("\n", place, match.start()), match.start()
-        found[tuple(json.loads(match[0], strict=False))] = line  # may begin inside a name
-    return found
+        lines[tuple(json.loads(match[0], strict=False))] = line  # may begin inside a name
+    return lines

@@ -53,15 +53,14 @@ def from_networkx(graph: Any, kind: GraphKind | None = None) -> Graph:
 
 
 def to_causallearn(graph: Graph) -> Any:
-    """A causal-learn GeneralGraph."""
     node = _library("causal-learn", "causallearn.graph.GraphNode").GraphNode
     end = _library("causal-learn", "causallearn.graph.Endpoint").Endpoint
     edge = _library("causal-learn", "causallearn.graph.Edge").Edge
     nodes = {name: node(name) for name in graph.nodes}
-    found = _library("causal-learn", "causallearn.graph.GeneralGraph").GeneralGraph(list(nodes.values()))
+    general = _library("causal-learn", "causallearn.graph.GeneralGraph").GeneralGraph(list(nodes.values()))
     for a, mark, b in ordered_edges(graph):
-        found.add_edge(edge(nodes[a], nodes[b], end.TAIL, end.ARROW if mark == "->" else end.TAIL))
-    return found
+        general.add_edge(edge(nodes[a], nodes[b], end.TAIL, end.ARROW if mark == "->" else end.TAIL))
+    return general
 
 
 def from_causallearn(graph: Any, kind: GraphKind | None = None) -> Graph:
@@ -87,17 +86,16 @@ def _add_marks(draft: Draft, a: str, b: str, marks: tuple[int, int]) -> None:
 
 
 def to_pgmpy(graph: Dag | Cpdag) -> Any:
-    """A pgmpy DAG or PDAG."""
     base = _library("pgmpy", "pgmpy.base")
     edges = ordered_edges(graph)
     arrows = [(a, b) for a, mark, b in edges if mark == "->"]
     if isinstance(graph, Dag):
-        found = base.DAG(arrows)
+        pgmpy_graph = base.DAG(arrows)
     else:
         lines = [(a, b) for a, mark, b in edges if mark == "--"]
-        found = base.PDAG(directed_ebunch=arrows, undirected_ebunch=lines)
-    found.add_nodes_from(graph.nodes)
-    return found
+        pgmpy_graph = base.PDAG(directed_ebunch=arrows, undirected_ebunch=lines)
+    pgmpy_graph.add_nodes_from(graph.nodes)
+    return pgmpy_graph
 
 
 def from_pgmpy(graph: Any, kind: GraphKind | None = None) -> Graph:

@@ -30,7 +30,6 @@ MARKS = {"->": "-->", "--": "---"}
 
 
 def write(graph: Graph) -> str:
-    """The graph as text; equal graphs give equal text."""
     rows = ["Graph Nodes:", ";".join(map(_quote, graph.nodes)), "", "Graph Edges:"]
     for number, (a, mark, b) in enumerate(ordered_edges(graph), 1):
         rows.append(f"{number}. {_quote(a)} {MARKS[mark]} {_quote(b)}")
@@ -54,7 +53,6 @@ def _unquote(text: str, line: int) -> str:
 
 
 def read(text: str) -> Draft:
-    """What the text says; a FormatError gives the line."""
     draft, section, seen = Draft(), "", False
     for line, row in enumerate(split_lines(text), 1):
         heading = re.fullmatch(r"\s*Graph (Nodes|Edges|Attributes|Node Attributes):\s*", row)
