@@ -1,14 +1,30 @@
-"""Background knowledge: what must and must not be in the graph, enforced without exception."""
+"""Background knowledge: what must and must not be in the graph, enforced without exception.
+
+As a TOML file:
+
+    required_edges = [["smoke", "lung"]]
+    forbidden_arrows = [["lung", "age"]]
+    tiers = [["age", "sex"], ["smoke"]]
+"""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
-from dpcurate.errors import GraphError
+from dpcurate import files
+from dpcurate.errors import FormatError, GraphError
 from dpcurate.graphs.checks import Arrow, Edge, checked_nodes, find_cycle, hint
+
+PAIRS = ("required_edges", "forbidden_edges", "required_arrows", "forbidden_arrows")
+KEYS = (*PAIRS, "tiers")
+_STRING = r'"(?:\\.|[^"\\\n])*+"' + r"|'[^'\n]*+'"
+_LIST = re.compile(rf"\[\s*(?:{_STRING})(?:\s*+,\s*+(?:{_STRING}))*+\s*+,?\s*+\]")
 
 
 class Contradiction(GraphError):
@@ -109,22 +125,19 @@ class Knowledge:
     @classmethod
     def loads(cls, text: str) -> Knowledge:
         """Read TOML with the fields' names as keys; see `dumps`."""
-        from dpcurate.graphs.knowledge_file import loads  # built on this module
-
-        return loads(text)
+        return _loads(text)
 
     @classmethod
     def load(cls, path: str | Path) -> Knowledge:
         """Read a TOML file; a FormatError says the line."""
-        from dpcurate.graphs.knowledge_file import load  # built on this module
-
-        return load(path)
+        return files.load(path, _loads)
 
     def dumps(self) -> str:
-        """TOML that `loads` reads back."""
-        from dpcurate.graphs.knowledge_file import dumps  # built on this module
-
-        return dumps(self)
+        """TOML that `loads` reads back, all sorted: equal knowledge gives equal text."""
+        fields = {key: sorted(map(sorted, getattr(self, key))) for key in PAIRS[:2]}
+        fields |= {key: sorted(map(list, getattr(self, key))) for key in PAIRS[2:]}
+        fields["tiers"] = [sorted(tier) for tier in self.tiers]
+        return "".join(_dump_field(key, parts) for key, parts in fields.items() if parts)
 
 
 def _against(knowledge: Knowledge, a: str, b: str) -> str | None:
@@ -182,3 +195,52 @@ def _required_directions(knowledge: Knowledge) -> Iterator[Arrow]:
             yield a, b
         elif not knowledge.may_point(a, b):
             yield b, a
+
+
+def _loads(text: str) -> Knowledge:
+    table = files.toml(text, FormatError)
+    fields = {key: _names(key, value, text) for key, value in table.items()}
+    try:
+        return Knowledge.of(**{key: [tuple(part) for part in parts] for key, parts in fields.items()})  # type: ignore[arg-type]
+    except Contradiction as error:
+        raise FormatError(str(error), line=_line_of_names(text, error.names)) from None
+    except GraphError as error:
+        raise FormatError(str(error)) from None
+
+
+def _dump_field(key: str, parts: Iterable[Iterable[str]]) -> str:
+    rows = "".join(f"  [{', '.join(map(files.toml_text, names))}],\n" for names in parts)
+    return f"{key} = [\n{rows}]\n"
+
+
+def _names(key: str, value: Any, text: str) -> list[list[str]]:
+    line = _line_of_key(text, key)
+    if key not in KEYS:
+        raise FormatError(f"unknown key {key!r}{hint(key, KEYS)}; the keys are {', '.join(KEYS)}", line=line)
+    lists = isinstance(value, list) and all(isinstance(part, list) for part in value)
+    if not lists or not all(isinstance(name, str) for part in value for name in part):
+        raise FormatError(f"{key} must be a list of lists of names", line=line)
+    parts: list[list[str]] = value
+    for part in parts:
+        if key in PAIRS and (len(part) != 2 or part[0] == part[1]):
+            here = _line_of_names(text, tuple(part)) or line
+            raise FormatError(f"{key} holds pairs of two different names, not {part!r}", line=here)
+    return parts
+
+
+def _line_of_key(text: str, key: str) -> int | None:
+    match = re.search(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?\s*[=\].]", text, re.MULTILINE)
+    return files.line_at(text, match.start()) if match else None
+
+
+def _line_of_names(text: str, names: tuple[str, ...]) -> int | None:
+    """The last line where a list of exactly these names (or, for one name, with it) begins."""
+    line = None
+    for match in _LIST.finditer(text):
+        try:
+            listed = tomllib.loads(f"x = {match[0]}")["x"]
+        except tomllib.TOMLDecodeError:  # a comment that looks like a list
+            continue
+        if sorted(listed) == sorted(names) or (len(names) == 1 and names[0] in listed):
+            line = files.line_at(text, match.start())
+    return line

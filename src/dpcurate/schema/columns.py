@@ -52,6 +52,11 @@ def check_name(name: object) -> None:
         raise SchemaError(f"a column name must be text of at least one character, got {shown(name)}")
 
 
+def _refused(name: str, setting: str, why: str) -> SchemaError:
+    """About a column; the setting is there to find its line."""
+    return SchemaError(f"column {name!r}{why}", setting=setting)
+
+
 def _writable(text: str) -> bool:
     return "\x00" not in text and not any(0xD800 <= ord(c) <= 0xDFFF for c in text)
 
@@ -76,25 +81,22 @@ class Categorical:
         levels = self._texts()
         object.__setattr__(self, "levels", levels)
         if not 2 <= len(levels) <= MAX_LEVELS:
-            raise SchemaError(
-                f"column {self.name!r} has {len(levels)} level(s); it needs 2 to {MAX_LEVELS}. "
+            raise _refused(
+                self.name,
+                "levels",
+                f" has {len(levels)} level(s); it needs 2 to {MAX_LEVELS}. "
                 "A constant column tells nothing: leave it out of the schema",
-                setting="levels",
             )
         keys = [x if level_number(x) is None else level_number(x) for x in levels]
         repeated = sorted({x for x, key in zip(levels, keys, strict=True) if keys.count(key) > 1})
         if repeated:
-            raise SchemaError(
-                f"column {self.name!r} repeats the level(s) {', '.join(map(shown, repeated[:8]))}",
-                setting="levels",
-            )
+            raise _refused(self.name, "levels", f" repeats the level(s) {', '.join(map(shown, repeated[:8]))}")
         for field in ("missing", "outside"):
             rule = level_text(getattr(self, field))
             object.__setattr__(self, field, rule)
             if rule != DROP and rule not in levels:
-                raise SchemaError(
-                    f"column {self.name!r}: {field} = {rule!r} is neither 'drop' nor one of its {len(levels)} levels",
-                    setting=field,
+                raise _refused(
+                    self.name, field, f": {field} = {rule!r} is neither 'drop' nor one of its {len(levels)} levels"
                 )
 
     def _texts(self) -> tuple[str, ...]:
@@ -103,23 +105,23 @@ class Categorical:
             isinstance(x, (str, int)) or (isinstance(x, float) and not math.isnan(x)) for x in given
         )
         if not plain:
-            raise SchemaError(
-                f"column {self.name!r}: levels must be a list of texts, numbers or truth values, got {shown(given)}",
-                setting="levels",
+            raise _refused(
+                self.name, "levels", f": levels must be a list of texts, numbers or truth values, got {shown(given)}"
             )
         levels = tuple(level_text(x) for x in given)
         strange = [x for x in levels if no_number(x)]
         if strange:
-            raise SchemaError(
-                f"column {self.name!r}: a level may not be called {strange[0]!r}, which is how a missing or infinite "
+            raise _refused(
+                self.name,
+                "levels",
+                f": a level may not be called {strange[0]!r}, which is how a missing or infinite "
                 "number is written: rename it in the table",
-                setting="levels",
             )
         if DROP in levels or not all(map(_writable, levels)):
-            raise SchemaError(
-                f"column {self.name!r}: a level may not be called 'drop', which names a rule, nor hold "
-                "characters that no file can hold",
-                setting="levels",
+            raise _refused(
+                self.name,
+                "levels",
+                ": a level may not be called 'drop', which names a rule, nor hold characters that no file can hold",
             )
         return levels
 
@@ -170,38 +172,29 @@ class Numeric:
         for field in ("low", "high"):
             object.__setattr__(self, field, self._number(field, getattr(self, field)))
         if not self.low < self.high:
-            raise SchemaError(
-                f"column {self.name!r}: low = {self.low:g} must be below high = {self.high:g}", setting="low"
-            )
+            raise _refused(self.name, "low", f": low = {self.low:g} must be below high = {self.high:g}")
         if self.high - self.low < 1e-300:
-            raise SchemaError(f"column {self.name!r}: high - low is too small for a number", setting="high")
+            raise _refused(self.name, "high", ": high - low is too small for a number")
         if not math.isfinite(self.high - self.low):
-            raise SchemaError(f"column {self.name!r}: high - low is too large for a number", setting="high")
+            raise _refused(self.name, "high", ": high - low is too large for a number")
         if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= MAX_LEVELS:
-            raise SchemaError(
-                f"column {self.name!r}: bins must be a whole number from 2 to {MAX_LEVELS}, got {shown(self.bins)}",
-                setting="bins",
+            raise _refused(
+                self.name, "bins", f": bins must be a whole number from 2 to {MAX_LEVELS}, got {shown(self.bins)}"
             )
         object.__setattr__(self, "edges", self._cuts())
         if self.missing != DROP:
             value = self._number("missing", self.missing)
             if not self.low <= value <= self.high:
-                raise SchemaError(
-                    f"column {self.name!r}: missing = {value:g} is outside [{self.low:g}, {self.high:g}]",
-                    setting="missing",
-                )
+                raise _refused(self.name, "missing", f": missing = {value:g} is outside [{self.low:g}, {self.high:g}]")
             object.__setattr__(self, "missing", value)
         if self.outside not in (CLAMP, DROP):
-            raise SchemaError(
-                f"column {self.name!r}: outside must be 'clamp' or 'drop', got {shown(self.outside)}",
-                setting="outside",
-            )
+            raise _refused(self.name, "outside", f": outside must be 'clamp' or 'drop', got {shown(self.outside)}")
 
     def _number(self, field: str, value: object) -> float:
         # Compared and not asked by math.isfinite, which fails on a very large whole number.
         if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER:
             return float(value)
-        raise SchemaError(f"column {self.name!r}: {field} must be a finite number, got {shown(value)}", setting=field)
+        raise _refused(self.name, field, f": {field} must be a finite number, got {shown(value)}")
 
     def _cuts(self) -> tuple[float, ...]:
         if not self.edges:
@@ -209,14 +202,9 @@ class Numeric:
             return tuple(self.low + width * i for i in range(1, self.bins))
         cuts = tuple(self._number("edges", x) for x in self.edges)
         if len(cuts) != self.bins - 1:
-            raise SchemaError(
-                f"column {self.name!r}: {self.bins} bins need {self.bins - 1} inner edges, got {len(cuts)}",
-                setting="edges",
-            )
+            raise _refused(self.name, "edges", f": {self.bins} bins need {self.bins - 1} inner edges, got {len(cuts)}")
         if any(a >= b for a, b in pairwise((self.low, *cuts, self.high))):
-            raise SchemaError(
-                f"column {self.name!r}: edges must rise and lie strictly between low and high", setting="edges"
-            )
+            raise _refused(self.name, "edges", ": edges must rise and lie strictly between low and high")
         return cuts
 
     @property

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.dotlike import Link, parse
-from dpcurate.graphs.formats.draft import BIDIRECTED, Draft
+from dpcurate.graphs.formats.dotlike import parse
+from dpcurate.graphs.formats.draft import Draft
 from dpcurate.graphs.graph import Dag, Graph, Skeleton, ordered_edges
 
 
@@ -34,18 +34,7 @@ def read(text: str) -> Draft:
     for name, line in parsed.nodes:
         draft.mention(name, line)
     for link in parsed.links:
-        _add(draft, link, parsed.word)
+        if link.mark == "--" and parsed.word != "pdag":
+            raise FormatError("a dag has no undirected edge; write pdag instead of dag", line=link.line)
+        draft.edge(link.a, link.mark, link.b, link.line, f"an edge {link.mark}")
     return draft
-
-
-def _add(draft: Draft, link: Link, word: str) -> None:
-    if link.mark == "->":
-        draft.arrow(link.a, link.b, link.line)
-    elif link.mark == "<-":
-        draft.arrow(link.b, link.a, link.line)
-    elif link.mark == "--" and word == "pdag":
-        draft.line(link.a, link.b, link.line)
-    elif link.mark == "--":
-        raise FormatError("a dag has no undirected edge; write pdag instead of dag", line=link.line)
-    else:
-        raise FormatError(f"an edge {link.mark}; {BIDIRECTED}", line=link.line)

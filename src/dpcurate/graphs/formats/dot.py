@@ -10,9 +10,11 @@ import re
 
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.dotlike import Link, parse
-from dpcurate.graphs.formats.draft import BIDIRECTED, Draft, kind_of
+from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 from dpcurate.wording import shown
+
+MARKS = {"none": "--", "forward": "->", "back": "<-"}
 
 
 def quote(name: str) -> str:
@@ -54,12 +56,5 @@ def read(text: str) -> Draft:
 def _add(draft: Draft, link: Link, mark: str) -> None:
     if link.mark != mark:
         raise FormatError(f"this graph's edges are written {mark}, not {link.mark}", line=link.line)
-    direction = link.direction or "forward"
-    if mark == "--" or direction == "none":
-        draft.line(link.a, link.b, link.line)
-    elif direction == "forward":
-        draft.arrow(link.a, link.b, link.line)
-    elif direction == "back":
-        draft.arrow(link.b, link.a, link.line)
-    else:
-        raise FormatError(f"an edge with dir={shown(direction)}; {BIDIRECTED}", line=link.line)
+    direction = "none" if mark == "--" else link.direction or "forward"
+    draft.edge(link.a, MARKS.get(direction), link.b, link.line, f"an edge with dir={shown(direction)}")

@@ -17,7 +17,6 @@ KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
 MAX_NODES = 10_000
 MAX_EDGES = 200_000
 """Of a graph in a file: far above any that can be learned, far below what would fill the memory."""
-BIDIRECTED = "dpcurate's graphs have arrows and undirected edges only"
 
 
 def kind_of(graph: Graph) -> GraphKind:
@@ -63,6 +62,17 @@ class Draft:
         """A node that must have been declared."""
         if name not in self.nodes:
             raise FormatError(f"unknown node {name!r}{hint(name, self.nodes)}", line=line)
+
+    def edge(self, a: str, mark: str | None, b: str, line: int | None, said: str) -> None:
+        """Add an edge by its mark: "->", "<-" or "--"; any other was `said` in the text and is refused."""
+        if mark == "->":
+            self.arrow(a, b, line)
+        elif mark == "<-":
+            self.arrow(b, a, line)
+        elif mark == "--":
+            self.line(a, b, line)
+        else:
+            raise FormatError(f"{said}; dpcurate's graphs have arrows and undirected edges only", line=line)
 
     def arrow(self, a: str, b: str, line: int | None) -> None:
         """Add a -> b; an opposite arrow is left to join_opposites or to the search for cycles."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcurate.errors import DpcurateError, FormatError
-from dpcurate.graphs.formats.draft import BIDIRECTED, Draft, GraphKind
+from dpcurate.graphs.formats.draft import Draft, GraphKind
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, ordered_edges
 
 
@@ -70,19 +70,11 @@ def from_causallearn(graph: Any, kind: GraphKind | None = None) -> Graph:
     draft = _draft_of(names)
     for i, j in np.argwhere(np.triu((graph.graph != 0) | (graph.graph.T != 0))):
         # causal-learn's [i, j] is the mark at i of the edge with j: -1 a tail, 1 an arrowhead.
-        _add_marks(draft, names[i], names[j], (int(graph.graph[i, j]), int(graph.graph[j, i])))
+        marks = int(graph.graph[i, j]), int(graph.graph[j, i])
+        mark = {(-1, 1): "->", (1, -1): "<-", (-1, -1): "--"}.get(marks)
+        said = f"the edge between {names[i]!r} and {names[j]!r} has the marks {marks}"
+        draft.edge(names[i], mark, names[j], None, said)
     return draft.finish(kind)
-
-
-def _add_marks(draft: Draft, a: str, b: str, marks: tuple[int, int]) -> None:
-    if marks == (-1, 1):
-        draft.arrow(a, b, None)
-    elif marks == (1, -1):
-        draft.arrow(b, a, None)
-    elif marks == (-1, -1):
-        draft.line(a, b, None)
-    else:
-        raise FormatError(f"the edge between {a!r} and {b!r} has the marks {marks}; {BIDIRECTED}")
 
 
 def to_pgmpy(graph: Dag | Cpdag) -> Any:

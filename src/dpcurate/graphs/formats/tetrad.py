@@ -16,7 +16,7 @@ import json
 import re
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import BIDIRECTED, Draft, kind_of, split_lines
+from dpcurate.graphs.formats.draft import Draft, kind_of, split_lines
 from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.wording import shown
 
@@ -89,14 +89,8 @@ def _read_edge(draft: Draft, row: str, line: int) -> None:
     a, mark, b = _split_edge(row, line)
     draft.require(a, line)
     draft.require(b, line)
-    if mark == "-->":
-        draft.arrow(a, b, line)
-    elif mark == "<--":
-        draft.arrow(b, a, line)
-    elif mark == "---":
-        draft.line(a, b, line)
-    else:
-        raise FormatError(f"an edge {mark}; {BIDIRECTED}", line=line)
+    known = {"-->": "->", "<--": "<-", "---": "--"}
+    draft.edge(a, known.get(mark), b, line, f"an edge {mark}")
 
 
 def _split_edge(row: str, line: int) -> tuple[str, str, str]:
