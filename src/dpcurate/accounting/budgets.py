@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dpcurate.accounting.conversions import epsilon_of, rho_of
 from dpcurate.errors import BudgetError
-from dpcurate.plain import Number
+
+if TYPE_CHECKING:  # it imports NumPy, which a command's help need not wait for
+    from dpcurate.plain import Number
 
 DELTA = 1e-10
 """The delta of a budget that names none."""

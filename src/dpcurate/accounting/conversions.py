@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dpcurate.accounting.search import doubled, greatest, least
-from dpcurate.plain import Number
+
+if TYPE_CHECKING:  # it imports NumPy, which a command's help need not wait for
+    from dpcurate.plain import Number
 
 MARGIN = 1e-12
 """What a converted value is moved to the safe side, which covers the rounding of the formula itself."""
