@@ -1,4 +1,4 @@
-"""The front queryable: one call from a table to a graph with its evidence and its privacy statement."""
+"""One call from a table to a graph with its evidence and its privacy statement."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class Discovery:
     def edges(self) -> tuple[FoundEdge, ...]:
         """Edges in the columns' order."""
         place = {name: i for i, name in enumerate(self.graph.nodes)}
-        found = [(a, b, True) for a, b in self.graph.arrows]
+        edges = [(a, b, True) for a, b in self.graph.arrows]
         for line in self.graph.lines:
             a, b = sorted(line, key=place.__getitem__)
-            found.append((a, b, False))
-        found.sort(key=lambda e: (place[e[0]], place[e[1]]))
-        return tuple(FoundEdge(a, b, way, self.confidence.get(frozenset((a, b)))) for a, b, way in found)
+            edges.append((a, b, False))
+        edges.sort(key=lambda e: (place[e[0]], place[e[1]]))
+        return tuple(FoundEdge(a, b, way, self.confidence.get(frozenset((a, b)))) for a, b, way in edges)
 
     def __str__(self) -> str:
         head = [f"{len(self.edges)} edges among {len(self.graph.nodes)} columns, by {self.method}", str(self.privacy)]

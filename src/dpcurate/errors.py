@@ -1,21 +1,4 @@
-"""Every error dpcurate raises on purpose, one tree.
-
-    DpcurateError
-    ├── SchemaError        the public description of the table is wrong (also carries a line)
-    ├── BudgetError        an epsilon, delta or rho that means nothing
-    ├── QueryError         a query that a session does not understand or cannot hold
-    │   └── DomainTooLarge a table with more cells than the limit
-    ├── RefusedError       refused: nothing was read, nothing was spent
-    │   ├── BudgetExceeded not enough budget is left
-    │   ├── NotPrivate     an exact or unproved release on a private curator
-    │   └── GateClosed     an interactive gate that has given its last answer
-    ├── SourceError        the table could not be read; what was charged stays charged
-    ├── LedgerError        a ledger on disk is damaged, foreign or belong to another table
-    ├── OwnerError         something is wrong with the rows; raised only while a table is opened
-    ├── GraphError         a graph or background knowledge that contradicts itself
-    │   └── Contradiction  two facts of background knowledge (graphs/knowledge.py)
-    ├── ConvergenceError   a descent that did not settle; carries its history (learn/descent.py)
-    └── FormatError        a file that could not be read (carries a line)
+"""Every error dpcurate raises on purpose, one tree under `DpcurateError`.
 
 No message depends on a row, except an OwnerError's, which is raised in the owner's process
 before there is an analyst's side.
@@ -93,7 +76,7 @@ class SourceError(DpcurateError):
 
 
 class LedgerError(DpcurateError):
-    """A ledger on disk is damaged, foreign or belong to another table."""
+    """A ledger on disk is damaged, foreign or about another table."""
 
 
 class OwnerError(DpcurateError):

@@ -48,19 +48,19 @@ def _fraction(value: Fraction) -> Fraction | None:
 
 def between(low: float, value: object, high: float) -> Number | None:
     """The number, if it is one and lies strictly between two others."""
-    found = number(value)
-    return found if found is not None and low < found < high else None
+    plain = number(value)
+    return plain if plain is not None and low < plain < high else None
 
 
 def positive(name: str, value: object) -> Number:
     """A finite number above 0, or a refusal."""
-    found = between(TINY, value, HUGE)
-    if found is None:
+    plain = between(TINY, value, HUGE)
+    if plain is None:
         raise QueryError(
             f"{name} must be a finite number greater than 0 (an int, float, short Fraction or NumPy scalar, "
             f"between {TINY:g} and {HUGE:g}), got {shown(value)}"
         )
-    return found
+    return plain
 
 
 def listed(value: Any, what: str) -> tuple[Any, ...]:
@@ -82,13 +82,13 @@ def text(value: object) -> str | None:
 
 def names(*given: object) -> tuple[str, ...]:
     """Different names of columns, or a refusal."""
-    found = tuple(name for name in map(text, given) if name is not None)
-    if len(found) < len(given):
+    texts = tuple(name for name in map(text, given) if name is not None)
+    if len(texts) < len(given):
         raise QueryError(f"columns are named by text (str itself, not a subclass of it), got {shown(given)}")
-    if len(set(found)) < len(found):
-        repeated = sorted({n for n in found if found.count(n) > 1})
+    if len(set(texts)) < len(texts):
+        repeated = sorted({n for n in texts if texts.count(n) > 1})
         raise QueryError(f"the column(s) {', '.join(map(shown, repeated))} stand more than once in one statistic")
-    return found
+    return texts
 
 
 def columns(value: object) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The queryable's whole vocabulary: what may be asked of a curator, and what comes back.
+"""Every query: what may be asked of a curator, and what comes back.
 
 A query names a statistic and a release. It is a frozen value of text, numbers, tuples and other
 queries, each of exactly the type that stands here (plain.py), so nothing of the analyst's is called
@@ -14,17 +14,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpcurate import plain
 from dpcurate.accounting import Budget, Privacy
+from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.plain import TINY, Number
 from dpcurate.schema import Neighbours, Schema
 from dpcurate.wording import shown
 
-Array = NDArray[np.float64]
 MOST_CELLS = 10_000_000
 """The largest table that is built; learners leave out tests that would need a larger one."""
 
@@ -36,10 +33,10 @@ def _keep(query: object, **values: object) -> None:
 
 
 def _clip(value: object) -> Number:
-    found = plain.number(value)
-    if found is None or not 1e-9 <= found <= 1e9:  # squares of a row's entries must not underflow
+    clip = plain.number(value)
+    if clip is None or not 1e-9 <= clip <= 1e9:  # squares of a row's entries must not underflow
         raise QueryError(f"clip must be a number between 1e-9 and 1e9, got {shown(value)}")
-    return found
+    return clip
 
 
 # --- statistics: what is computed from the rows -------------------------------------------------
@@ -115,25 +112,24 @@ NO_ROWS = "the weights of a gradient are rows of numbers"
 
 
 def _weight(value: object) -> float:
-    found = plain.number(value)
-    if found is None:
+    weight = plain.number(value)
+    if weight is None:
         raise QueryError(f"{NO_ROWS}, got {shown(value)} among them")
-    if not -1e6 <= found <= 1e6:
+    if not -1e6 <= weight <= 1e6:
         raise QueryError(f"the weights of a gradient must be finite and at most a million in size, got {shown(value)}")
-    return float(found)
+    return float(weight)
 
 
 def _matrix(columns: tuple[str, ...], weights: Any) -> tuple[tuple[float, ...], ...]:
     """The weights of a gradient as a square tuple of rows of moderate numbers."""
-    rows = [plain.listed(row, NO_ROWS) for row in plain.listed(weights, NO_ROWS)]
-    found = tuple(tuple(_weight(w) for w in row) for row in rows)
+    rows = [[_weight(w) for w in plain.listed(row, NO_ROWS)] for row in plain.listed(weights, NO_ROWS)]
     d = len(columns)
     if d < 2:
         raise QueryError("a gradient needs at least two columns")
-    if len(found) != d or any(len(row) != d for row in found):
+    if len(rows) != d or any(len(row) != d for row in rows):
         raise QueryError(f"a gradient over {d} columns needs a {d} x {d} matrix of weights")
     # So small a weight changes nothing, but its square would vanish, which some engines take for an error.
-    return tuple(tuple(0.0 if abs(w) < TINY else w for w in row) for row in found)
+    return tuple(tuple(0.0 if abs(w) < TINY else w for w in row) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +162,8 @@ class GradientNorms:
 
 
 def _edges(given: object) -> tuple[float, ...]:
-    found = [plain.between(0, e, plain.HUGE) for e in plain.listed(given, "edges must be rising numbers above 0")]
-    edges = tuple(0.0 if e is None else float(e) for e in found)
+    numbers = [plain.between(0, e, plain.HUGE) for e in plain.listed(given, "edges must be rising numbers above 0")]
+    edges = tuple(0.0 if e is None else float(e) for e in numbers)
     if not edges or min(edges) <= 0 or list(edges) != sorted(set(edges)):
         raise QueryError(f"edges must be rising numbers above 0, got {shown(given)}")
     return edges
@@ -368,11 +364,11 @@ class Answer:
     Tables and Contrasts have a part for each set of columns; every other statistic has one.
     """
 
-    parts: tuple[Array, ...]
+    parts: tuple[FloatArray, ...]
     scales: tuple[float, ...]
 
     @property
-    def value(self) -> Array:
+    def value(self) -> FloatArray:
         """The only part."""
         (part,) = self.parts
         return part

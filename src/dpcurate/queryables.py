@@ -55,26 +55,21 @@ class Passing:
         return self._queryable.ask(query)
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
-        """Answers to many queries."""
         return self._queryable.ask_all(queries)
 
     def open(self, gate: Gate[T]) -> T:
         return self._queryable.open(gate)
 
     def reserve(self, amount: float) -> AbstractContextManager[object]:
-        """Set aside budget for many small queries."""
         return self._queryable.reserve(amount)
 
     def sensitivity(self, statistic: Statistic) -> float:
-        """How far one unit can move a statistic."""
         return self._queryable.sensitivity(statistic)
 
     def draw(self) -> float:
-        """A fresh public random number."""
         return self._queryable.draw()
 
     def privacy(self) -> Privacy:
-        """What has been spent on what."""
         return self._queryable.privacy()
 
 
@@ -82,7 +77,6 @@ class _Share(Passing):
     """The queryable inside a reserved block: a learner's wish to reserve is already met."""
 
     def reserve(self, amount: float) -> AbstractContextManager[object]:
-        """Nothing more to set aside."""
         return nullcontext()
 
 
@@ -111,13 +105,11 @@ class Watched(Passing):
         return answer
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
-        """Answers to many queries."""
         for stage, alike in groupby(map(_stage, queries), key=itemgetter(0)):
             self._notice(stage, sum(tests for _, tests in alike))
         return super().ask_all(queries)
 
     def open(self, gate: Gate[T]) -> T:
-        """Open an interactive gate, watched too."""
         return cast(T, _WatchedGate(super().open(gate), self._notice))
 
 
@@ -132,7 +124,6 @@ class _WatchedGate:
         return bool(self._gate.closed)
 
     def ask(self, what: Query[object] | Score) -> Any:
-        """Ask through the gate."""
         self._notice(*_stage(what))
         return self._gate.ask(what)
 
@@ -146,7 +137,6 @@ class _WatchedGate:
         return hit
 
     def open(self, gate: AboveThreshold) -> Any:
-        """Open a gate on a sample."""
         return _WatchedGate(self._gate.open(gate), self._notice)
 
 

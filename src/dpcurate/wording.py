@@ -24,8 +24,7 @@ def shown(value: object) -> str:
 def closest(name: object, known: Iterable[str]) -> str | None:
     """The known name most like this one, if any is."""
     short = [one for one in known if len(one) <= LONGEST][:_COMPARED]
-    found = get_close_matches(str(name)[:LONGEST], short, n=1)
-    return found[0] if found else None
+    return next(iter(get_close_matches(str(name)[:LONGEST], short, n=1)), None)
 
 
 def did_you_mean(name: object, known: Sequence[str]) -> str:

@@ -116,7 +116,7 @@ def test_edges_of_the_conversion():
     assert epsilon_of(rho=1, delta=0) == math.inf
     assert rho_of(epsilon=math.inf, delta=1e-6) == math.inf
     assert delta_of(rho=100, epsilon=0.01) == pytest.approx(1)
-    for rho in np.geomspace(1e-30, 1e4, 40):  # down to one unit of the books
+    for rho in np.geomspace(1e-30, 1e4, 40):  # down to one unit of the ledger
         assert 0 < epsilon_of(rho=float(rho), delta=1e-10) < math.inf
 
 
@@ -188,7 +188,7 @@ def test_costs_in_both_currencies():
     assert Cost.pure(half).within(pure) == half
     assert Cost.pure(half).within(approximate) == Fraction(1, 8)
     assert Cost.concentrated(half).within(pure) == math.inf
-    assert isinstance(Cost.pure(Fraction(1, 3)).rho, Fraction)  # exact, so that the books can round it
+    assert isinstance(Cost.pure(Fraction(1, 3)).rho, Fraction)  # exact, so that the ledger can round it
 
 
 @settings(max_examples=50, deadline=None)

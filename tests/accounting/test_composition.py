@@ -1,4 +1,4 @@
-"""Lenses: hand-computed cases, dp-accounting called directly, and the order they must stand in."""
+"""Composition rules: hand-computed cases, dp-accounting called directly, and the order they must stand in."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def block(rho: float) -> Event:
     return Event("reserved", "x", Cost.concentrated(Fraction(rho)))
 
 
-def epsilon(events: Iterable[Event], lens: str, delta: float = DELTA) -> float:
-    return under(events, lens, delta=delta).epsilon
+def epsilon(events: Iterable[Event], rule: str, delta: float = DELTA) -> float:
+    return under(events, rule, delta=delta).epsilon
 
 
 def gaussian_delta(mu: float, at: float) -> float:
@@ -55,17 +55,17 @@ def gaussian_delta(mu: float, at: float) -> float:
 
 
 def test_basic_is_the_plain_sum() -> None:
-    lens = under([laplace(0.25)] * 3 + [chosen(0.5)], "basic", delta=DELTA)
-    assert lens.epsilon == 1.25
-    assert lens.adaptive
-    assert str(lens).startswith("basic: epsilon = 1.25 at delta = 1e-10; may be used when")
+    report = under([laplace(0.25)] * 3 + [chosen(0.5)], "basic", delta=DELTA)
+    assert report.epsilon == 1.25
+    assert report.adaptive
+    assert str(report).startswith("basic: epsilon = 1.25 at delta = 1e-10; may be used when")
 
 
 def test_basic_gives_gaussian_steps_an_even_share_of_delta() -> None:
-    lens = under([gaussian(0.02)] * 4, "basic", delta=1e-6)
-    assert gaussian_delta(0.2, lens.epsilon / 4) == pytest.approx(1e-6 / 4, rel=1e-6)
-    assert not lens.adaptive
-    assert "4 steps without a pure epsilon" in lens.remark
+    report = under([gaussian(0.02)] * 4, "basic", delta=1e-6)
+    assert gaussian_delta(0.2, report.epsilon / 4) == pytest.approx(1e-6 / 4, rel=1e-6)
+    assert not report.adaptive
+    assert "4 steps without a pure epsilon" in report.remark
 
 
 def test_steps_known_by_rho_alone_are_converted() -> None:
@@ -85,9 +85,9 @@ def test_advanced_halves_delta_when_gaussian_steps_need_some() -> None:
 
 
 def test_adaptive_is_whitehouse_and_others() -> None:
-    lens = under([laplace(0.1), laplace(0.2)], "adaptive", delta=DELTA)
-    assert lens.epsilon == pytest.approx(0.025 + math.sqrt(2 * math.log(1e10) * 0.05))
-    assert lens.adaptive
+    report = under([laplace(0.1), laplace(0.2)], "adaptive", delta=DELTA)
+    assert report.epsilon == pytest.approx(0.025 + math.sqrt(2 * math.log(1e10) * 0.05))
+    assert report.adaptive
     assert not under([gaussian(0.1)], "adaptive", delta=DELTA).adaptive
 
 
@@ -107,9 +107,9 @@ def test_optimal_uses_theorem_3_5_for_unequal_epsilons() -> None:
     drift = 10 * math.tanh(0.005) + 2 * math.tanh(0.01)
     squares = 0.1 + 0.04
     log = min(math.log(1e10), math.log(math.e + math.sqrt(squares) / DELTA))
-    lens = under(events, "optimal", delta=DELTA)
-    assert lens.epsilon == pytest.approx(drift + math.sqrt(2 * squares * log))
-    assert "Theorem 3.5" in lens.remark
+    report = under(events, "optimal", delta=DELTA)
+    assert report.epsilon == pytest.approx(drift + math.sqrt(2 * squares * log))
+    assert "Theorem 3.5" in report.remark
     assert epsilon([laplace(0.1), laplace(0.2)], "optimal") == pytest.approx(0.3)
 
 
@@ -122,11 +122,11 @@ def test_moments_of_gaussian_steps_are_zcdp() -> None:
     assert epsilon([gaussian(0.001)] * 13, "moments") == pytest.approx(epsilon_of(rho=0.013, delta=DELTA), rel=1e-4)
 
 
-@pytest.mark.parametrize("lens", ["moments", "pld"])
-def test_an_exponential_step_is_bounded_by_both_of_its_guarantees(lens: str) -> None:
+@pytest.mark.parametrize("rule", ["moments", "pld"])
+def test_an_exponential_step_is_bounded_by_both_of_its_guarantees(rule: str) -> None:
     many = [chosen(0.01)] * 1000
-    assert epsilon(many, lens) == pytest.approx(epsilon_of(rho=0.0125, delta=DELTA), rel=1e-3)
-    assert epsilon([chosen(0.5)], lens) == pytest.approx(0.5, rel=1e-3)
+    assert epsilon(many, rule) == pytest.approx(epsilon_of(rho=0.0125, delta=DELTA), rel=1e-3)
+    assert epsilon([chosen(0.5)], rule) == pytest.approx(0.5, rel=1e-3)
 
 
 def test_a_large_exponential_step_among_small_ones() -> None:
@@ -172,9 +172,9 @@ def test_pld_of_mixed_steps() -> None:
 
 
 def test_pld_does_not_pretend_below_its_resolution() -> None:
-    lens = under([laplace(0.01)] * 1000, "pld", delta=1e-15)
-    assert lens.epsilon == epsilon([laplace(0.01)] * 1000, "zcdp", 1e-15)
-    assert "too fine" in lens.remark
+    report = under([laplace(0.01)] * 1000, "pld", delta=1e-15)
+    assert report.epsilon == epsilon([laplace(0.01)] * 1000, "zcdp", 1e-15)
+    assert "too fine" in report.remark
 
 
 # --- laws ------------------------------------------------------------------------------------------------
@@ -199,8 +199,8 @@ def test_laplace_lists(epsilons: list[float], times: int, delta: float) -> None:
     assert plain == pytest.approx(times * math.fsum(epsilons), rel=1e-12)
     tight = epsilon(events, "pld", delta)
     assert tight <= epsilon(events, "zcdp", delta) * (1 + 1e-9)
-    for lens in ("basic", "advanced", "optimal", "adaptive", "moments"):
-        assert tight <= epsilon(events, lens, delta) * (1 + 2e-3) + 1e-9
+    for rule in ("basic", "advanced", "optimal", "adaptive", "moments"):
+        assert tight <= epsilon(events, rule, delta) * (1 + 2e-3) + 1e-9
 
 
 @settings(deadline=None, max_examples=10)
@@ -210,21 +210,21 @@ def test_equal_laplace_steps_have_one_tight_answer(e: float, times: int, delta: 
     assert epsilon([laplace(e)] * times, "pld", delta) == pytest.approx(exact, rel=2e-3, abs=1e-9)
 
 
-@pytest.mark.parametrize("lens", RULES)
-def test_every_lens_on_the_edges(lens: str) -> None:
-    assert epsilon([], lens) == 0
-    assert epsilon([Event("constant", "x", Cost(0.0, 0.0))], lens) == 0
-    lost = under([laplace(0.1), Event("exact", "x", Cost.infinite())], lens, delta=DELTA)
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_on_the_edges(rule: str) -> None:
+    assert epsilon([], rule) == 0
+    assert epsilon([Event("constant", "x", Cost(0.0, 0.0))], rule) == 0
+    lost = under([laplace(0.1), Event("exact", "x", Cost.infinite())], rule, delta=DELTA)
     assert lost.epsilon == math.inf
     assert "NOT PRIVATE" in lost.remark
-    assert epsilon([gaussian(0.1), laplace(1)], lens, 0.0) == math.inf
-    assert epsilon([laplace(1), laplace(2)], lens, 0.0) == (3.0 if lens in ("basic", "optimal", "pld") else math.inf)
-    assert epsilon([laplace(1)] * 2, lens, 0.0) == (2.0 if lens in ("basic", "optimal", "pld") else math.inf)
-    assert 0 < epsilon([laplace(1e-9)] * 3, lens) < 1e-6
-    assert epsilon([laplace(800)] * 2 + [gaussian(400)], lens) > 0  # huge numbers warn of nothing
+    assert epsilon([gaussian(0.1), laplace(1)], rule, 0.0) == math.inf
+    assert epsilon([laplace(1), laplace(2)], rule, 0.0) == (3.0 if rule in ("basic", "optimal", "pld") else math.inf)
+    assert epsilon([laplace(1)] * 2, rule, 0.0) == (2.0 if rule in ("basic", "optimal", "pld") else math.inf)
+    assert 0 < epsilon([laplace(1e-9)] * 3, rule) < 1e-6
+    assert epsilon([laplace(800)] * 2 + [gaussian(400)], rule) > 0  # huge numbers warn of nothing
     for delta in (-1e-9, 1.0, math.nan):
         with pytest.raises(BudgetError, match="delta"):
-            under([], lens, delta=delta)
+            under([], rule, delta=delta)
 
 
 def test_thousands_of_different_steps() -> None:
@@ -237,12 +237,12 @@ def test_an_unknown_lens_lists_the_known_ones() -> None:
         under([], "magic", delta=DELTA)
 
 
-@pytest.mark.parametrize("lens", ["moments", "pld"])
-def test_without_dp_accounting_the_error_says_what_to_install(lens: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rule", ["moments", "pld"])
+def test_without_dp_accounting_the_error_says_what_to_install(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("dp_accounting")]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(QueryError, match=r"pip install 'dpcurate\[accounting\]'"):
-        under([laplace(0.1)], lens, delta=DELTA)
+        under([laplace(0.1)], rule, delta=DELTA)
     assert epsilon([laplace(0.1)], "optimal") > 0
 
 
@@ -263,7 +263,7 @@ def test_a_ledger_looks_at_its_events_at_its_delta() -> None:
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=1.0, delta=0), Budget(epsilon=1.0, delta=1e-10)])
 def test_blocks_lost_in_a_crash_are_seen(tmp_path: Path, budget: Budget) -> None:
-    path = tmp_path / "books"
+    path = tmp_path / "ledger"
     ledger = Ledger.create(path, table="t", schema_hash="h", neighbours="add-remove", budget=budget)
     ledger.charge([laplace(0.01)])
     with ledger.reserve(0.001):

@@ -151,9 +151,9 @@ def test_nothing_becomes_proved_by_registering():
         registry.register_unproved(Mine, TauTransformation)
     with pytest.raises(QueryError, match="cannot be registered"):
         registry.register_unproved(Tau, PublishedFlipsTransformation)
-    with pytest.raises(QueryError, match="not a statistic of the queryable"):
+    with pytest.raises(QueryError, match="not a statistic of a session"):
         registry.transformation(Mine("a", "b"), schema_of(2, 2))
-    with pytest.raises(QueryError, match="not a statistic of the queryable"):
+    with pytest.raises(QueryError, match="not a statistic of a session"):
         registry.transformation(PairStatistic("a", "b"), schema_of(2, 2))
     assert all(maker.proved for maker in registry.PROVED.values())
     assert all(not maker.proved for maker in registry._UNPROVED.values())

@@ -233,8 +233,8 @@ def test_a_seeded_run_is_repeatable_and_never_called_private(tmp_path):
     with pytest.raises(NotPrivate):
         one.ask(Release(PublishedKendallP("a", "b"), Laplace(epsilon=0.1)))
     with pytest.raises(LedgerError, match="simulation"):
-        curator(insecure_seed=5, ledger=tmp_path / "books.ledger")
-    assert not (tmp_path / "books.ledger").exists()
+        curator(insecure_seed=5, ledger=tmp_path / "table.ledger")
+    assert not (tmp_path / "table.ledger").exists()
 
 
 def test_a_pure_budget_takes_no_gaussian_noise():
@@ -283,7 +283,7 @@ def test_choices_prefer_high_scores():
     assert c.ask(Choose(candidates=(weak, weak), epsilon=50, or_none=True)) == 2
 
 
-def test_a_secret_sample_is_charged_when_it_opens_and_keeps_its_own_books():
+def test_a_secret_sample_is_charged_when_it_opens_and_keeps_its_own_ledger():
     c = curator(Budget(epsilon=1, delta=0), schema=LEVELS)
     inner = c.open(Sample(rate=0.25, epsilon=0.8))
     assert 1 - c.remaining == pytest.approx(math.log1p(0.25 * math.expm1(0.8)), rel=1e-6)
@@ -362,7 +362,7 @@ def test_an_exact_release_on_a_sample_of_a_sample_marks_the_table():
     assert not c.ledger.private
 
 
-def test_a_strict_curator_stays_strict_on_lenient_books(tmp_path):
+def test_a_strict_curator_stays_strict_on_a_lenient_ledger(tmp_path):
     path = tmp_path / "t.ledger"
     Curator(table(), LEVELS, budget=Budget(rho=1), ledger=path, allow_unproved=True)
     strict = Curator(table(), LEVELS, ledger=path)
@@ -436,7 +436,7 @@ def test_the_owner_can_ask_for_a_check(capsys):
     assert "owner's check (this looked at the data): 300 rows" in capsys.readouterr().err
 
 
-def test_books_on_disk_are_shared_between_curators(tmp_path):
+def test_a_ledger_on_disk_is_shared_between_curators(tmp_path):
     path = tmp_path / "clinic.ledger"
     first = curator(Budget(rho=0.01), ledger=path, name="clinic")
     first.ask(Release(Counts(("a",)), Gaussian(rho=0.006)))
@@ -604,7 +604,7 @@ def of_a_worker(_):
 
 
 @forks
-def test_workers_of_a_pool_get_no_answer_from_a_gate_on_books_on_disk(tmp_path):
+def test_workers_of_a_pool_get_no_answer_from_a_gate_on_a_ledger_on_disk(tmp_path):
     c = curator(Budget(rho=1e6), schema=LEVELS, ledger=tmp_path / "t.ledger")
     GATES["open"] = c.open(AboveThreshold(epsilon=100))
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:

@@ -1,4 +1,4 @@
-"""The books: never above the ceiling, never an answer unpaid, never a file harmed."""
+"""The ledger: never above the ceiling, never an answer unpaid, never a file harmed."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def made(path: Path, budget: Budget = ZCDP, **more: bool) -> Ledger:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "the books?.ledger"  # a name that an URI must quote
+    return tmp_path / "the ledger?.ledger"  # a name that an URI must quote
 
 
 @pytest.fixture(params=["memory", "disk"])
-def new(query: pytest.FixtureRequest, path: Path) -> Callable[..., Ledger]:
+def new(request: pytest.FixtureRequest, path: Path) -> Callable[..., Ledger]:
     """A ledger of either kind: the same contract holds for both."""
-    if query.param == "memory":
+    if request.param == "memory":
         return Ledger
     return lambda budget, **more: made(path, budget, **more)
 
@@ -392,7 +392,7 @@ class Bookkeeping(RuleBasedStateMachine):
     @initialize(budget=st.sampled_from([ZCDP, PURE, TIGHT]))
     def begin(self, budget: Budget) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "books"
+        self.path = Path(self.folder.name) / "ledger"
         self.budget = budget
         self.ledger = made(self.path, budget) if self.on_disk else Ledger(budget)
         self.paid: list[Fraction] = []
@@ -549,7 +549,7 @@ def test_what_it_shows(path: Path) -> None:
     "budget",
     [ZCDP, PURE, TIGHT, Budget.unlimited(), Budget(rho=Fraction(1, 3)), Budget(epsilon=Fraction(1, 3), delta=0)],
 )
-def test_books_read_as_they_were_written(path: Path, budget: Budget) -> None:
+def test_a_ledger_reads_as_it_was_written(path: Path, budget: Budget) -> None:
     events = (
         Event("laplace", "counts of 'a'; DROP TABLE event; \x00 é", Cost(0.0625, Fraction(1, 512)), 16.0),
         Event("exponential", "", Cost.bounded_range(Fraction(1, 64)), None, 0.1),
@@ -655,8 +655,8 @@ EDITS = {
     "event without a cost": ["UPDATE event SET rho = NULL WHERE id = 2"],
     "block added": ["INSERT INTO hold (units, opened) VALUES ('5', 'today')"],
     "block that is not a number": ["INSERT INTO hold (units, opened) VALUES ('x', 'today')"],
-    "no book": ["DELETE FROM book"],
-    "two books": ["INSERT INTO book SELECT * FROM book"],
+    "no row of facts": ["DELETE FROM book"],
+    "two rows of facts": ["INSERT INTO book SELECT * FROM book"],
     "trigger": ["CREATE TRIGGER t AFTER INSERT ON event BEGIN UPDATE book SET spent = '0'; END"],
     "table missing": ["DROP TABLE hold"],
     "path edited": ["UPDATE note SET body = replace(body, 'ledger', 'Ledger')"],
@@ -669,7 +669,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_edited_books_are_refused_and_left_alone(path: Path, edit: str) -> None:
+def test_an_edited_ledger_is_refused_and_left_alone(path: Path, edit: str) -> None:
     _sqlite(_written(path), *EDITS[edit])
     _refused(path, "kept at" if edit == "path edited" else "damaged")
 
@@ -717,7 +717,7 @@ def test_foreign_files_are_refused_and_left_alone(path: Path, kind: str) -> None
         _refused(path, why)
 
 
-def test_truncated_books_are_refused_and_left_alone(path: Path) -> None:
+def test_a_truncated_ledger_is_refused_and_left_alone(path: Path) -> None:
     whole = _written(path).read_bytes()
     for length in [0, 1, 99, 100, 4095, 4096, 5000, 8192, len(whole) - 4096, len(whole) - 1]:
         path.write_bytes(whole[:length])
@@ -725,7 +725,7 @@ def test_truncated_books_are_refused_and_left_alone(path: Path) -> None:
 
 
 def test_flipped_bytes_are_refused_or_change_nothing(path: Path) -> None:
-    """A flip in a byte that SQLite does not use may pass, but then the books must read the same."""
+    """A flip in a byte that SQLite does not use may pass, but then the ledger must read the same."""
     whole = _written(path).read_bytes()
     truth = Ledger.open(path)
     expected = (truth.events, truth.spent, truth.private, truth.facts)
@@ -805,7 +805,7 @@ def _nobody() -> Iterator[None]:
 
 def test_a_folder_or_file_that_cannot_be_written() -> None:
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
-    path = folder / "books"
+    path = folder / "ledger"
     try:
         ledger = made(path)
         ledger.charge([gaussian(0.5)])

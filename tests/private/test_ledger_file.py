@@ -26,7 +26,7 @@ QUARTER = [gaussian(0.25)]
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "books"
+    return tmp_path / "ledger"
 
 
 @pytest.fixture

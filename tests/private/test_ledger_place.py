@@ -30,7 +30,7 @@ JOURNAL = bytes.fromhex("d9d505f920a163d7")  # how a journal begins, once SQLite
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return Path(os.path.realpath(tmp_path)) / "the books?.ledger"
+    return Path(os.path.realpath(tmp_path)) / "the ledger?.ledger"
 
 
 def journal(path: Path) -> Path:
@@ -240,10 +240,10 @@ def test_a_copy_put_back_in_its_place_goes_on(path: Path) -> None:
 
 def test_a_place_that_cannot_be_looked_at_is_not_left() -> None:
     folder = Path(os.path.realpath(tempfile.mkdtemp(dir="/tmp")))
-    path, locked = folder / "books", folder / "locked"
+    path, locked = folder / "ledger", folder / "locked"
     locked.mkdir()
-    made(locked / "books")
-    (locked / "books").rename(path)
+    made(locked / "ledger")
+    (locked / "ledger").rename(path)
     path.chmod(0o000)
     folder.chmod(0o777)
     with _nobody(), pytest.raises(LedgerError, match="could not be read: Permission denied"):
@@ -255,11 +255,11 @@ def test_a_place_that_cannot_be_looked_at_is_not_left() -> None:
             with pytest.raises(LedgerError, match="cannot be told: Permission denied"):
                 Ledger.moved(path)
             with pytest.raises(LedgerError, match="could not be read: Permission denied"):
-                Ledger.open(locked / "books")
+                Ledger.open(locked / "ledger")
             with pytest.raises(LedgerError, match="cannot be told: Permission denied"):
-                made(locked / "books")
+                made(locked / "ledger")
             with pytest.raises(LedgerError, match="cannot be told: Permission denied"):
-                Ledger.exists(locked / "books")
+                Ledger.exists(locked / "ledger")
         locked.chmod(0o755)
         assert len(Ledger.moved(path).kept_at) == 2
     finally:
@@ -299,7 +299,7 @@ def test_a_symbolic_link_is_followed_to_the_one_path(path: Path) -> None:
     assert Ledger.open(path).spent == Ledger.open(away).spent == 0.5
 
 
-@pytest.mark.parametrize("name", ["books", "a b\tc\\d\ne.ledger"])
+@pytest.mark.parametrize("name", ["ledger", "a b\tc\\d\ne.ledger"])
 def test_a_single_file_that_is_mounted_is_refused(path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = path.with_name(name)
     made(path)
@@ -317,11 +317,11 @@ def test_a_single_file_that_is_mounted_is_refused(path: Path, name: str, monkeyp
 
 MOUNTED = """
 set -e
-mkdir "$1/mounted" && touch "$1/mounted/books"
-mount --bind "$1/real/books" "$1/mounted/books" || exit 77
+mkdir "$1/mounted" && touch "$1/mounted/ledger"
+mount --bind "$1/real/ledger" "$1/mounted/ledger" || exit 77
 mkdir "$1/whole" && mount --bind "$1/real" "$1/whole"
-"$2" -m dpcurate.cli ledger show "$1/mounted/books" 2>&1 || true
-"$2" -m dpcurate.cli ledger moved "$1/whole/books" 2>&1
+"$2" -m dpcurate.cli ledger show "$1/mounted/ledger" 2>&1 || true
+"$2" -m dpcurate.cli ledger moved "$1/whole/ledger" 2>&1
 """
 
 
@@ -329,7 +329,7 @@ mkdir "$1/whole" && mount --bind "$1/real" "$1/whole"
 def test_real_mounts(path: Path) -> None:
     folder = path.parent
     (folder / "real").mkdir()
-    made(folder / "real" / "books")
+    made(folder / "real" / "ledger")
     command = ["unshare", "-m", "sh", "-c", MOUNTED, "sh", str(folder), sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode in (1, 77) and "dpcurate" not in done.stdout:
@@ -356,7 +356,7 @@ def test_one_file_in_two_folders_is_a_mounted_file(path: Path, monkeypatch: pyte
 
 ODD: dict[str, object] = {
     "NUL": "a\0b",
-    "bytes": b"books",
+    "bytes": b"ledger",
     "nothing": None,
     "a number": 5,
     "half a letter": "\ud800",
@@ -366,7 +366,7 @@ ODD: dict[str, object] = {
     "a folder": ".",
     "no text": "",
     "a device": "/dev/null",
-    "below a file": "file/books",
+    "below a file": "file/ledger",
     "a loop": "loop",
 }
 
@@ -387,7 +387,7 @@ def test_a_path_that_is_none_is_a_sentence(kind: str, tmp_path: Path, monkeypatc
 
 def _curator(ledger: object) -> Curator:
     if ledger is None:
-        raise LedgerError("a curator without one keeps its books in memory")
+        raise LedgerError("a curator without one keeps its ledger in memory")
     return Curator({"a": ["x"]}, {"a": ("x", "y")}, budget=ZCDP, ledger=ledger)  # type: ignore[arg-type]
 
 

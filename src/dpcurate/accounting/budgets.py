@@ -1,6 +1,6 @@
 """Budgets, costs, charged events and the privacy statement of a run.
 
-Nothing here sees a row. The filter that decides is in `private/ledger.py`.
+Nothing here sees a row. The filter that decides is in `private/ledger/filter.py`.
 """
 
 from __future__ import annotations

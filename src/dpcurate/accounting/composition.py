@@ -1,6 +1,6 @@
 """The epsilon that other composition rules would report for the same events.
 
-A comparison, never a decision: only the privacy filter in private/ledger.py decides. Most rules hold for costs
+A comparison, never a decision: only the privacy filter in private/ledger/filter.py decides. Most rules hold for costs
 fixed beforehand; each report says whether its rule may be used when costs were chosen along the way.
 
 How an event is read (the first that fits):
@@ -24,14 +24,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcurate.accounting.budgets import Event
 from dpcurate.accounting.conversions import epsilon_of, gaussian_epsilon
 from dpcurate.accounting.search import least
+from dpcurate.arrays import FloatArray
 from dpcurate.errors import BudgetError, QueryError
-
-Floats = npt.NDArray[np.float64]
 
 _CEILING = "as a ceiling fixed beforehand; a running total is bookkeeping"
 _FIXED = "costs must be fixed beforehand"
@@ -137,11 +135,15 @@ def _splitting(number: int, rule: str) -> str:
     return f"{rule}; {number} steps without a pure epsilon share delta evenly, Gaussian ones read as continuous"
 
 
+def _if_pure(rule: str, number: int) -> str:
+    """The remark of a rule that may be used along the way only while delta need not be split."""
+    return f"{rule}, {_CEILING}" if number == 0 else f"{rule}; {_FIXED}, since delta is split by number"
+
+
 def _basic(steps: list[_Step], delta: float) -> Report:
     """The plain sum (Dwork et al. 2006)."""
     pairs, number = _pairs(steps, delta)
-    rule = f"the plain sum, {_CEILING}" if number == 0 else f"the plain sum; {_FIXED}, since delta is split by number"
-    return _sum(pairs), number == 0, _splitting(number, rule)
+    return _sum(pairs), number == 0, _splitting(number, _if_pure("the plain sum", number))
 
 
 def _advanced(steps: list[_Step], delta: float) -> Report:
@@ -161,10 +163,7 @@ def _adaptive(steps: list[_Step], delta: float) -> Report:
     pairs, number = _pairs(steps, delta / 2)
     slack = delta / 2 if number else delta
     epsilon = _squares(pairs) / 2 + _spread(pairs, slack)
-    rule = (
-        f"Whitehouse et al., {_CEILING}" if number == 0 else f"Whitehouse et al.; {_FIXED}, as delta is split by number"
-    )
-    return epsilon, number == 0, _splitting(number, rule)
+    return epsilon, number == 0, _splitting(number, _if_pure("Whitehouse et al.", number))
 
 
 def _optimal(steps: list[_Step], delta: float) -> Report:
@@ -174,14 +173,8 @@ def _optimal(steps: list[_Step], delta: float) -> Report:
     if len({epsilon for epsilon, _ in pairs}) == 1:
         epsilon = _binomial(pairs[0][0], sum(times for _, times in pairs), slack)
         return epsilon, False, _splitting(number, f"Kairouz-Oh-Viswanath, exact for equal epsilons; {_FIXED}")
-    return (
-        _unequal(pairs, slack),
-        False,
-        _splitting(
-            number,
-            f"Kairouz-Oh-Viswanath, Theorem 3.5 for unequal epsilons (a bound: pld may be smaller); {_FIXED}",
-        ),
-    )
+    rule = f"Kairouz-Oh-Viswanath, Theorem 3.5 for unequal epsilons (a bound: pld may be smaller); {_FIXED}"
+    return _unequal(pairs, slack), False, _splitting(number, rule)
 
 
 def _unequal(pairs: Pairs, delta: float) -> float:
@@ -234,11 +227,7 @@ def _moments(steps: list[_Step], delta: float) -> Report:
     orders = 1 + np.geomspace(1e-2, _highest_order(_total(steps), delta), 4000)
     curve = sum((_renyi(step, orders) * step.times for step in steps), np.zeros_like(orders))
     epsilon, _ = convert(orders, curve, delta)
-    return (
-        float(epsilon),
-        False,
-        "the best Renyi order is chosen afterwards; only one fixed beforehand makes a filter",
-    )
+    return float(epsilon), False, "the best Renyi order is chosen afterwards; only one fixed beforehand makes a filter"
 
 
 def _highest_order(rho: float, delta: float) -> float:
@@ -246,12 +235,12 @@ def _highest_order(rho: float, delta: float) -> float:
     return max(1e6, 100 * math.sqrt(math.log(1 / delta) / rho)) if delta > 0 else 1e6
 
 
-def _renyi(step: _Step, orders: Floats) -> Floats:
+def _renyi(step: _Step, orders: FloatArray) -> FloatArray:
     linear = orders * step.rho
     return np.minimum(linear, _randomised_response(step.epsilon, orders)) if step.kind == "pure" else linear
 
 
-def _randomised_response(epsilon: float, orders: Floats) -> Floats:
+def _randomised_response(epsilon: float, orders: FloatArray) -> FloatArray:
     """Renyi divergence of randomised response, the largest of any epsilon-DP step (Mironov 2017, Prop. 5)."""
     moment = np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(0.0, epsilon)
     # Where the difference of the two logarithms has lost its digits the zCDP bound is as good.

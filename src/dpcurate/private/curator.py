@@ -87,13 +87,13 @@ def _check_options(ledger: object, **switches: object) -> None:
 def _randomness(seed: int | None) -> Randomness:
     if seed is None:
         return Secure()
-    found = number(seed)
-    if type(found) is not int or found < 0:
+    whole = number(seed)
+    if type(whole) is not int or whole < 0:
         raise QueryError(
             f"insecure_seed must be a whole number, 0 or more, got {shown(seed)}: give one for a simulation, "
             "or leave it out for noise that is private"
         )
-    return Seeded(found)
+    return Seeded(whole)
 
 
 def _ledger(

@@ -13,8 +13,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpcurate.accounting import Cost, gaussian_multiplier
+from dpcurate.arrays import IntArray
 from dpcurate.errors import QueryError
-from dpcurate.private.noise import Integers, Randomness, check_scale
+from dpcurate.private.noise import Randomness, check_scale
 from dpcurate.queries import Exact, Gaussian, Laplace, Noise
 
 STEPS = 1 << 20
@@ -70,7 +71,6 @@ class GaussianNoise:
 
     @property
     def cost(self) -> Cost:
-        """The zCDP cost of this very noise."""
         return Cost.concentrated(self.sensitivity.l2_squared / (2 * self.sigma * self.sigma))
 
     @property
@@ -83,7 +83,7 @@ class GaussianNoise:
         """Standard deviation of the noise in natural units."""
         return float(self.sigma)
 
-    def draw(self, unit: Fraction, size: int, randomness: Randomness) -> Integers:
+    def draw(self, unit: Fraction, size: int, randomness: Randomness) -> IntArray:
         """Noise for `size` coordinates held in integer steps of 1 / unit."""
         return randomness.gaussian(integer_scale(self.sigma, unit), size)
 
@@ -113,20 +113,16 @@ class LaplaceNoise:
 
     @property
     def multiplier(self) -> float:
-        """Noise scale over sensitivity."""
         return float(self.scale / self.sensitivity.l1)
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the noise in natural units."""
         return float(self.scale) * math.sqrt(2)
 
-    def draw(self, unit: Fraction, size: int, randomness: Randomness) -> Integers:
-        """Noise for `size` coordinates held in integer steps of 1 / unit."""
+    def draw(self, unit: Fraction, size: int, randomness: Randomness) -> IntArray:
         return randomness.laplace(integer_scale(self.scale, unit), size)
 
     def check(self, unit: Fraction) -> None:
-        """Refuse noise too large for integers."""
         integer_scale(self.scale, unit)
 
 
@@ -148,11 +144,11 @@ class NoNoise:
     def cost(self) -> Cost:
         return Cost.infinite()
 
-    def draw(self, unit: Fraction, size: int, randomness: Randomness) -> Integers:
+    def draw(self, unit: Fraction, size: int, randomness: Randomness) -> IntArray:
         return np.zeros(size, dtype=np.int64)
 
     def check(self, unit: Fraction) -> None:
-        """Nothing to refuse."""
+        pass
 
 
 Mechanism = GaussianNoise | LaplaceNoise | NoNoise
@@ -218,11 +214,9 @@ class Exponential:
 
     @property
     def cost(self) -> Cost:
-        """The cost of this very choice."""
         return Cost.bounded_range(self.epsilon)
 
-    def pick(self, scores: Integers, randomness: Randomness) -> int:
-        """The index chosen."""
+    def pick(self, scores: IntArray, randomness: Randomness) -> int:
         return randomness.noisiest(scores, integer_scale(2 * STEPS / self.epsilon, Fraction(1)))
 
 
@@ -248,7 +242,6 @@ class FirstAbove:
 
     @property
     def cost(self) -> Cost:
-        """The cost of the whole gate."""
         return Cost.pure(self.epsilon)
 
     def threshold(self, randomness: Randomness) -> int:

@@ -9,28 +9,28 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurate.arrays import IntArray
 from dpcurate.errors import QueryError, RefusedError
 
-Integers = NDArray[np.int64]
 AHEAD = 64
 """Single numbers drawn at a time."""
 LARGEST_SCALE = 2.0**56
-"""Noise of this scale still fits into 64-bit integers with room to spare."""
+"""Noise of this scale still fits into 64-bit integers with a margin."""
 
 
 class Randomness(Protocol):
     """Integer noise and secret coins."""
 
-    def gaussian(self, scale: float, size: int) -> Integers:
+    def gaussian(self, scale: float, size: int) -> IntArray:
         """Discrete Gaussian draws with parameter sigma = scale."""
 
-    def laplace(self, scale: float, size: int) -> Integers:
+    def laplace(self, scale: float, size: int) -> IntArray:
         """Discrete Laplace draws, P(x) proportional to exp(-|x| / scale)."""
 
-    def noisiest(self, scores: Integers, scale: float) -> int:
+    def noisiest(self, scores: IntArray, scale: float) -> int:
         """The index of the largest score after Gumbel noise: exp(score / scale) weights."""
 
-    def thin(self, weights: Integers, rate: int) -> Integers:
+    def thin(self, weights: IntArray, rate: int) -> IntArray:
         """Keep each of weights[i] rows with probability rate / 2**32."""
 
     def uniform(self) -> float:
@@ -44,16 +44,14 @@ class Ahead:
         self._inner, self._draws = inner, draws
         self._stock: dict[tuple[str, float], list[int]] = {}
 
-    def gaussian(self, scale: float, size: int) -> Integers:
-        """Discrete Gaussian draws."""
+    def gaussian(self, scale: float, size: int) -> IntArray:
         return self._drawn("gaussian", scale, size)
 
-    def laplace(self, scale: float, size: int) -> Integers:
-        """Discrete Laplace draws."""
+    def laplace(self, scale: float, size: int) -> IntArray:
         return self._drawn("laplace", scale, size)
 
-    def _drawn(self, law: str, scale: float, size: int) -> Integers:
-        draw: Callable[[float, int], Integers] = getattr(self._inner, law)
+    def _drawn(self, law: str, scale: float, size: int) -> IntArray:
+        draw: Callable[[float, int], IntArray] = getattr(self._inner, law)
         if size != 1:
             return draw(scale, size)
         stock = self._stock.setdefault((law, scale), [])
@@ -62,12 +60,10 @@ class Ahead:
         self._draws -= 1
         return np.array([stock.pop()], dtype=np.int64)
 
-    def noisiest(self, scores: Integers, scale: float) -> int:
-        """The index of the largest score after Gumbel noise."""
+    def noisiest(self, scores: IntArray, scale: float) -> int:
         return self._inner.noisiest(scores, scale)
 
-    def thin(self, weights: Integers, rate: int) -> Integers:
-        """Keep each row with its own coin."""
+    def thin(self, weights: IntArray, rate: int) -> IntArray:
         return self._inner.thin(weights, rate)
 
     def uniform(self) -> float:
@@ -83,7 +79,7 @@ def check_scale(scale: float) -> None:
         )
 
 
-def _thin(weights: Integers, rate: int, draw: Callable[[int], NDArray[np.uint32]]) -> Integers:
+def _thin(weights: IntArray, rate: int, draw: Callable[[int], NDArray[np.uint32]]) -> IntArray:
     """Flip a coin for every single row, a bounded number at a time."""
     kept = np.zeros(len(weights), dtype=np.int64)
     step = 1 << 22
@@ -131,24 +127,21 @@ class Secure:
             known = self._samplers[(kind, scale)] = _measurement(self._library, kind, scale)
         return known
 
-    def gaussian(self, scale: float, size: int) -> Integers:
+    def gaussian(self, scale: float, size: int) -> IntArray:
         """Discrete Gaussian draws (Canonne, Kamath, Steinke 2020)."""
         return np.array(self._sampler("gaussian", scale)([0] * size), dtype=np.int64)
 
-    def laplace(self, scale: float, size: int) -> Integers:
-        """Discrete Laplace draws."""
+    def laplace(self, scale: float, size: int) -> IntArray:
         return np.array(self._sampler("laplace", scale)([0] * size), dtype=np.int64)
 
-    def noisiest(self, scores: Integers, scale: float) -> int:
+    def noisiest(self, scores: IntArray, scale: float) -> int:
         """The exponential mechanism as a noisy maximum."""
         return int(self._sampler("gumbel", scale)([int(s) for s in scores]))
 
-    def thin(self, weights: Integers, rate: int) -> Integers:
-        """Secret coins from the operating system."""
+    def thin(self, weights: IntArray, rate: int) -> IntArray:
         return _thin(weights, rate, lambda n: np.frombuffer(os.urandom(4 * n), dtype=np.uint32))
 
     def uniform(self) -> float:
-        """53 bits from the operating system."""
         return (int.from_bytes(os.urandom(7), "big") >> 3) / 2**53
 
 
@@ -162,14 +155,12 @@ def _opendp() -> Any:
 
 def _measurement(dp: Any, kind: str, scale: float) -> Callable[[Any], Any]:
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    made: Any
     if kind == "gaussian":
-        made = dp.m.make_gaussian(domain, dp.l2_distance(T="i64"), scale)
-    elif kind == "laplace":
-        made = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
-    else:
-        made = dp.m.make_noisy_max(domain, dp.linf_distance(T="i64"), dp.zero_concentrated_divergence(), scale)
-    return made  # type: ignore[no-any-return]
+        return dp.m.make_gaussian(domain, dp.l2_distance(T="i64"), scale)  # type: ignore[no-any-return]
+    if kind == "laplace":
+        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)  # type: ignore[no-any-return]
+    divergence = dp.zero_concentrated_divergence()
+    return dp.m.make_noisy_max(domain, dp.linf_distance(T="i64"), divergence, scale)  # type: ignore[no-any-return]
 
 
 class Seeded:
@@ -178,24 +169,21 @@ class Seeded:
     def __init__(self, seed: int) -> None:
         self._stream = np.random.default_rng(seed)
 
-    def gaussian(self, scale: float, size: int) -> Integers:
+    def gaussian(self, scale: float, size: int) -> IntArray:
         """Rounded normal draws; close to the discrete Gaussian, and only for simulation."""
         return np.rint(self._stream.normal(0.0, scale, size)).astype(np.int64)
 
-    def laplace(self, scale: float, size: int) -> Integers:
+    def laplace(self, scale: float, size: int) -> IntArray:
         """The difference of two geometric draws is discrete Laplace."""
         chance = -np.expm1(-1.0 / scale)
         pair = self._stream.geometric(chance, (2, size))
         return np.asarray(pair[0] - pair[1], dtype=np.int64)
 
-    def noisiest(self, scores: Integers, scale: float) -> int:
-        """The maximum after Gumbel noise."""
+    def noisiest(self, scores: IntArray, scale: float) -> int:
         return int(np.argmax(scores + self._stream.gumbel(0.0, scale, len(scores))))
 
-    def thin(self, weights: Integers, rate: int) -> Integers:
-        """Reproducible coins."""
+    def thin(self, weights: IntArray, rate: int) -> IntArray:
         return np.asarray(self._stream.binomial(weights, rate / 2**32), dtype=np.int64)
 
     def uniform(self) -> float:
-        """A reproducible number."""
         return float(self._stream.random())

@@ -6,15 +6,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from dpcurate.arrays import IntArray
 from dpcurate.errors import SourceError
 from dpcurate.private.mechanisms import STEPS, Sensitivity
-from dpcurate.private.row_sums import CountRows, Integers, RowSum
+from dpcurate.private.row_sums import CountRows, RowSum
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics.base import Transformation
 from dpcurate.private.statistics.kendall import UNDEFINED
 from dpcurate.queries import PairStatistic, Score, Statistic
 
-Parts = tuple[Integers, ...]
+Parts = tuple[IntArray, ...]
 BATCH_CELLS = 1 << 24
 """Tables read at one time have at most so many cells, 128 MB, or are one."""
 MOST_SCALARS = 200_000
@@ -49,13 +50,14 @@ class Reader:
     def _known(self, statistic: Statistic) -> bool:
         return isinstance(statistic, PairStatistic) and statistic in self._scalars
 
-    def _parts(self, transformation: Transformation, totals: Mapping[RowSum, Integers]) -> Parts:
+    def _parts(self, transformation: Transformation, totals: Mapping[RowSum, IntArray]) -> Parts:
         statistic = transformation.statistic
-        if not isinstance(statistic, PairStatistic):
-            return transformation.integers(tuple(totals[k] for k in transformation.row_sums))
-        if statistic not in self._scalars:
-            self._scalars[statistic] = transformation.integers(tuple(totals[k] for k in transformation.row_sums))
-        return self._scalars[statistic]
+        if isinstance(statistic, PairStatistic) and statistic in self._scalars:
+            return self._scalars[statistic]
+        parts = transformation.integers(tuple(totals[row_sum] for row_sum in transformation.row_sums))
+        if isinstance(statistic, PairStatistic):
+            self._scalars[statistic] = parts
+        return parts
 
     def score(self, score: Score, parts: Parts, transformation: Transformation, bound: Sensitivity) -> int:
         """A score in integer steps, STEPS of them between neighbours, floored exactly."""
@@ -65,7 +67,7 @@ class Reader:
             self._scores[score] = _steps(parts[0], transformation, bound, score)
         return self._scores[score]
 
-    def _totals(self, row_sums: list[RowSum]) -> list[Integers]:
+    def _totals(self, row_sums: list[RowSum]) -> list[IntArray]:
         failed = False
         try:
             return self._source.totals(row_sums) if row_sums else []
@@ -76,7 +78,7 @@ class Reader:
 
 
 def _batches(transformations: Sequence[Transformation]) -> Iterator[list[Transformation]]:
-    """Plans whose tables are held at one time."""
+    """Transformations whose tables are held at one time."""
     batch: list[Transformation] = []
     cells = 0
     for transformation in transformations:
@@ -89,7 +91,7 @@ def _batches(transformations: Sequence[Transformation]) -> Iterator[list[Transfo
     yield batch
 
 
-def _steps(part: Integers, transformation: Transformation, bound: Sensitivity, score: Score) -> int:
+def _steps(part: IntArray, transformation: Transformation, bound: Sensitivity, score: Score) -> int:
     if part[0] == UNDEFINED:
         return -(1 << 60)
     (unit,) = transformation.units

@@ -7,23 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpcurate.accounting import Budget, Event
+from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.errors import RefusedError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import GaussianNoise, build, integer_scale
 from dpcurate.private.noise import Randomness as Randomness
 from dpcurate.private.noise import Secure, Seeded
-from dpcurate.private.row_sums import Integers, RowSum
+from dpcurate.private.row_sums import RowSum
 from dpcurate.private.session import Session
 from dpcurate.private.sources import Source, open_source
 from dpcurate.private.statistics import registry
 from dpcurate.queries import Gate, Query, Release, Statistic, T
 from dpcurate.schema import Neighbours, Schema
-
-Array = NDArray[np.float64]
 
 
 class Weaker:
@@ -33,16 +29,13 @@ class Weaker:
         self._inner, self._factor = inner, factor
         self.thin, self.uniform = inner.thin, inner.uniform
 
-    def gaussian(self, scale: float, size: int) -> Integers:
-        """Discrete Gaussian draws of a smaller parameter."""
+    def gaussian(self, scale: float, size: int) -> IntArray:
         return self._inner.gaussian(scale * self._factor, size)
 
-    def laplace(self, scale: float, size: int) -> Integers:
-        """Discrete Laplace draws of a smaller scale."""
+    def laplace(self, scale: float, size: int) -> IntArray:
         return self._inner.laplace(scale * self._factor, size)
 
-    def noisiest(self, scores: Integers, scale: float) -> int:
-        """A noisy maximum of a smaller scale."""
+    def noisiest(self, scores: IntArray, scale: float) -> int:
         return self._inner.noisiest(scores, scale * self._factor)
 
 
@@ -52,7 +45,7 @@ def randomness(seed: int | None, factor: float = 1.0) -> Randomness:
     return inner if factor == 1 else Weaker(inner, factor)
 
 
-def uniforms(seed: int, size: tuple[int, ...]) -> Array:
+def uniforms(seed: int, size: tuple[int, ...]) -> FloatArray:
     """Numbers in [0, 1) in steps of 2^-53, for the published mechanisms that draw in floating point."""
     return Seeded(seed)._stream.random(size)
 
@@ -68,7 +61,6 @@ class OpenPair:
 
     @classmethod
     def of(cls, tables: tuple[Any, Any], schema: Schema, neighbours: Neighbours) -> OpenPair:
-        """Open both tables."""
         first, second = (open_source(table, schema) for table in tables)
         return cls(schema, neighbours, (first, second))
 
@@ -76,12 +68,11 @@ class OpenPair:
         """A session on one of the tables, with a ledger of its own."""
         ledger = Ledger(budget, neighbours=self.neighbours.value)
         session = Session(self.sources[which], self.schema, self.neighbours, ledger, noise, allow_unproved=False)
-        # Plans and exact tables are the same in every run; sharing them saves time and changes no answer.
+        # Transformations and exact tables are the same in every run; sharing them saves time and changes no answer.
         session._reader, session._known = self._known.setdefault(which, (session._reader, session._known))
         return session
 
     def unlimited(self, which: int, noise: Randomness) -> Session:
-        """A session that answers everything."""
         return self.session(which, Budget.unlimited(), noise)
 
     def charged(self, asked: Query[object] | Gate[object]) -> Event:
@@ -93,11 +84,11 @@ class OpenPair:
 
     def steps(self, release: Release) -> float:
         """The least noise of a Gaussian release in integer steps; infinite for other noise."""
-        made = registry.transformation(release.statistic, self.schema)
-        mechanism = build(release.noise, registry.sensitivity(made, self.schema, self.neighbours))
+        computed = registry.transformation(release.statistic, self.schema)
+        mechanism = build(release.noise, registry.sensitivity(computed, self.schema, self.neighbours))
         if not isinstance(mechanism, GaussianNoise):
             return math.inf
-        return min(integer_scale(mechanism.sigma, unit) for unit in made.units)
+        return min(integer_scale(mechanism.sigma, unit) for unit in computed.units)
 
 
 def proved_statistics() -> tuple[type[Statistic], ...]:
@@ -108,7 +99,7 @@ def proved_statistics() -> tuple[type[Statistic], ...]:
 # --- the order of charging and reading --------------------------------------------------------------
 
 
-class _Watched:
+class _WatchedSource:
     """A source that tells when it is read."""
 
     def __init__(self, inner: Source, log: list[str]) -> None:
@@ -116,15 +107,13 @@ class _Watched:
         self.check, self.check_sample = inner.check, inner.check_sample
         self.passes, self.made = inner.passes, inner.made
 
-    def totals(self, row_sums: Sequence[RowSum]) -> list[Integers]:
-        """Read, and say so."""
+    def totals(self, row_sums: Sequence[RowSum]) -> list[IntArray]:
         self._log.append("read")
         return self._inner.totals(row_sums)
 
     def sample(self, rate: int, randomness: Randomness) -> Source:
-        """Drawing a sample reads the rows."""
         self._log.append("read")
-        return _Watched(self._inner.sample(rate, randomness), self._log)
+        return _WatchedSource(self._inner.sample(rate, randomness), self._log)
 
 
 class _Noted(Ledger):
@@ -133,7 +122,6 @@ class _Noted(Ledger):
     log: list[str]
 
     def charge(self, events: Sequence[Event]) -> None:
-        """Charge, and say so."""
         self.log.append("charge")
         super().charge(events)
 
@@ -157,7 +145,9 @@ def order_of(
     ledger = _Noted(budget, neighbours=pair.neighbours.value)
     ledger.log = log
     noise: Any = _NotedNoise(Seeded(0), log)
-    session = kind(_Watched(pair.sources[0], log), pair.schema, pair.neighbours, ledger, noise, allow_unproved=False)
+    session = kind(
+        _WatchedSource(pair.sources[0], log), pair.schema, pair.neighbours, ledger, noise, allow_unproved=False
+    )
     try:
         session.open(asked) if isinstance(asked, Gate) else session.ask(asked)
     except RefusedError:
@@ -169,8 +159,7 @@ class ChargesLate(Session):
     """A negative control: it reads and answers first and charges afterwards."""
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
-        """The wrong order."""
-        jobs = [self._job(query) for query in queries]
-        answers = self._answers(jobs)
-        self._charge([job.event for job in jobs])
+        asked = [self._validated(query) for query in queries]
+        answers = self._answers(asked)
+        self._charge([one.event for one in asked])
         return answers

@@ -1,6 +1,6 @@
 """Sums over rows: every statistic starts from one of these integer vectors, added up row by row.
 
-A row_sum's value for a row depends on that row alone, never on the batch it is in, and integers add
+The value of a sum for a row depends on that row alone, never on the batch it is in, and integers add
 up to the same total in any order, so all engines agree bit for bit.
 """
 
@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.schema import GRID
 
-Integers = NDArray[np.int64]
+Integers = IntArray
+
 EXACT = 2.0**53
-"""Integers below this are exact in floating point, in whatever order they are added."""
+"""IntArray below this are exact in floating point, in whatever order they are added."""
 SAFE = 1 - 1e-9
 """Norms are bounded a billionth low, which covers the rounding of the norm."""
 GRADIENT_STEPS = 1 << 24
@@ -29,7 +31,7 @@ class Rows:
 
     codes: dict[str, NDArray[np.unsignedinteger]]
     values: dict[str, NDArray[np.int16]]
-    weights: Integers | None
+    weights: IntArray | None
     size: int
 
     @property
@@ -38,7 +40,6 @@ class Rows:
         return self.size if self.weights is None else int(self.weights.sum())
 
     def part(self, start: int, stop: int) -> Rows:
-        """A slice of the rows."""
         cut = slice(start, stop)
         return Rows(
             {k: v[cut] for k, v in self.codes.items()},
@@ -57,11 +58,9 @@ class CountRows:
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
         return math.prod(self.sizes)
 
-    def apply(self, rows: Rows) -> Integers:
-        """Counts in the shape of the domain."""
+    def apply(self, rows: Rows) -> IntArray:
         if not self.columns:
             return np.array(rows.total, dtype=np.int64)
         keys = mixed_radix([rows.codes[c] for c in self.columns], self.sizes)
@@ -81,15 +80,14 @@ def mixed_radix(codes: list[NDArray[np.unsignedinteger]], sizes: tuple[int, ...]
     return key
 
 
-def scaled(rows: Rows, columns: tuple[str, ...], steps: tuple[int, ...]) -> list[NDArray[np.float64]]:
+def scaled(rows: Rows, columns: tuple[str, ...], steps: tuple[int, ...]) -> list[FloatArray]:
     """Columns as integers from -steps to steps: grid values, or levels spread evenly."""
-    found = []
-    for column, step in zip(columns, steps, strict=True):
-        if column in rows.values:
-            found.append(rows.values[column].astype(np.float64))
-        else:
-            found.append(2.0 * rows.codes[column].astype(np.float64) - step)
-    return found
+    return [
+        rows.values[column].astype(np.float64)
+        if column in rows.values
+        else 2.0 * rows.codes[column].astype(np.float64) - step
+        for column, step in zip(columns, steps, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +102,7 @@ class MomentRows:
     steps: tuple[int, ...]
     clip: float | None
 
-    def apply(self, rows: Rows) -> Integers:
-        """The (d + 1) x (d + 1) matrix."""
+    def apply(self, rows: Rows) -> IntArray:
         d = len(self.columns)
         total = np.zeros((d + 1, d + 1), dtype=np.int64)
         largest = max(self.steps) if self.clip is None else GRID
@@ -118,7 +115,7 @@ class MomentRows:
             total += self._part(rows.part(start, start + step), kind)
         return total
 
-    def _part(self, rows: Rows, kind: type[np.float64] | type[np.int64]) -> Integers:
+    def _part(self, rows: Rows, kind: type[np.float64] | type[np.int64]) -> IntArray:
         x = scaled(rows, self.columns, self.steps)
         if self.clip is not None:
             x = _clipped(x, self.steps, self.clip)
@@ -127,14 +124,14 @@ class MomentRows:
         return (weighted.T @ y).astype(np.int64)
 
 
-def _clipped(x: list[NDArray[np.float64]], steps: tuple[int, ...], clip: float) -> list[NDArray[np.float64]]:
+def _clipped(x: list[FloatArray], steps: tuple[int, ...], clip: float) -> list[FloatArray]:
     unit = [column / step for column, step in zip(x, steps, strict=True)]
     norm = np.sqrt(_sum([u * u for u in unit]))
     shrink = np.minimum(1.0, clip * SAFE / np.maximum(norm, 1e-200))
     return [np.trunc(u * shrink * GRID) for u in unit]
 
 
-def _sum(terms: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _sum(terms: list[FloatArray]) -> FloatArray:
     """Add in a fixed order, so that a row's value cannot depend on its batch."""
     total = np.zeros_like(terms[0])
     for term in terms:
@@ -154,8 +151,7 @@ class GradientRows:
     weights: tuple[tuple[float, ...], ...]
     clip: float
 
-    def apply(self, rows: Rows) -> Integers:
-        """The d x d matrix."""
+    def apply(self, rows: Rows) -> IntArray:
         d = len(self.columns)
         total = np.zeros((d, d), dtype=np.int64)
         step = max(1, (1 << 22) // (d * d))
@@ -163,7 +159,7 @@ class GradientRows:
             total += self._part(rows.part(start, start + step))
         return total
 
-    def _part(self, rows: Rows) -> Integers:
+    def _part(self, rows: Rows) -> IntArray:
         d = len(self.columns)
         x, rest, norm = _row_gradients(rows, self.columns, self.steps, self.weights)
         shrink = np.minimum(1.0, self.clip * SAFE / np.maximum(norm, 1e-200))
@@ -186,8 +182,7 @@ class NormRows:
     weights: tuple[tuple[float, ...], ...]
     edges: tuple[float, ...]
 
-    def apply(self, rows: Rows) -> Integers:
-        """One count for each bin."""
+    def apply(self, rows: Rows) -> IntArray:
         *_, norm = _row_gradients(rows, self.columns, self.steps, self.weights)
         bins = np.searchsorted(np.array(self.edges), norm, side="right")
         counts = np.bincount(bins, weights=rows.weights, minlength=len(self.edges) + 1)
@@ -196,7 +191,7 @@ class NormRows:
 
 def _row_gradients(
     rows: Rows, columns: tuple[str, ...], steps: tuple[int, ...], weights: tuple[tuple[float, ...], ...]
-) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], NDArray[np.float64]]:
+) -> tuple[list[FloatArray], list[FloatArray], FloatArray]:
     """Each row's x, its rest x - W^T x, and the norm of the off-diagonal of -x rest^T."""
     d, w = len(columns), np.array(weights)
     x = [u / s for u, s in zip(scaled(rows, columns, steps), steps, strict=True)]

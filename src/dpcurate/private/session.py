@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import wraps
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 
 from dpcurate import plain
 from dpcurate.accounting import Budget, Cost, Event, Privacy, amplified
-from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError, RefusedError
+from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import (
     Exponential,
@@ -26,7 +25,7 @@ from dpcurate.private.mechanisms import (
     build,
 )
 from dpcurate.private.noise import Ahead, Randomness
-from dpcurate.private.process import process
+from dpcurate.private.process import Unique
 from dpcurate.private.reader import Parts, Reader
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import Source
@@ -56,50 +55,12 @@ MOST_BOUND = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _Validated:
     """A validated query: what it will cost, what it reads once that is paid, and how it is answered."""
 
     event: Event
     transformations: Sequence[Transformation]
     answer: Callable[[Sequence[Parts], Randomness], Any]
-
-
-def _checked(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, but only in the process that made the object; asked before any lock, which a fork may have copied."""
-
-    @wraps(call)
-    def mine(self: Unique, *args: Any, **options: Any) -> Any:
-        if process() != self._process:
-            raise RefusedError(
-                "this was opened by another process, and a forked copy would be a second budget and a second set of "
-                "secrets. Nothing was read and nothing was spent. Open a curator in each process, with the books on "
-                "disk (ledger=) so that they share one budget"
-            )
-        return call(self, *args, **options)
-
-    return mine
-
-
-class Unique:
-    """Refuses copies, pickles and forks: a second one would be a second budget.
-
-    Whatever a class of this kind offers in public, methods and properties, checks the process first.
-    """
-
-    def __init__(self) -> None:
-        self._process = process()
-
-    def __init_subclass__(cls) -> None:
-        for name, member in list(vars(cls).items()):
-            if name.startswith("_"):
-                continue
-            guarded = property(_checked(member.fget)) if isinstance(member, property) else _checked(member)  # type: ignore[arg-type]
-            setattr(cls, name, guarded)
-
-    def _refuse(self, *_: object) -> NoReturn:
-        raise RefusedError("what guards a budget cannot be copied or pickled: a second one would be a second budget")
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
 
 
 class Session(Unique):
@@ -154,12 +115,12 @@ class Session(Unique):
         return self._ledger.remaining
 
     def reserve(self, amount: float) -> AbstractContextManager[object]:
-        found = plain.between(0, amount, plain.HUGE)
-        if found is None:
+        plain_amount = plain.between(0, amount, plain.HUGE)
+        if plain_amount is None:
             raise BudgetError(
                 f"a block to reserve must be a finite amount above 0, got {shown(amount)}: nothing was set aside"
             )
-        return self._ledger.reserve(found)
+        return self._ledger.reserve(plain_amount)
 
     def sensitivity(self, statistic: Statistic) -> float:
         return float(self._bound(statistic)[1].l1)
@@ -181,14 +142,14 @@ class Session(Unique):
         """Answers to many queries: all are validated, then all charged, then all read."""
         _check_list(queries)
         with self._lock:
-            jobs = [self._job(query) for query in queries]
-            self._charge([job.event for job in jobs])
-            return self._answers(jobs)
+            asked = [self._validated(query) for query in queries]
+            self._charge([one.event for one in asked])
+            return self._answers(asked)
 
-    def _answers(self, jobs: Sequence[_Job]) -> list[Any]:
-        found = self._reader.read([made for job in jobs for made in job.transformations])
-        noise = Ahead(self._randomness, len(jobs))
-        return [job.answer([next(found) for _ in job.transformations], noise) for job in jobs]
+    def _answers(self, asked: Sequence[_Validated]) -> list[Any]:
+        parts = self._reader.read([needed for one in asked for needed in one.transformations])
+        noise = Ahead(self._randomness, len(asked))
+        return [one.answer([next(parts) for _ in one.transformations], noise) for one in asked]
 
     @property
     def passes(self) -> int:
@@ -199,7 +160,9 @@ class Session(Unique):
         """How many passes over the table these would take now; nothing is charged or read."""
         _check_list(queries)
         with self._lock:
-            return self._reader.passes([made for query in queries for made in self._job(query).transformations])
+            return self._reader.passes(
+                [needed for query in queries for needed in self._validated(query).transformations]
+            )
 
     def open(self, gate: Gate[T]) -> T:
         """Open an interactive gate, charged in full here and now."""
@@ -220,7 +183,7 @@ class Session(Unique):
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _job(self, query: Query[object]) -> _Job:
+    def _validated(self, query: Query[object]) -> _Validated:
         if type(query) is Release:
             return self._release(query)
         if type(query) is Choose:
@@ -231,80 +194,58 @@ class Session(Unique):
         check_kind(statistic)
         known = None if isinstance(statistic, Tables) else self._known.get(statistic)  # long, and seldom asked again
         if known is None:
-            made = transformation(statistic, self._schema)
-            known = made, sensitivity(made, self._schema, self._neighbours)
+            computed = transformation(statistic, self._schema)
+            known = computed, sensitivity(computed, self._schema, self._neighbours)
             if len(self._known) >= MOST_BOUND:
                 self._known.clear()
             if not isinstance(statistic, Tables):
                 self._known[statistic] = known
-        made = known[0]
-        if not made.proved and not self._allow_unproved:
+        computed = known[0]
+        if not computed.proved and not self._allow_unproved:
             raise NotPrivate(
                 f"{type(statistic).__name__} has no proved sensitivity: ask for a proved statistic, "
                 "or open the curator with allow_unproved=True and accept a result that is NOT PRIVATE"
             )
-        for row_sum in made.row_sums:
+        for row_sum in computed.row_sums:
             self._source.check(row_sum)
         return known
 
-    def _release(self, query: Release) -> _Job:
-        made, bound = self._bound(query.statistic)
+    def _release(self, query: Release) -> _Validated:
+        computed, bound = self._bound(query.statistic)
         if isinstance(query.noise, Exact) and not self._allow_unproved:
             raise NotPrivate(
                 "an exact release has no guarantee: ask for noise, or open the curator with allow_unproved=True "
                 "(or an unlimited budget) and accept a result that is NOT PRIVATE"
             )
         mechanism = build(query.noise, bound)
-        for unit in set(made.units):
+        for unit in set(computed.units):
             mechanism.check(unit)
-        proved = made.proved and not isinstance(query.noise, Exact)
         event = Event(
             mechanism.name,
             describe(query.statistic),
-            mechanism.cost if proved else Cost.infinite(),
+            mechanism.cost if computed.proved else Cost.infinite(),
             mechanism.multiplier,
-            _claimed(query.noise) if not made.proved else None,
+            None if computed.proved else _claimed(query.noise),
         )
-        return _Job(event, [made], lambda parts, noise: self._answer(made, parts[0], mechanism, noise))
+        return _Validated(event, [computed], lambda parts, noise: _answer(computed, parts[0], mechanism, noise))
 
-    def _answer(self, made: Transformation, parts: Parts, mechanism: Mechanism, noise: Randomness) -> Answer:
-        noised = self._noised(parts, made.units, mechanism, noise)
-        scales = tuple(mechanism.deviation / weight for weight in made.weights())
-        return Answer(made.natural(noised), scales)
-
-    def _noised(self, parts: Parts, units: tuple[Fraction, ...], mechanism: Mechanism, randomness: Randomness) -> Parts:
-        """Fresh noise on every coordinate; parts of one unit are drawn together."""
-        if isinstance(mechanism, NoNoise):
-            return parts
-        alike: dict[Fraction, list[int]] = {}
-        for index, unit in enumerate(units):
-            alike.setdefault(unit, []).append(index)
-        noised = list(parts)
-        for unit, indices in alike.items():
-            noise = mechanism.draw(unit, sum(parts[i].size for i in indices), randomness)
-            start = 0
-            for i in indices:
-                noised[i] = parts[i] + noise[start : start + parts[i].size].reshape(parts[i].shape)
-                start += parts[i].size
-        return tuple(noised)
-
-    def _choose(self, query: Choose) -> _Job:
+    def _choose(self, query: Choose) -> _Validated:
         mechanism = Exponential(Fraction(query.epsilon))
-        bound_candidates = [(*self._bound(c.statistic), c) for c in query.candidates]
-        proved = all(made.proved for made, _, _ in bound_candidates)
+        candidates = [(*self._bound(c.statistic), c) for c in query.candidates]
+        proved = all(computed.proved for computed, _, _ in candidates)
         event = Event(
             mechanism.name,
-            f"choice among {len(bound_candidates)} tests",
+            f"choice among {len(candidates)} tests",
             mechanism.cost if proved else Cost.infinite(),
             claimed=None if proved else float(query.epsilon),
         )
 
         def answer(parts: Sequence[Parts], noise: Randomness) -> int:
-            each = zip(bound_candidates, parts, strict=True)
-            scores = [self._reader.score(score, found, made, bound) for (made, bound, score), found in each]
+            each = zip(candidates, parts, strict=True)
+            scores = [self._reader.score(score, part, computed, bound) for (computed, bound, score), part in each]
             return mechanism.pick(np.array(scores + [0] * query.or_none, dtype=np.int64), noise)
 
-        return _Job(event, [made for made, _, _ in bound_candidates], answer)
+        return _Validated(event, [computed for computed, _, _ in candidates], answer)
 
     def _sample(self, gate: Sample) -> Session:
         if self._schema.rows_per_unit > 1:
@@ -317,19 +258,10 @@ class Session(Unique):
         cost = amplified(gate.epsilon, Fraction(rate, 2**32), replace=self._neighbours is Neighbours.REPLACE)
         self._ledger.charge([Event("poisson-sample", f"a sample at rate {float(gate.rate):g}", Cost.pure(cost))])
         rows = None if self._schema.rows is None else max(1, round(self._schema.rows * rate / 2**32))
-        return Session(
-            self._source.sample(rate, self._randomness),
-            replace(self._schema, rows=rows),
-            Neighbours.ADD_REMOVE,
-            Ledger(
-                Budget(epsilon=gate.epsilon, delta=0),
-                allow_unproved=self._allow_unproved,
-                neighbours=Neighbours.ADD_REMOVE.value,
-            ),
-            self._randomness,
-            allow_unproved=self._allow_unproved,
-            outer=self,
-        )
+        relation, allow = Neighbours.ADD_REMOVE, self._allow_unproved
+        ledger = Ledger(Budget(epsilon=gate.epsilon, delta=0), allow_unproved=allow, neighbours=relation.value)
+        sample, schema = self._source.sample(rate, self._randomness), replace(self._schema, rows=rows)
+        return Session(sample, schema, relation, ledger, self._randomness, allow_unproved=allow, outer=self)
 
 
 class Threshold(Unique):
@@ -363,19 +295,39 @@ class Threshold(Unique):
         if any(type(score) is not Score for score in scores):
             raise QueryError("a gate is asked scores and nothing else: give it Score itself, not a subclass of it")
         session = self._session
-        bound_candidates = [session._bound(score.statistic) for score in scores]
-        unproved = [score for score, (made, _) in zip(scores, bound_candidates, strict=True) if not made.proved]
+        bounds = [session._bound(score.statistic) for score in scores]
+        unproved = [score for score, (computed, _) in zip(scores, bounds, strict=True) if not computed.proved]
         session._charge([Event(self._mechanism.name, describe(s.statistic), Cost.infinite()) for s in unproved])
-        parts, noise = (
-            session._reader.read([made for made, _ in bound_candidates]),
-            Ahead(session._randomness, len(scores)),
-        )
-        for index, (score, (made, bound), found) in enumerate(zip(scores, bound_candidates, parts, strict=True)):
-            noised = session._reader.score(score, found, made, bound) + self._mechanism.query(noise)
+        parts = session._reader.read([computed for computed, _ in bounds])
+        noise = Ahead(session._randomness, len(scores))
+        for index, (score, (computed, bound), part) in enumerate(zip(scores, bounds, parts, strict=True)):
+            noised = session._reader.score(score, part, computed, bound) + self._mechanism.query(noise)
             if noised >= self._threshold:
                 self._closed = True
                 return index
         return None
+
+
+def _answer(computed: Transformation, parts: Parts, mechanism: Mechanism, noise: Randomness) -> Answer:
+    scales = tuple(mechanism.deviation / weight for weight in computed.weights())
+    return Answer(computed.natural(_noised(parts, computed.units, mechanism, noise)), scales)
+
+
+def _noised(parts: Parts, units: tuple[Fraction, ...], mechanism: Mechanism, randomness: Randomness) -> Parts:
+    """Fresh noise on every coordinate; parts of one unit are drawn together."""
+    if isinstance(mechanism, NoNoise):
+        return parts
+    alike: dict[Fraction, list[int]] = {}
+    for index, unit in enumerate(units):
+        alike.setdefault(unit, []).append(index)
+    noised = list(parts)
+    for unit, indices in alike.items():
+        noise = mechanism.draw(unit, sum(parts[i].size for i in indices), randomness)
+        start = 0
+        for i in indices:
+            noised[i] = parts[i] + noise[start : start + parts[i].size].reshape(parts[i].shape)
+            start += parts[i].size
+    return tuple(noised)
 
 
 def _check_list(given: object) -> None:

@@ -11,10 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Sensitivity
-from dpcurate.private.row_sums import Integers
 from dpcurate.private.statistics.kendall import P_STEPS, UNDEFINED, PairTransformation, strata, upper_tail
 from dpcurate.published.queries import PublishedFlips, PublishedKendallP
 from dpcurate.schema import Neighbours
@@ -43,7 +42,7 @@ class PublishedKendallPTransformation(PairTransformation):
         if self.schema.rows is None:
             raise QueryError("the published p-values need a row count: give the schema rows=")
 
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+    def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
         """The p-value in steps of 2^-40; UNDEFINED where no stratum is left."""
         cells = totals[0].reshape(*totals[0].shape[:2], -1)
         sizes, balance = strata(totals[0])
@@ -82,7 +81,7 @@ class PublishedFlipsTransformation(PairTransformation):
     steps = 1
     proved = False
 
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
+    def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
         """Positive: so many rows keep it independent; negative: so many keep it dependent."""
         cells = totals[0].reshape(*totals[0].shape[:2], -1)
         return (np.array([_flips(cells.astype(np.float64), self.statistic.level)], dtype=np.int64),)

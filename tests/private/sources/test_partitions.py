@@ -140,10 +140,10 @@ def ids(*values, dtype=object):
 
 
 @pytest.fixture(params=[True, False], ids=["objects made texts", "objects as they are"])
-def convert(query):
+def convert(request):
     """Dask makes texts of objects unless told otherwise."""
-    with dask.config.set({"dataframe.convert-string": query.param}):
-        yield query.param
+    with dask.config.set({"dataframe.convert-string": request.param}):
+        yield request.param
 
 
 @pytest.mark.parametrize("kind", IDS)

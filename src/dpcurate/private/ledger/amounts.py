@@ -3,7 +3,7 @@
 Amounts are integers in units of 2**-100 of the budget's currency, so sums are exact. Costs are
 rounded up and totals down: an error can only refuse what would have fitted. A store knows how to
 write atomically; whether something may be written is the ledger's decision, which it hands over
-as a function of what has been spent. The store in a file is in ledger_store.py.
+as a function of what has been spent. The store in a file is in store.py.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class LedgerFacts:
     """What a ledger on disk is about, and the one path it is kept at."""
 
     table: str
@@ -81,7 +81,7 @@ class Facts:
     path: str
 
 
-class Store(Protocol):
+class LedgerStore(Protocol):
     """What the ledger needs of its store. Every method is all or nothing."""
 
     def state(self) -> State:
@@ -103,7 +103,7 @@ class Store(Protocol):
         """Close a block: write its events, give back what it did not use."""
 
 
-class Memory:
+class MemoryStore:
     """A store that ends with the process. The ledger's lock makes each method atomic."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """Transactions on a ledger's SQLite file: durable, one at a time, and on the file that has the ledger's name.
 
-Every transaction begins by looking at that name (ledger_place.py): which file is there, and that it has no other.
+Every transaction begins by looking at that name (place.py): which file is there, and that it has no other.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class File:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection: sqlite3.Connection | None = None
-        self._opened: place.File | None = None
+        self._opened: place.FileIdentity | None = None
 
     def close(self) -> None:
         """Let go of the connection; what was not committed is rolled back."""
@@ -81,7 +81,7 @@ class File:
         copies the ledger, and a kill -9 leaves either nothing or a journal that the next opener undoes.
         EXTRA, not FULL: the commit is the journal's removal, and only EXTRA syncs the folder after it, so
         that a power cut cannot bring the journal, and with it the old total, back.
-        IMMEDIATE: the lock comes before the reading, so two cannot both see room.
+        IMMEDIATE: the lock comes before the reading, so two cannot both see enough left.
         """
         with self._transaction(
             "PRAGMA query_only = OFF",
@@ -160,5 +160,5 @@ def _explain(path: Path, problem: Exception) -> LedgerError:
         return damaged(path, f"a part of it cannot be read ({problem})")
     return LedgerError(
         f"{path} could not be read or written: {problem}. No answer was given. "
-        "The file and its folder must exist, be writable and have room"
+        "The file and its folder must exist, be writable and not full"
     )

@@ -2,7 +2,7 @@
 
 The guarantee of a table is the ledger's ceiling. What has been spent so far is bookkeeping, not a
 smaller guarantee. The proof is in docs/proofs/ledger.md; where it is kept, in amounts.py (memory)
-and ledger_store.py (a file).
+and store.py (a file).
 """
 
 from __future__ import annotations
@@ -52,9 +52,11 @@ class Ledger:
     """
 
     def __init__(self, budget: Budget, *, allow_unproved: bool = False, neighbours: str | None = None) -> None:
-        self._start(budget, amounts.Memory(), allow_unproved=allow_unproved, neighbours=neighbours)
+        self._start(budget, amounts.MemoryStore(), allow_unproved=allow_unproved, neighbours=neighbours)
 
-    def _start(self, budget: Budget, store: amounts.Store, *, allow_unproved: bool, neighbours: str | None) -> None:
+    def _start(
+        self, budget: Budget, store: amounts.LedgerStore, *, allow_unproved: bool, neighbours: str | None
+    ) -> None:
         self._budget = budget
         self._store = store
         self._facts = store.facts if isinstance(store, Disk) else None
@@ -77,13 +79,9 @@ class Ledger:
                 raise LedgerError(f"{name} must be a name that is not blank, got {value!r}; the ledger is found by it")
         home = place.real(path)
         facts = form.new_facts(
-            home,
-            table=table,
-            schema_hash=schema_hash,
-            neighbours=neighbours,
-            budget=budget,
+            home, table=table, schema_hash=schema_hash, neighbours=neighbours, budget=budget,
             allow_unproved=allow_unproved,
-        )
+        )  # fmt: skip
         return cls._on(Disk.create(home, facts))
 
     @classmethod
@@ -91,7 +89,7 @@ class Ledger:
         cls, path: str | os.PathLike[str], *, table: str | None = None, schema_hash: str | None = None,
         neighbours: str | None = None, budget: Budget | None = None,
     ) -> Ledger:  # fmt: skip
-        """Books that exist, if they are whole and about what the caller thinks they are about."""
+        """A ledger that exists, if it is whole and about what the caller thinks it is about."""
         disk = Disk.open(place.real(path))
         facts = disk.facts
         pairs = (("table", table, facts.table), ("schema hash", schema_hash, facts.schema_hash),
@@ -105,7 +103,7 @@ class Ledger:
 
     @classmethod
     def moved(cls, path: str | os.PathLike[str]) -> Ledger:
-        """Books whose file was moved to `path`, adopted there: a ledger is refused anywhere but at its own path.
+        """A ledger whose file was moved to `path`, adopted there: a ledger is refused anywhere but at its own path.
 
         Only for a file that was moved for good, with no run under way. Refused while the place it came from
         still holds the journal of an interrupted transaction, or the ledger itself: a copy is not a move, and
@@ -237,7 +235,7 @@ class Ledger:
         return self._budget
 
     @property
-    def facts(self) -> amounts.Facts | None:
+    def facts(self) -> amounts.LedgerFacts | None:
         """What a ledger on disk says it is about, and where it is kept; None in memory."""
         self._check_process()
         return self._facts
@@ -283,13 +281,8 @@ class Ledger:
             events = self.events
             lost = self._state().reserved - (self._block.units if self._block else 0)
         if lost > 0:
-            events += (
-                Event(
-                    "reserved",
-                    "blocks left by a crash or open elsewhere",
-                    self._block_cost(lost * amounts.UNIT),
-                ),
-            )
+            cost = self._block_cost(lost * amounts.UNIT)
+            events += (Event("reserved", "blocks left by a crash or open elsewhere", cost),)
         return composition.under(events, rule, delta=float(self._budget.delta or 0) if delta is None else delta)
 
     def _block_cost(self, amount: Fraction) -> Cost:

@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import LedgerError
 from dpcurate.plain import Number
-from dpcurate.private.ledger.amounts import UNIT, Facts, price, round_up
+from dpcurate.private.ledger.amounts import UNIT, LedgerFacts, price, round_up
 from dpcurate.private.ledger.file import Damage, damaged
 
 APPLICATION = 0x64704C67  # "dpLg", in the file's header
@@ -40,7 +40,7 @@ TABLES = {
 NOTES = f"CREATE TABLE note (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT NOT NULL' for name in _NOTE)})"
 _KEPT_AT = "kept at"  # the kind of note that holds a path, as an URI: a path need not be text
 
-Row = tuple[str | None, ...]
+TextRow = tuple[str | None, ...]
 
 
 # --- checks ----------------------------------------------------------------------------------------------
@@ -56,8 +56,8 @@ def check_header(path: Path) -> None:
     if not head:
         raise LedgerError(
             f"{path} is empty; it was left as it is. If its creation was cut short nothing was charged to it: "
-            "remove it, with the -journal beside it if there is one, and create it again. If it ever held books, "
-            "restore them from a copy"
+            "remove it, with the -journal beside it if there is one, and create it again. If it ever was a ledger, "
+            "restore it from a copy"
         )
     if len(head) < 100 or not head.startswith(MAGIC):
         raise LedgerError(f"{path} is not a dpcurate ledger (not an SQLite file); it was left as it is")
@@ -78,7 +78,7 @@ def check_tables(connection: sqlite3.Connection) -> None:
         raise Damage("its tables are not the ones dpcurate makes")
 
 
-def check_books(connection: sqlite3.Connection, path: Path) -> Facts:
+def check_contents(connection: sqlite3.Connection, path: Path) -> LedgerFacts:
     """All else that can be wrong with a file that says it is ours; the facts if nothing is."""
     if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
         raise Damage("SQLite finds its pages inconsistent")
@@ -103,22 +103,22 @@ def check_books(connection: sqlite3.Connection, path: Path) -> Facts:
     return facts
 
 
-# --- the book --------------------------------------------------------------------------------------------
+# --- the row of `book` --------------------------------------------------------------------------------------------
 
 
 def read_book(connection: sqlite3.Connection) -> dict[str, str]:
     """The one row of `book`, if its seal fits."""
     rows = connection.execute(f"SELECT {', '.join(_FACTS + _STATE)} FROM book").fetchall()
     if len(rows) != 1:
-        raise Damage("it does not hold exactly one book")
+        raise Damage("it does not have exactly one row of facts")
     book: dict[str, str] = dict(zip(_FACTS + _STATE, rows[0], strict=True))
     if book["seal"] != _seal(connection, book["chain"], book["spent"], book["unproved"]):
         raise Damage("its total was edited")
     return book
 
 
-def write_new(connection: sqlite3.Connection, facts: Facts) -> None:
-    """The tables and the book of a new ledger."""
+def write_new(connection: sqlite3.Connection, facts: LedgerFacts) -> None:
+    """The tables of a new ledger, and the one row of `book`."""
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     for statement in TABLES.values():
         connection.execute(statement)
@@ -138,7 +138,7 @@ def write(
     _write_state(connection, str(spent), mark, _chain(book["chain"], rows))
 
 
-def event_rows(connection: sqlite3.Connection) -> Iterator[Row]:
+def event_rows(connection: sqlite3.Connection) -> Iterator[TextRow]:
     """The events as they are written, in order."""
     return iter(connection.execute(f"SELECT {', '.join(_EVENT)} FROM event ORDER BY id"))
 
@@ -153,7 +153,7 @@ def _write_state(connection: sqlite3.Connection, spent: str, mark: str, chain: s
     connection.execute("UPDATE book SET spent = ?, unproved = ?, chain = ?, seal = ?", state)
 
 
-def _insert(connection: sqlite3.Connection, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+def _insert(connection: sqlite3.Connection, table: str, columns: Sequence[str], rows: Iterable[TextRow]) -> None:
     places = ", ".join("?" * len(columns))
     connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
 
@@ -206,7 +206,7 @@ def _path(uri: str) -> Path:
 # --- hashes ----------------------------------------------------------------------------------------------
 
 
-def _chain(chain: str, rows: Iterable[Row]) -> str:
+def _chain(chain: str, rows: Iterable[TextRow]) -> str:
     """A hash over all rows in order: damage to any of them shows. It is no defence against a forger."""
     for row in rows:
         chain = hashlib.sha256((chain + json.dumps(row)).encode()).hexdigest()
@@ -227,23 +227,23 @@ def now() -> str:
 
 def new_facts(
     path: Path, *, table: str, schema_hash: str, neighbours: str, budget: Budget, allow_unproved: bool
-) -> Facts:
+) -> LedgerFacts:
     """Facts of a ledger made now. The identity tells it from another ledger put in its place."""
-    return Facts(
+    return LedgerFacts(
         table=table, schema_hash=schema_hash, neighbours=neighbours, budget=budget, path=str(path),
         allow_unproved=allow_unproved, created=now(), identity=secrets.token_hex(16),
     )  # fmt: skip
 
 
-def _facts_row(facts: Facts) -> tuple[str, ...]:
+def _facts_row(facts: LedgerFacts) -> tuple[str, ...]:
     budget = facts.budget
     exact = (_exact(value) for value in (budget.epsilon, budget.delta, budget.rho) if value is not None)
     return (facts.identity, facts.table, facts.schema_hash, facts.neighbours, *exact,
             "1" if facts.allow_unproved else "0", facts.created)  # fmt: skip
 
 
-def _read_facts(book: dict[str, str], path: Path) -> Facts:
-    return Facts(
+def _read_facts(book: dict[str, str], path: Path) -> LedgerFacts:
+    return LedgerFacts(
         table=book["table_name"], schema_hash=book["schema_hash"], neighbours=book["neighbours"],
         budget=_read_budget(*(_number(book[name]) for name in ("epsilon", "delta", "rho"))),
         allow_unproved=book["allow_unproved"] == "1", created=book["created"], identity=book["identity"],
@@ -273,13 +273,13 @@ def _read_budget(epsilon: float, delta: float, rho: float) -> Budget:
     return budget
 
 
-def _event_row(event: Event) -> Row:
+def _event_row(event: Event) -> TextRow:
     epsilon, rho = ("inf" if cost == math.inf else str(round_up(cost)) for cost in (event.cost.epsilon, event.cost.rho))
     noise, claimed = (None if value is None else repr(float(value)) for value in (event.noise, event.claimed))
     return event.mechanism, event.about, epsilon, rho, noise, claimed
 
 
-def read_event(row: Row) -> Event:
+def read_event(row: TextRow) -> Event:
     """An event from its row."""
     mechanism, about, epsilon, rho, noise, claimed = row
     cost = Cost(*(math.inf if units == "inf" else int(units or "") * UNIT for units in (epsilon, rho)))

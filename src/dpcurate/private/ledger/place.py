@@ -20,7 +20,7 @@ LONGEST = 480  # bytes; SQLite takes 512, and the journal's name is longer
 MOUNTS = Path("/proc/self/mountinfo")  # Linux; elsewhere a mounted file cannot be told from any other
 _ESCAPES = {ord(c): f"\\{ord(c):03o}" for c in " \t\n\\"}  # as Linux writes them in MOUNTS
 
-File = tuple[int, int]
+FileIdentity = tuple[int, int]
 """Which file it is, whatever its name: device and inode."""
 
 
@@ -50,7 +50,7 @@ def is_there(path: Path) -> bool:
     return True
 
 
-def look(path: Path) -> File:
+def look(path: Path) -> FileIdentity:
     """Which file is at the path now, if it is a plain file with this one name."""
     seen = os.lstat(path)
     if not stat.S_ISREG(seen.st_mode):

@@ -1,4 +1,4 @@
-"""Books in one SQLite file, shared by processes and days."""
+"""A ledger's store in one SQLite file, shared by processes and days."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from dpcurate.accounting import Event
 from dpcurate.errors import LedgerError
 from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger import place
-from dpcurate.private.ledger.amounts import Decide, Facts, State
+from dpcurate.private.ledger.amounts import Decide, LedgerFacts, State
 from dpcurate.private.ledger.file import GATE, Damage, File
 
 
 class Disk:
-    """Books in one SQLite file."""
+    """A store in one SQLite file."""
 
-    def __init__(self, file: File, facts: Facts) -> None:
+    def __init__(self, file: File, facts: LedgerFacts) -> None:
         self.path = file.path
         self.facts = facts
         self._file = file
 
     @classmethod
-    def create(cls, path: Path, facts: Facts) -> Disk:
+    def create(cls, path: Path, facts: LedgerFacts) -> Disk:
         """Write a new ledger; an existing file, of whatever kind, is refused and left alone."""
         if place.is_there(place.journal(path)):
             raise LedgerError(
@@ -44,18 +44,18 @@ class Disk:
 
     @classmethod
     def open(cls, path: Path) -> Disk:
-        """Books that exist and are kept here, after a check that reads all of them and writes nothing."""
+        """A ledger that exists and is kept here, after a check that reads all of it and writes nothing."""
         file = File(path)
         with GATE:
             _look_at(path)
             with file.reading() as connection:
                 form.check_tables(connection)
                 _check_home(connection, path)
-                return cls(file, form.check_books(connection, path))
+                return cls(file, form.check_contents(connection, path))
 
     @classmethod
     def moved(cls, path: Path) -> Disk:
-        """Books that were moved here, after the same check; from now on they are kept here, and say so."""
+        """A ledger that was moved here, after the same check; from now on it is kept here, and says so."""
         file = File(path)
         with GATE:
             _look_at(path)
@@ -64,7 +64,7 @@ class Disk:
                 home = form.home(connection)
                 if home is not None and home != path and place.check_left(home, path):
                     _refuse_copy(home, path, form.read_book(connection)["identity"])
-                facts = form.check_books(connection, path)
+                facts = form.check_contents(connection, path)
                 if home != path:
                     form.write_home(connection, path)
                 return cls(file, facts)
@@ -113,7 +113,7 @@ class Disk:
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[sqlite3.Connection, dict[str, str]]]:
-        """A transaction with the checked book; a ledger that does not know its path yet learns it here."""
+        """A transaction with the checked row of `book`; a ledger that does not know its path yet learns it here."""
         with self._file.writing() as connection:
             book = self._book(connection)
             if form.home(connection) is None:

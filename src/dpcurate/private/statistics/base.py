@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.private.mechanisms import Sensitivity
-from dpcurate.private.row_sums import CountRows, Integers, RowSum
+from dpcurate.private.row_sums import CountRows, RowSum
 from dpcurate.queries import Statistic
 from dpcurate.schema import Neighbours, Schema
 
@@ -20,34 +22,50 @@ ONE_CELL = {
 """A row stands in one cell of a table: adding it moves one cell by 1, replacing it two."""
 
 
-class Transformation(Protocol):
+@dataclass(frozen=True)
+class Transformation(ABC):
     """What a statistic needs, how it is computed in integers, and how far a row can move it."""
 
-    proved: bool
+    statistic: Statistic
+    schema: Schema
+    proved: ClassVar[bool] = True
 
     @property
-    def statistic(self) -> Statistic:
-        """What was asked for."""
-
-    @property
+    @abstractmethod
     def row_sums(self) -> tuple[RowSum, ...]:
         """The sums over rows it needs."""
 
     @property
+    @abstractmethod
     def units(self) -> tuple[Fraction, ...]:
         """For each part, integer steps per natural unit of the (weighted) statistic."""
 
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """The parts as integers."""
-
-    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
-        """The parts as the analyst sees them."""
-
-    def weights(self) -> tuple[float, ...]:
-        """For each part, what its noise is divided by."""
-
+    @abstractmethod
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
         """How far one row can move the statistic under a relation."""
+
+    def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+        """The parts as integers."""
+        return totals
+
+    def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
+        """The parts as the analyst sees them."""
+        return tuple(part.astype(np.float64) for part in parts)
+
+    def weights(self) -> tuple[float, ...]:
+        """For each part of the answer, what its noise is divided by."""
+        return (1.0,)
+
+
+class InOneCell(Transformation):
+    """What statistics share in which a row stands in exactly one cell."""
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        return (Fraction(1),)
+
+    def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        return ONE_CELL[neighbours]
 
 
 def table_of(columns: tuple[str, ...], schema: Schema) -> CountRows:
@@ -55,21 +73,6 @@ def table_of(columns: tuple[str, ...], schema: Schema) -> CountRows:
     return CountRows(columns, schema.sizes(columns))
 
 
-class InOneCell:
-    """What statistics share in which a row stands in exactly one cell."""
-
-    @property
-    def units(self) -> tuple[Fraction, ...]:
-        return (Fraction(1),)
-
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        return totals
-
-    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
-        return (parts[0].astype(np.float64),)
-
-    def weights(self) -> tuple[float, ...]:
-        return (1.0,)
-
-    def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        return ONE_CELL[neighbours]
+def steps_of(columns: tuple[str, ...], schema: Schema) -> tuple[int, ...]:
+    """Integer steps of each column between 0 and the end of its range."""
+    return tuple(schema[c].steps for c in columns)

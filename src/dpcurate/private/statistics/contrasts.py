@@ -8,21 +8,19 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.private.mechanisms import Sensitivity
-from dpcurate.private.row_sums import Integers, RowSum
-from dpcurate.private.statistics.base import table_of
+from dpcurate.private.row_sums import RowSum
+from dpcurate.private.statistics.base import Transformation, table_of
 from dpcurate.queries import Contrasts
-from dpcurate.schema import Neighbours, Schema
+from dpcurate.schema import Neighbours
 
 MOST_ENUMERATED = 8
 """With more columns the worst pair of rows is bounded set by set, not searched for."""
 
 
 @dataclass(frozen=True)
-class ContrastsTransformation:
+class ContrastsTransformation(Transformation):
     """Sums of products of centred indicators, one block for each set of columns.
 
     Guarantee: the weighted blocks w_u F_u move by at most the stated sensitivity.
@@ -38,8 +36,6 @@ class ContrastsTransformation:
     """
 
     statistic: Contrasts
-    schema: Schema
-    proved = True
 
     @cached_property
     def _sizes(self) -> tuple[tuple[int, ...], ...]:
@@ -47,25 +43,22 @@ class ContrastsTransformation:
 
     @cached_property
     def row_sums(self) -> tuple[RowSum, ...]:
-        """A table for each set."""
         return tuple(table_of(s, self.schema) for s in self.statistic.sets)
 
     @property
     def units(self) -> tuple[Fraction, ...]:
-        """R e_x - 1 are integers, so a block is in steps of prod r; weights divide its noise."""
+        """Products of r e_x - 1 are integers, so a block is in steps of prod r; weights divide its noise."""
         pairs = zip(self._sizes, self.statistic.weights, strict=True)
         return tuple(math.prod(sizes) / Fraction(weight) for sizes, weight in pairs)
 
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """Counts times r e_x - 1 along every axis."""
+    def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
         return tuple(centred(t) for t in totals)
 
-    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+    def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
         """Blocks F_u without weights."""
         return tuple(p / float(math.prod(sizes)) for p, sizes in zip(parts, self._sizes, strict=True))
 
     def weights(self) -> tuple[float, ...]:
-        """The weights asked for."""
         return self.statistic.weights
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
@@ -107,7 +100,7 @@ class ContrastsTransformation:
         d = len(columns)
         complete = sum(len(s) == 2 for s in self.statistic.sets) == d * (d - 1) // 2
         margins = sum(len(s) == 1 for s in self.statistic.sets)
-        even = all(len(found) == 1 for found in by_order.values())
+        even = all(len(weights) == 1 for weights in by_order.values())
         if 2 not in by_order or max(by_order) > 2 or not complete or margins not in (0, d) or not even:
             return None
         pair = Fraction(by_order[2].pop()) ** 2
@@ -128,7 +121,7 @@ def _most_different(lengths: list[Fraction]) -> Fraction:
     return math.prod(sorted(lengths)[1:], start=Fraction(bool(lengths)))
 
 
-def centred(counts: Integers) -> Integers:
+def centred(counts: IntArray) -> IntArray:
     """Multiply a table by r e_x - 1 along every axis."""
     for axis, size in enumerate(counts.shape):
         counts = size * counts - counts.sum(axis=axis, keepdims=True)

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpcurate.private.mechanisms import Sensitivity
-from dpcurate.private.row_sums import Integers, RowSum
-from dpcurate.private.statistics.base import InOneCell, table_of
+from dpcurate.private.row_sums import RowSum
+from dpcurate.private.statistics.base import InOneCell, Transformation, table_of
 from dpcurate.queries import Counts, Tables
-from dpcurate.schema import Neighbours, Schema
+from dpcurate.schema import Neighbours
 
 
 @dataclass(frozen=True)
@@ -28,17 +25,14 @@ class CountsTransformation(InOneCell):
     """
 
     statistic: Counts
-    schema: Schema
-    proved = True
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
-        """One table."""
         return (table_of(self.statistic.columns, self.schema),)
 
 
 @dataclass(frozen=True)
-class TablesTransformation:
+class TablesTransformation(Transformation):
     """Counts of each of k sets of columns, one after the other.
 
     Guarantee: all the integers together move by at most the stated sensitivity.
@@ -52,23 +46,14 @@ class TablesTransformation:
     """
 
     statistic: Tables
-    schema: Schema
-    proved = True
 
     @cached_property
     def row_sums(self) -> tuple[RowSum, ...]:
-        """A table for each set."""
         return tuple(table_of(s, self.schema) for s in self.statistic.sets)
 
     @cached_property
     def units(self) -> tuple[Fraction, ...]:
         return (Fraction(1),) * len(self.statistic.sets)
-
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        return totals
-
-    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
-        return tuple(p.astype(np.float64) for p in parts)
 
     def weights(self) -> tuple[float, ...]:
         return (1.0,) * len(self.statistic.sets)

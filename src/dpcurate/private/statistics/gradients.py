@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.private.mechanisms import Sensitivity, root_up
-from dpcurate.private.row_sums import GRADIENT_STEPS, GradientRows, Integers, NormRows, RowSum
-from dpcurate.private.statistics.base import InOneCell
+from dpcurate.private.row_sums import GRADIENT_STEPS, GradientRows, NormRows, RowSum
+from dpcurate.private.statistics.base import InOneCell, Transformation, steps_of
 from dpcurate.queries import Gradient, GradientNorms
-from dpcurate.schema import Neighbours, Schema
+from dpcurate.schema import Neighbours
 
 
 @dataclass(frozen=True)
-class GradientTransformation:
+class GradientTransformation(Transformation):
     """The sum of per-row gradient matrices, each clipped to Frobenius norm s.
 
     Guarantee: the d x d matrix moves by at most the stated sensitivity.
@@ -28,32 +28,22 @@ class GradientTransformation:
     """
 
     statistic: Gradient
-    schema: Schema
-    proved = True
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
-        """The sum of clipped matrices."""
         s = self.statistic
-        steps = tuple(self.schema[c].steps for c in s.columns)
-        return (GradientRows(s.columns, steps, s.weights, float(s.clip)),)
+        return (GradientRows(s.columns, steps_of(s.columns, self.schema), s.weights, float(s.clip)),)
 
     @property
     def units(self) -> tuple[Fraction, ...]:
         """The clip is a fixed number of steps."""
         return (GRADIENT_STEPS / Fraction(self.statistic.clip),)
 
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        return totals
-
-    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+    def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
         """In units of the gradient, with a zero diagonal."""
-        whole: NDArray[np.float64] = parts[0].astype(np.float64) * (float(self.statistic.clip) / GRADIENT_STEPS)
+        whole: FloatArray = parts[0].astype(np.float64) * (float(self.statistic.clip) / GRADIENT_STEPS)
         np.fill_diagonal(whole, 0.0)
         return (whole,)
-
-    def weights(self) -> tuple[float, ...]:
-        return (1.0,)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
         length = Fraction(self.statistic.clip) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
@@ -73,11 +63,8 @@ class GradientNormsTransformation(InOneCell):
     """
 
     statistic: GradientNorms
-    schema: Schema
-    proved = True
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
-        """One histogram."""
         s = self.statistic
-        return (NormRows(s.columns, tuple(self.schema[c].steps for c in s.columns), s.weights, s.edges),)
+        return (NormRows(s.columns, steps_of(s.columns, self.schema), s.weights, s.edges),)

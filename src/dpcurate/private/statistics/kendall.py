@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Sensitivity, root_up
-from dpcurate.private.row_sums import Integers, RowSum
-from dpcurate.private.statistics.base import table_of
+from dpcurate.private.row_sums import RowSum
+from dpcurate.private.statistics.base import Transformation, table_of
 from dpcurate.queries import KendallP, PairStatistic, Tau
-from dpcurate.schema import Neighbours, Schema
+from dpcurate.schema import Neighbours
 
 TAU_STEPS = 1024
 P_STEPS = 1 << 40
@@ -27,13 +26,11 @@ STEEPEST = Fraction(3_989_423, 10**7)
 
 
 @dataclass(frozen=True)
-class PairTransformation(ABC):
+class PairTransformation(Transformation):
     """What transformations to pair statistics share: one table, one integer in `steps` to the unit, no weights."""
 
     statistic: PairStatistic
-    schema: Schema
     steps: ClassVar[int]
-    proved = True
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
@@ -44,19 +41,8 @@ class PairTransformation(ABC):
     def units(self) -> tuple[Fraction, ...]:
         return (Fraction(self.steps),)
 
-    @abstractmethod
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """The number in steps."""
-
-    @abstractmethod
-    def one_row(self, neighbours: Neighbours) -> Sensitivity:
-        """How far one row moves it."""
-
-    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+    def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
         return (np.asarray(float(parts[0][0]) / self.steps),)
-
-    def weights(self) -> tuple[float, ...]:
-        return (1.0,)
 
 
 @dataclass(frozen=True)
@@ -76,8 +62,8 @@ class TauTransformation(PairTransformation):
     statistic: Tau
     steps = TAU_STEPS
 
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """G in steps, stratum by stratum in exact integer arithmetic."""
+    def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+        """Stratum by stratum in exact integer arithmetic."""
         sizes, balance = strata(totals[0])
         return (_floor_ratio(2 * balance, np.maximum(sizes - 1, 1), TAU_STEPS).sum(keepdims=True),)
 
@@ -87,7 +73,7 @@ class TauTransformation(PairTransformation):
         return Sensitivity(bound, bound * bound)
 
 
-def strata(counts: Integers) -> tuple[Integers, Integers]:
+def strata(counts: IntArray) -> tuple[IntArray, IntArray]:
     """Rows, and concordant minus discordant pairs, in each stratum of an x by y by strata table."""
     cells = counts.reshape(*counts.shape[:2], -1)
     below = np.cumsum(cells, axis=1) - cells  # rows of the same x with smaller y
@@ -101,7 +87,7 @@ def strata(counts: Integers) -> tuple[Integers, Integers]:
     return cells.sum(axis=(0, 1)), balance
 
 
-def _floor_ratio(numerator: Integers, denominator: Integers, steps: int) -> Integers:
+def _floor_ratio(numerator: IntArray, denominator: IntArray, steps: int) -> IntArray:
     """floor(steps * numerator / denominator) without overflow."""
     whole, rest = np.divmod(numerator, denominator)
     return whole * steps + (rest * steps) // denominator
@@ -127,8 +113,7 @@ class KendallPTransformation(PairTransformation):
         if self.schema.rows is None:
             raise QueryError("a p-value needs a public row count: give the schema rows=, or ask for Tau")
 
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """P in steps of 2^-40."""
+    def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
         assert self.schema.rows is not None
         sizes, balance = strata(totals[0])
         numerator = _floor_ratio(9 * balance, 2 * sizes + 5, TAU_STEPS).sum() / TAU_STEPS

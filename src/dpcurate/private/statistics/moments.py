@@ -7,16 +7,17 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.private.mechanisms import Sensitivity, root_up
-from dpcurate.private.row_sums import Integers, MomentRows, RowSum
+from dpcurate.private.row_sums import MomentRows, RowSum
+from dpcurate.private.statistics.base import Transformation, steps_of
 from dpcurate.queries import Moments
-from dpcurate.schema import GRID, Neighbours, Schema
+from dpcurate.schema import GRID, Neighbours
 
 
 @dataclass(frozen=True)
-class MomentsTransformation:
+class MomentsTransformation(Transformation):
     """The sum of y y^T, y = (1, x), x in [-1, 1]; the upper triangle, the row count once.
 
     Guarantee: the released entries move by at most the stated sensitivity.
@@ -33,16 +34,13 @@ class MomentsTransformation:
     """
 
     statistic: Moments
-    schema: Schema
-    proved = True
 
     @property
     def _steps(self) -> tuple[int, ...]:
-        return tuple(self.schema[c].steps for c in self.statistic.columns)
+        return steps_of(self.statistic.columns, self.schema)
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
-        """The sum of outer products."""
         return (MomentRows(self.statistic.columns, self._steps, self.statistic.clip),)
 
     @cached_property
@@ -62,11 +60,10 @@ class MomentsTransformation:
         scale = self._scale
         return tuple(Fraction(scale[i] * scale[j]) for i, j in self._entries)
 
-    def integers(self, totals: tuple[Integers, ...]) -> tuple[Integers, ...]:
-        """One part for each entry."""
+    def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
         return tuple(totals[0][i, j : j + 1] for i, j in self._entries)
 
-    def natural(self, parts: tuple[Integers, ...]) -> tuple[NDArray[np.float64], ...]:
+    def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
         """The whole symmetric matrix in natural units."""
         d, scale = len(self.statistic.columns), self._scale
         whole = np.full((d + 1, d + 1), np.nan)
@@ -74,10 +71,6 @@ class MomentsTransformation:
             whole[i, j] = whole[j, i] = float(part[0]) / (scale[i] * scale[j])
         np.fill_diagonal(whole, np.where(np.isnan(np.diag(whole)), whole[0, 0], np.diag(whole)))
         return (whole,)
-
-    def weights(self) -> tuple[float, ...]:
-        """One noise scale for all."""
-        return (1.0,)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
         d, entries = len(self.statistic.columns), len(self._entries)

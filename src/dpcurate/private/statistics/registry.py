@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpcurate import queries
 from dpcurate.errors import DomainTooLarge, QueryError
 from dpcurate.private.mechanisms import Sensitivity
 from dpcurate.private.row_sums import CountRows, RowSum
@@ -14,19 +15,7 @@ from dpcurate.private.statistics.counts import CountsTransformation, TablesTrans
 from dpcurate.private.statistics.gradients import GradientNormsTransformation, GradientTransformation
 from dpcurate.private.statistics.kendall import KendallPTransformation, PairTransformation, TauTransformation
 from dpcurate.private.statistics.moments import MomentsTransformation
-from dpcurate.queries import (
-    MOST_CELLS,
-    Contrasts,
-    Counts,
-    Gradient,
-    GradientNorms,
-    KendallP,
-    Moments,
-    PairStatistic,
-    Statistic,
-    Tables,
-    Tau,
-)
+from dpcurate.queries import MOST_CELLS, PairStatistic, Statistic, Tables
 from dpcurate.schema import Neighbours, Schema
 
 MOST_TOGETHER = 50_000_000
@@ -35,14 +24,14 @@ MOST_TOGETHER = 50_000_000
 Maker = Callable[[Any, Schema], Transformation]
 
 PROVED: Mapping[type, Maker] = {
-    Counts: CountsTransformation,
-    Tables: TablesTransformation,
-    Contrasts: ContrastsTransformation,
-    Moments: MomentsTransformation,
-    Gradient: GradientTransformation,
-    GradientNorms: GradientNormsTransformation,
-    Tau: TauTransformation,
-    KendallP: KendallPTransformation,
+    queries.Counts: CountsTransformation,
+    queries.Tables: TablesTransformation,
+    queries.Contrasts: ContrastsTransformation,
+    queries.Moments: MomentsTransformation,
+    queries.Gradient: GradientTransformation,
+    queries.GradientNorms: GradientNormsTransformation,
+    queries.Tau: TauTransformation,
+    queries.KendallP: KendallPTransformation,
 }
 """The registry of statistics: every kind of query that has a proved sensitivity."""
 _UNPROVED: dict[type, Maker] = {}
@@ -62,29 +51,29 @@ def transformation(statistic: Statistic, schema: Schema) -> Transformation:
     """The transformation that computes a statistic; every complaint comes from public facts."""
     check_kind(statistic)
     kind = type(statistic)
-    made: Transformation = (PROVED.get(kind) or _UNPROVED[kind])(statistic, schema)
-    for row_sum in made.row_sums:
+    computed: Transformation = (PROVED.get(kind) or _UNPROVED[kind])(statistic, schema)
+    for row_sum in computed.row_sums:
         _check_size(row_sum)
     if isinstance(statistic, Tables):
-        _check_together(made.row_sums)
-    return made
+        _check_together(computed.row_sums)
+    return computed
 
 
 def check_kind(statistic: object) -> None:
     """Refuse what is not exactly one of the statistics, before anything of it is called, its hash included."""
     if not any(type(statistic) is kind for kind in (*PROVED, *_UNPROVED)):
         raise QueryError(
-            f"{type(statistic).__name__} is not a statistic of the queryable: ask for one of dpcurate.queries, "
+            f"{type(statistic).__name__} is not a statistic of a session: ask for one of dpcurate.queries, "
             "such as Counts or Tau, itself and not a subclass of it"
         )
 
 
-def sensitivity(made: Transformation, schema: Schema, neighbours: Neighbours) -> Sensitivity:
+def sensitivity(computed: Transformation, schema: Schema, neighbours: Neighbours) -> Sensitivity:
     """How far one unit can move a statistic: rows per unit, and rows that may vanish, included."""
-    bound = made.one_row(neighbours)
+    bound = computed.one_row(neighbours)
     if neighbours is Neighbours.REPLACE and (schema.drops or schema.person is not None):
         # A replaced row may be dropped, which is a removal.
-        bound = bound.larger(made.one_row(Neighbours.ADD_REMOVE))
+        bound = bound.larger(computed.one_row(Neighbours.ADD_REMOVE))
     return bound.times(schema.rows_per_unit)
 
 
