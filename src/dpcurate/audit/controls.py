@@ -53,15 +53,17 @@ def laplace(u: FloatArray, scale: float) -> FloatArray:
 def _batched(draws: int, occurs: Callable[[FloatArray, int], BoolArray]) -> Callable[[int, int], Hits]:
     """Count an event of `draws` uniform numbers a run on both tables."""
 
-    def hits(runs: int, seed: int) -> Hits:
-        counts = [0, 0]
-        for which in (0, 1):
-            for k, start in enumerate(range(0, runs, BATCH)):
-                size = min(BATCH, runs - start)
-                counts[which] += int(occurs(uniforms(hash_of(seed, which, k), (draws, size)), which).sum())
-        return counts[0], counts[1]
+    def count(runs: int, seed: int, which: int) -> int:
+        sizes = [min(BATCH, runs - start) for start in range(0, runs, BATCH)]
+        each = (uniforms(hash_of(seed, which, k), (draws, size)) for k, size in enumerate(sizes))
+        return sum(int(occurs(u, which).sum()) for u in each)
 
-    return hits
+    return _on_both(count)
+
+
+def _on_both(count: Callable[[int, int, int], int]) -> Callable[[int, int], Hits]:
+    """From a count of runs, seed and table to the counts on both tables."""
+    return lambda runs, seed: (count(runs, seed, 0), count(runs, seed, 1))
 
 
 def hash_of(seed: int, which: int, batch: int) -> int:
@@ -77,18 +79,13 @@ def p_value(name: str, method: str, statistic: PublishedKendallP, pair: Pair, ep
     release = Release(statistic, Laplace(epsilon=epsilon))
     first, second = (float(a) for a in Truth(tables).both(statistic))
 
-    def hits(runs: int, seed: int) -> Hits:
-        counts = [0, 0]
-        for which in (0, 1):
-            noise = randomness(hash_of(seed, which, 0))
-            for some in pieces(runs):
-                answers = tables.unlimited(which, noise).ask_all([release] * some)
-                beyond = [(float(a) - second) * np.sign(second - first) >= 0 for a in answers]
-                counts[which] += sum(map(bool, beyond))
-        return counts[0], counts[1]
+    def count(runs: int, seed: int, which: int) -> int:
+        noise = randomness(hash_of(seed, which, 0))
+        batches = (tables.unlimited(which, noise).ask_all([release] * some) for some in pieces(runs))
+        return sum(bool((float(a) - second) * np.sign(second - first) >= 0) for batch in batches for a in batch)
 
-    about = f"{statistic.bound}'s sensitivity"
-    return Control(name, method, pair.name, f"p beyond its value on the second table ({about})", epsilon, 20_000, hits)
+    event = f"p beyond its value on the second table ({statistic.bound}'s sensitivity)"
+    return Control(name, method, pair.name, event, epsilon, 20_000, _on_both(count))
 
 
 def free_answers(total: float = 10.0) -> Control:
@@ -99,18 +96,16 @@ def free_answers(total: float = 10.0) -> Control:
     method = PublishedCuratePC(total=total, reading=CurateReading.code())
     budget = Budget.unlimited()
 
-    def hits(runs: int, seed: int) -> Hits:
-        counts = [0, 0]
-        for which in (0, 1):
-            noise = randomness(hash_of(seed, which, 0))
-            for _ in range(runs):
-                tally = Tally(truth)
-                learned = method.fit(Observer(tables.session(which, budget, noise), tally))
-                counts[which] += learned.claimed == 0 and tally.total > 0
-        return counts[0], counts[1]
+    def count(runs: int, seed: int, which: int) -> int:
+        noise, hits = randomness(hash_of(seed, which, 0)), 0
+        for _ in range(runs):
+            tally = Tally(truth)
+            learned = method.fit(Observer(tables.session(which, budget, noise), tally))
+            hits += learned.claimed == 0 and tally.total > 0
+        return hits
 
     event = "every answer below T(1 - beta1), so nothing is charged, and nearer to the second table's"
-    return Control("CURATE's free answers", "curate-pc", pair.name, event, 0.0, 800, hits)
+    return Control("CURATE's free answers", "curate-pc", pair.name, event, 0.0, 800, _on_both(count))
 
 
 def flips(epsilon: float = 1.0) -> Control:
@@ -120,14 +115,12 @@ def flips(epsilon: float = 1.0) -> Control:
     tables = pair.opened()
     utilities = [float(a) for a in Truth(tables).both(PublishedFlips("a", "b"))]
 
-    def hits(runs: int, seed: int) -> Hits:
-        counts = [0, 0]
-        for which, u in enumerate(utilities):
-            session = tables.unlimited(which, randomness(hash_of(seed, which, 0)))
-            counts[which] = sum(pick(session, [u, 29.0], epsilon) == 1 for _ in range(runs))
-        return counts[0], counts[1]
+    def count(runs: int, seed: int, which: int) -> int:
+        session = tables.unlimited(which, randomness(hash_of(seed, which, 0)))
+        return sum(pick(session, [utilities[which], 29.0], epsilon) == 1 for _ in range(runs))
 
-    return Control("EM-PC's utility", "em-pc", pair.name, "the other candidate is chosen", epsilon, 4_000, hits)
+    event = "the other candidate is chosen"
+    return Control("EM-PC's utility", "em-pc", pair.name, event, epsilon, 4_000, _on_both(count))
 
 
 # --- sparse vector techniques ----------------------------------------------------------------------------
@@ -207,18 +200,14 @@ def aggregate_clip(epsilon: float = 1.0, delta: float = 1e-4, rows: int = 1_000)
     sigma = stated_sensitivity(len(names), rows) * gaussian_multiplier(epsilon=epsilon, delta=delta)
     middle = -(spreads[0].covariance + spreads[1].covariance)[0, 1] * SCALE**2  # sum of both entries
 
-    def hits(runs: int, seed: int) -> Hits:
-        counts = [0, 0]
-        for which, spread in enumerate(spreads):
-            draw = randomness(hash_of(seed, which, 0)).uniform
-            source = PublishedGradients(spread.valid() * SCALE**2, [sigma] * runs, draw)
-            for _ in range(runs):
-                gradient = source(np.zeros((2, 2)))[1]
-                counts[which] += bool(gradient[0, 1] + gradient[1, 0] < middle)
-        return counts[0], counts[1]
+    def count(runs: int, seed: int, which: int) -> int:
+        draw = randomness(hash_of(seed, which, 0)).uniform
+        source = PublishedGradients(spreads[which].valid() * SCALE**2, [sigma] * runs, draw)
+        gradients = (source(np.zeros((2, 2)))[1] for _ in range(runs))
+        return sum(bool(g[0, 1] + g[1, 0] < middle) for g in gradients)
 
     return Control("NOLEAKS' aggregate clip", "noleaks", pair.name, "the gradient's sum is below the middle of both",
-                   epsilon, 4_000, hits, delta)  # fmt: skip
+                   epsilon, 4_000, _on_both(count), delta)  # fmt: skip
 
 
 def float_laplace(scale: float = 1.0) -> Control:

@@ -17,9 +17,10 @@ from dpcurate.learn.methods import Method
 from dpcurate.private.replay import OpenPair, Randomness, randomness
 from dpcurate.queries import AboveThreshold, Answer, Choose, Queryable, Release, Sample, Score
 
-"""Numbers by view, table and run. A view is one way to sum up what was seen in a run."""
 Runner = Callable[[int, int | None, float], FloatArray]
-"""So many runs on each table, from a seed (None: the secure source), with noise times a factor."""
+"""So many runs on each table, from a seed (None: the secure source), with noise times a factor.
+
+Numbers by view, table and run; a view is one way to sum up what was seen in a run."""
 Ask = Callable[[Queryable, int], Sequence[Sequence[Answer]]]
 """So many runs of a session: for each release its answers, one a run."""
 TOGETHER = 1_000
