@@ -80,18 +80,20 @@ def sums(relation: Neighbours) -> Pair:
 
 def gradients(relation: Neighbours) -> Pair:
     """Two numeric columns at their bounds: attains the clip, with opposite matrices under replace."""
-    schema = Schema((Numeric("a", -1, 1, bins=2), Numeric("b", -1, 1, bins=2)))
-    if relation is ADD:
-        return add(schema, [(0.0, 0.0)], (1.0, 1.0), "one row (0, 0); one row (1, 1) more")
-    return swap(schema, [(0.0, 0.0)], (1.0, 1.0), (1.0, -1.0), "rows (0, 0), (1, 1); the second becomes (1, -1)")
+    return _two_numbers(relation, (1.0, -1.0))
 
 
 def norms(relation: Neighbours) -> Pair:
     """Two numeric columns: a row of the largest gradient, and one of none, which stand in the outermost bins."""
+    return _two_numbers(relation, (0.0, 0.0))
+
+
+def _two_numbers(relation: Neighbours, other: tuple[float, float]) -> Pair:
     schema = Schema((Numeric("a", -1, 1, bins=2), Numeric("b", -1, 1, bins=2)))
     if relation is ADD:
         return add(schema, [(0.0, 0.0)], (1.0, 1.0), "one row (0, 0); one row (1, 1) more")
-    return swap(schema, [(0.0, 0.0)], (1.0, 1.0), (0.0, 0.0), "rows (0, 0), (1, 1); the second becomes (0, 0)")
+    name = f"rows (0, 0), (1, 1); the second becomes ({other[0]:g}, {other[1]:g})"
+    return swap(schema, [(0.0, 0.0)], (1.0, 1.0), other, name)
 
 
 def equal_rows(relation: Neighbours, rows: int = 20) -> Pair:

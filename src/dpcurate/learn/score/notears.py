@@ -149,14 +149,8 @@ def refitted(covariance: FloatArray, arrows: BoolArray) -> FloatArray:
 def _looks(
     nodes: tuple[str, ...], looks: dict[tuple[int, int], Separation], arrows: BoolArray, stay: float
 ) -> tuple[Evidence, ...]:
-    return tuple(
-        Evidence(
-            (nodes[i], nodes[j]),
-            tuple(nodes[k] for k in look.given),
-            "kept" if arrows[i, j] else "removed",
-            look.value,
-            look.error,
-            stay * look.error,
-        )
-        for (i, j), look in looks.items()
-    )
+    evidence = []
+    for (i, j), look in looks.items():
+        given, verdict = tuple(nodes[k] for k in look.given), "kept" if arrows[i, j] else "removed"
+        evidence.append(Evidence((nodes[i], nodes[j]), given, verdict, look.value, look.error, stay * look.error))
+    return tuple(evidence)

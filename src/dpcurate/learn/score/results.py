@@ -52,17 +52,10 @@ def learned(
     """A DAG, with every weight that passed the threshold."""
     dag = dag_of(nodes, arrows)
     shown = arrows | (np.abs(weights) >= threshold)
-    evidence = [
-        Evidence(
-            (nodes[i], nodes[j]),
-            (),
-            "kept" if arrows[i, j] else "closes a cycle",
-            float(weights[i, j]),
-            None,
-            threshold,
-        )
-        for i, j in indices(shown)
-    ]
+    evidence = []
+    for i, j in indices(shown):
+        verdict = "kept" if arrows[i, j] else "closes a cycle"
+        evidence.append(Evidence((nodes[i], nodes[j]), (), verdict, float(weights[i, j]), None, threshold))
     return Learned(dag, dag.skeleton, {}, tuple(evidence), asked, notes=notes)
 
 
