@@ -32,10 +32,10 @@ def run(args: Namespace) -> None:
     allowance = Allowance.of(epsilon=args.epsilon, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger)
     _announce(args, schema, allowance)
     curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
-    found = _learn(curator, args.method, knowledge, allowance.share)
+    result = _learn(curator, args.method, knowledge, allowance.share)
     if curator.passes > 1:  # a table that is held is read once
         say(f"passes over the table: {curator.passes}")
-    hand_over(found, folder)
+    hand_over(result, folder)
 
 
 def load_schema(path: str) -> Schema:
@@ -96,18 +96,18 @@ def _tell_spent(curator: Curator) -> None:
     say(f"stopped before the end, nothing was written. Spent on this table: {curator.privacy()}; {kept}")
 
 
-def hand_over(found: Discovery, folder: Path | None) -> None:
+def hand_over(result: Discovery, folder: Path | None) -> None:
     """Files first, then the edges; if a file fails the edges still come."""
     try:
         if folder is not None:
             for name in GRAPHS:
-                save(found.graph, folder / name)
+                save(result.graph, folder / name)
             for name in REPORTS:
-                found.report(folder / name)
+                result.report(folder / name)
             say(f"written: {folder / 'report.html'} and {', '.join((*GRAPHS, 'report.json'))}")
     finally:
-        say(f"{len(found.edges)} edges among {len(found.graph.nodes)} columns; {found.privacy}")
-        for note in found.notes:
+        say(f"{len(result.edges)} edges among {len(result.graph.nodes)} columns; {result.privacy}")
+        for note in result.notes:
             say(f"note: {note}")
-        for edge in found.edges:
+        for edge in result.edges:
             show(one_line(edge))

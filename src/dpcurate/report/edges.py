@@ -17,13 +17,13 @@ MOST = 12
 """Decisions told for one edge; the last ones decide."""
 
 
-def shown_edges(found: Discovery) -> tuple[Shown, ...]:
+def shown_edges(result: Discovery) -> tuple[Shown, ...]:
     """Every edge of the graph, in the columns' order."""
     told: dict[Pair, list[Evidence]] = {}
-    for item in found.learned.evidence:
+    for item in result.learned.evidence:
         told.setdefault(frozenset(item.pair), []).append(item)
-    late = open_orders(found.learned.unfinished)
-    return tuple(_shown(edge, found.knowledge, told, late) for edge in found.edges)
+    late = open_orders(result.learned.unfinished)
+    return tuple(_shown(edge, result.knowledge, told, late) for edge in result.edges)
 
 
 def open_orders(unfinished: Mapping[int, Sequence[Pair]]) -> dict[Pair, tuple[int, ...]]:

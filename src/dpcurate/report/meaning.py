@@ -39,11 +39,11 @@ ASSUMES = (
 CITE = "The dpcurate developers. dpcurate {version}: causal graph discovery with a privacy guarantee. Python package."
 
 
-def meaning(found: Discovery, edges: Sequence[Shown]) -> Html:
+def meaning(result: Discovery, edges: Sequence[Shown]) -> Html:
     """The section for readers who did not make the graph."""
     parts = [_list("It says", MEANS), _list("It does not say", MEANS_NOT), _list("It assumes", ASSUMES)]
     known = sum("background" in edge.source.value for edge in edges)
-    if found.knowledge is not None:
+    if result.knowledge is not None:
         parts.append(
             paragraphs(f"Background knowledge was imposed without looking at data; it decided on {known} edge(s) here.")
         )
@@ -54,14 +54,14 @@ def _list(title: str, texts: Sequence[str]) -> Html:
     return Html(element("h3", title) + bullets(texts))
 
 
-def origin(found: Discovery) -> Html:
-    version = found.versions.get("dpcurate", "")
-    versions = ", ".join(f"{name} {number}" for name, number in found.versions.items()) or "not recorded"
+def origin(result: Discovery) -> Html:
+    version = result.versions.get("dpcurate", "")
+    versions = ", ".join(f"{name} {number}" for name, number in result.versions.items()) or "not recorded"
     known: list[tuple[str, Text]] = [
-        ("Method", _method(found.method)),
+        ("Method", _method(result.method)),
         ("Versions", versions),
-        ("Schema", Html(f"{len(found.schema.columns)} columns, fingerprint " + element("code", found.schema.hash))),
-        ("Rows", "private" if found.schema.rows is None else f"about {found.schema.rows} by public knowledge"),
+        ("Schema", Html(f"{len(result.schema.columns)} columns, fingerprint " + element("code", result.schema.hash))),
+        ("Rows", "private" if result.schema.rows is None else f"about {result.schema.rows} by public knowledge"),
         ("Cite as", CITE.format(version=version).replace("  ", " ").replace(" :", ":")),
     ]
     return facts(known)

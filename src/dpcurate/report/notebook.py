@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
 
 
-def discovery_html(found: Discovery) -> str:
-    edges = shown_edges(found)
-    line = f"{len(edges)} edges among {len(found.graph.nodes)} columns, by {found.method}. {found.privacy}"
-    warning = "" if found.privacy.private else "<p><strong>NOT PRIVATE</strong></p>"
-    return f"<div>{warning}<p>{escape(line)}</p>{picture(found.graph, edges)}</div>"
+def discovery_html(result: Discovery) -> str:
+    edges = shown_edges(result)
+    line = f"{len(edges)} edges among {len(result.graph.nodes)} columns, by {result.method}. {result.privacy}"
+    warning = "" if result.privacy.private else "<p><strong>NOT PRIVATE</strong></p>"
+    return f"<div>{warning}<p>{escape(line)}</p>{picture(result.graph, edges)}</div>"

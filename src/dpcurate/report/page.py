@@ -34,26 +34,26 @@ EDGE_HEADS = (
 )
 
 
-def page(found: Discovery) -> str:
-    edges = shown_edges(found)
+def page(result: Discovery) -> str:
+    edges = shown_edges(result)
     style, script = _asset("page.css"), _asset("page.js")
     parts = {
-        "title": f"Causal graph of {len(found.graph.nodes)} columns",
-        "summary": _summary(found, edges),
-        "banner": banner(found.privacy),
+        "title": f"Causal graph of {len(result.graph.nodes)} columns",
+        "summary": _summary(result, edges),
+        "banner": banner(result.privacy),
         "controls": _controls(edges),
-        "drawing": draw(found.graph, edges, attributes='role="group" aria-label="The graph, drawn"'),
+        "drawing": draw(result.graph, edges, attributes='role="group" aria-label="The graph, drawn"'),
         "legend": legend(edges),
-        "notes": Html("".join(element("p", note, class_="note") for note in found.notes)),
-        "words": bullets(relations(name, edges) for name in found.graph.nodes),
+        "notes": Html("".join(element("p", note, class_="note") for note in result.notes)),
+        "words": bullets(relations(name, edges) for name in result.graph.nodes),
         "edges": _edges(edges),
-        "undecided": _undecided(found),
-        "privacy": statement(found),
-        "meaning": meaning(found, edges),
-        "made": origin(found),
-        "absent": _absent(found),
-        "columns": _columns(found),
-        "data": embedded(_data(found, edges)),
+        "undecided": _undecided(result),
+        "privacy": statement(result),
+        "meaning": meaning(result, edges),
+        "made": origin(result),
+        "absent": _absent(result),
+        "columns": _columns(result),
+        "data": embedded(_data(result, edges)),
     }
     safe = {"style": style, "script": script, "style_hash": _hash(style), "script_hash": _hash(script)}
     return Template(_asset("page.html")).substitute(parts, **safe)
@@ -67,10 +67,10 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _summary(found: Discovery, edges: Sequence[Shown]) -> Html:
+def _summary(result: Discovery, edges: Sequence[Shown]) -> Html:
     arrows = sum(edge.directed for edge in edges)
-    counted = f"{len(edges)} edges: {arrows} directed, {len(edges) - arrows} undirected. Method: {found.method}."
-    return Html(element("p", counted, class_="lead") + element("p", f"Privacy: {found.privacy}", class_="lead"))
+    counted = f"{len(edges)} edges: {arrows} directed, {len(edges) - arrows} undirected. Method: {result.method}."
+    return Html(element("p", counted, class_="lead") + element("p", f"Privacy: {result.privacy}", class_="lead"))
 
 
 def _controls(edges: Sequence[Shown]) -> Html:
@@ -115,11 +115,11 @@ def _edge_row(edge: Shown) -> list[TableCell]:
     return [TableCell(edge.a), kind, TableCell(edge.b), sure, TableCell(edge.source.value + late), TableCell(last)]
 
 
-def _undecided(found: Discovery) -> Html:
-    late = open_orders(found.learned.unfinished)
+def _undecided(result: Discovery) -> Html:
+    late = open_orders(result.learned.unfinished)
     if not late:
         return Html("")
-    place = {name: i for i, name in enumerate(found.graph.nodes)}
+    place = {name: i for i, name in enumerate(result.graph.nodes)}
     pairs = sorted((sorted(pair, key=place.__getitem__), orders) for pair, orders in late.items())
     rows = [(a, b, ", ".join(map(str, orders))) for (a, b), orders in pairs]
     said = paragraphs(
@@ -130,10 +130,10 @@ def _undecided(found: Discovery) -> Html:
     return element("section", element("h2", "Undecided edges", id="h-open"), said, listed, aria_labelledby="h-open")
 
 
-def _absent(found: Discovery) -> Html:
+def _absent(result: Discovery) -> Html:
     """Pairs without an edge, with the columns that explained their dependence away."""
-    place = {name: i for i, name in enumerate(found.graph.nodes)}
-    known = [(sorted(pair, key=place.__getitem__), given) for pair, given in found.learned.skeleton.separators.items()]
+    place = {name: i for i, name in enumerate(result.graph.nodes)}
+    known = [(sorted(pair, key=place.__getitem__), given) for pair, given in result.learned.skeleton.separators.items()]
     known.sort(key=lambda item: [place[name] for name in item[0]])
     rows = [(a, b, ", ".join(map(clean, given)) or "nothing") for (a, b), given in known[:MOST_PAIRS]]
     if not rows:
@@ -143,8 +143,8 @@ def _absent(found: Discovery) -> Html:
     return folded(f"Pairs without an edge, and why{more}", table("Pairs judged independent", heads, rows), class_="")
 
 
-def _columns(found: Discovery) -> Html:
-    rows = [(column.name, column.kind, _levels(column)) for column in found.schema.columns]
+def _columns(result: Discovery) -> Html:
+    rows = [(column.name, column.kind, _levels(column)) for column in result.schema.columns]
     heads = [Head("Column"), Head("Kind"), Head("Levels or bins")]
     return folded("Columns, as the schema describes them", table("Public facts", heads, rows), class_="")
 
@@ -158,12 +158,12 @@ def _kind(column: Column) -> str:
     return f"{column.kind}, {column.size} {'bins' if column.kind == 'numeric' else 'levels'}"
 
 
-def _data(found: Discovery, edges: Sequence[Shown]) -> dict[str, Any]:
+def _data(result: Discovery, edges: Sequence[Shown]) -> dict[str, Any]:
     """What the script shows on demand."""
-    place = {name: i for i, name in enumerate(found.graph.nodes)}
-    kinds = {column.name: _kind(column) for column in found.schema.columns}
+    place = {name: i for i, name in enumerate(result.graph.nodes)}
+    kinds = {column.name: _kind(column) for column in result.schema.columns}
     return {
-        "nodes": [{"name": clean(name), "about": kinds.get(name, "")} for name in found.graph.nodes],
+        "nodes": [{"name": clean(name), "about": kinds.get(name, "")} for name in result.graph.nodes],
         "edges": [
             {
                 "a": place[edge.a],

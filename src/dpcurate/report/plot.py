@@ -21,19 +21,19 @@ WARNING = 26.0
 """Height of the line that says NOT PRIVATE."""
 
 
-def plot(found: Discovery, ax: Any = None) -> Any:
+def plot(result: Discovery, ax: Any = None) -> Any:
     """Draw into `ax`, or into a new figure of a fitting size; returns the axes."""
-    layout, names = placed(found.graph), labels(found.graph)
-    top = MARGIN if found.privacy.private else MARGIN + WARNING
+    layout, names = placed(result.graph), labels(result.graph)
+    top = MARGIN if result.privacy.private else MARGIN + WARNING
     ax = _axes(layout.width + 2 * MARGIN, layout.height + MARGIN + top) if ax is None else ax
     ax.set(xlim=(-MARGIN, layout.width + MARGIN), ylim=(layout.height + MARGIN, -top), aspect="equal")
     ax.set_axis_off()
     scale = _scale(ax)
-    for edge in shown_edges(found):
+    for edge in shown_edges(result):
         _edge(ax, edge, layout, scale)
     for name, box in layout.boxes.items():
         _node(ax, names[name], box, scale)
-    if not found.privacy.private:
+    if not result.privacy.private:
         ax.text(0, -top, "NOT PRIVATE", va="top", fontsize=SIZE * scale * 1.2, fontweight="bold")
     return ax
 

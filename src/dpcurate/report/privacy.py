@@ -43,15 +43,15 @@ def _reasons(privacy: Privacy) -> str:
     return f"steps without a guarantee took part ({', '.join(names) or 'no limit on the budget'})"
 
 
-def statement(found: Discovery) -> Html:
-    plain = _plain(found.privacy) if found.privacy.private else _unprotected(found)
+def statement(result: Discovery) -> Html:
+    plain = _plain(result.privacy) if result.privacy.private else _unprotected(result)
     return Html(
         element("h3", "In plain words")
         + plain
         + element("h3", "Formally")
-        + _formal(found.privacy)
+        + _formal(result.privacy)
         + element("h3", "What was spent on what")
-        + spent(found)
+        + spent(result)
     )
 
 
@@ -69,15 +69,15 @@ def _plain(privacy: Privacy) -> Html:
     )
 
 
-def _unprotected(found: Discovery) -> Html:
-    claimed = found.learned.claimed
+def _unprotected(result: Discovery) -> Html:
+    claimed = result.learned.claimed
     claim = (
         []
         if claimed is None
         else [f"The authors of this variant would report epsilon = {number(claimed)}. That figure is not proved."]
     )
     return paragraphs(
-        f"There is no guarantee: {_reasons(found.privacy)}. Assume that every row can be reconstructed.", *claim
+        f"There is no guarantee: {_reasons(result.privacy)}. Assume that every row can be reconstructed.", *claim
     )
 
 
@@ -102,9 +102,9 @@ def _ceiling(privacy: Privacy) -> Iterable[tuple[str, str]]:
     ]
 
 
-def spent(found: Discovery) -> Html:
+def spent(result: Discovery) -> Html:
     """Charges by mechanism, and questions by order or stage."""
-    return Html(_by_mechanism(found.privacy) + _by_order(found) + _remarks(found))
+    return Html(_by_mechanism(result.privacy) + _by_order(result) + _remarks(result))
 
 
 def _by_mechanism(privacy: Privacy) -> Html:
@@ -135,8 +135,8 @@ def _share(cost: float, ceiling: float) -> str:
     return f"{100 * cost / ceiling:.1f} %" if ceiling and not math.isinf(ceiling) and not math.isinf(cost) else "-"
 
 
-def _by_order(found: Discovery) -> Html:
-    tests, leaked = found.learned.tests, found.learned.leaked
+def _by_order(result: Discovery) -> Html:
+    tests, leaked = result.learned.tests, result.learned.leaked
     if not tests and not leaked:
         return Html("")
     size = max(len(tests), len(leaked))
@@ -155,8 +155,8 @@ def _at(values: tuple[float, ...], i: int) -> str:
     return number(values[i]) if i < len(values) else "-"
 
 
-def _remarks(found: Discovery) -> Html:
+def _remarks(result: Discovery) -> Html:
     said = ["Questions may share a charge: a question is not what costs, a release is."]
-    if len(found.learned.leaked) and not found.privacy.private:
+    if len(result.learned.leaked) and not result.privacy.private:
         said.append("The cost of an order is by the authors' count, which is not proved.")
     return bullets(said)

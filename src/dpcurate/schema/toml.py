@@ -77,8 +77,8 @@ def _person(fields: Any, text: str) -> Person:
     return _at(text, ("person",), lambda: Person(**fields))
 
 
-def _only(found: Mapping[str, Any], known: tuple[str, ...], where: str, text: str, path: tuple[str, ...]) -> None:
-    for key in found:
+def _only(table: Mapping[str, Any], known: tuple[str, ...], where: str, text: str, path: tuple[str, ...]) -> None:
+    for key in table:
         if key not in known:
             hint = did_you_mean(key, known)
             raise SchemaError(f"{where} has no setting {key!r}{hint}", line=_line(text, (*path, key)))

@@ -59,23 +59,23 @@ class Scanner:
 
     def skip_property(self) -> None:
         """Move past `property ...;`, whose text is free except that quotes hide a semicolon."""
-        found = _PROPERTY.match(self._text, self._after)
-        if found is None:
+        match = _PROPERTY.match(self._text, self._after)
+        if match is None:
             self.fail("this property never ends with ';'", self.token.at)
-        self._after = found.end()
+        self._after = match.end()
         self.token = self._scan()
 
     def fail(self, message: str, at: int) -> NoReturn:
         raise FormatError(message, line=line_at(self._text, at))
 
     def _scan(self) -> BifToken:
-        found = _TOKEN.match(self._text, self._after)
-        if found is None:
+        match = _TOKEN.match(self._text, self._after)
+        if match is None:
             self._refuse()
-        self._after = found.end()
-        kind = str(found.lastgroup)
-        at = len(self._text.rstrip()) if kind == END else found.start(kind)
-        return BifToken(kind, found[kind], at)
+        self._after = match.end()
+        kind = str(match.lastgroup)
+        at = len(self._text.rstrip()) if kind == END else match.start(kind)
+        return BifToken(kind, match[kind], at)
 
     def _refuse(self) -> NoReturn:
         blank = _SKIP.match(self._text, self._after)

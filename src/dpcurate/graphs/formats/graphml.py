@@ -46,14 +46,14 @@ def _quote(name: str) -> str:
 
 def read(text: str) -> Draft:
     """What the text says: looked through by expat first, so that networkx gets nothing that could hurt."""
-    found = _Guard()
+    guard = _Guard()
     try:
-        found.parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+        guard.parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         raise FormatError(f"not XML: {expat.ErrorString(error.code)}", line=error.lineno) from None
-    for name, line in found.ends.items():
-        found.nodes.require(name, line)
-    return _draft(_networkx_graph(text), found.nodes)
+    for name, line in guard.ends.items():
+        guard.nodes.require(name, line)
+    return _draft(_networkx_graph(text), guard.nodes)
 
 
 class _Guard:
