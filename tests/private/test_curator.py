@@ -9,6 +9,8 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
@@ -954,3 +956,21 @@ def test_neighbouring_tables_look_the_same(pair, relation):
         }
         views.append(script(Curator(data, SCHEMA, budget=Budget(epsilon=1, delta=1e-6), neighbours=relation)))
     assert views[0] == views[1]
+
+
+def test_a_platform_without_forks_and_affinity_answers(tmp_path):
+    """Windows and macOS lack these; they are taken away before anything is imported."""
+    program = """
+import os, sys
+for name in ("register_at_fork", "fork", "sched_getaffinity"):
+    if hasattr(os, name):
+        delattr(os, name)
+from dpcurate import Budget, Curator
+from dpcurate.queries import Counts, Gaussian, Release
+table = {"a": ["0", "1"] * 50}
+curator = Curator(table, {"a": ("0", "1")}, budget=Budget(epsilon=1, delta=1e-6), ledger=sys.argv[1])
+print(curator.ask(Release(Counts(("a",)), Gaussian(rho=0.01))).value.shape, len(curator.ledger.events))
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "l.ledger")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.stdout.strip() == "(2,) 1", run.stderr

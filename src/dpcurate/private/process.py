@@ -16,7 +16,8 @@ def _forked() -> None:
     _FORKS[0] += 1
 
 
-os.register_at_fork(after_in_child=_forked)
+if hasattr(os, "register_at_fork"):  # there is none where there is no fork
+    os.register_at_fork(after_in_child=_forked)
 
 
 def process() -> tuple[int, int]:

@@ -24,6 +24,7 @@ from dpcurate.plain import Number
 from dpcurate.private.ledger import amounts, place
 from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger.store import Disk
+from dpcurate.private.process import process
 from dpcurate.wording import shown
 
 _NOTHING = "Nothing was read and nothing was spent."
@@ -66,7 +67,7 @@ class Ledger:
         self._neighbours = neighbours
         self._block: _Block | None = None
         self._lock = threading.RLock()
-        self._process = os.getpid()
+        self._process = process()
 
     @classmethod
     def create(
@@ -303,7 +304,7 @@ class Ledger:
             yield
 
     def _check_process(self) -> None:
-        if os.getpid() != self._process:
+        if process() != self._process:
             raise LedgerError(
                 "this ledger was opened by another process, and a forked copy would be a second budget; "
                 "keep the ledger on disk and call Ledger.open in each process"
