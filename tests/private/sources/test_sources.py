@@ -22,7 +22,7 @@ from dpcurate.private.noise import Seeded
 from dpcurate.private.row_sums import CountRows, GradientRows, MomentRows, Rows
 from dpcurate.private.sources import Held, Queried, check_rows, duck, formulas, held, open_source
 from dpcurate.private.sources.encode import encoded_sql
-from dpcurate.private.sources.engine import kinds_of
+from dpcurate.private.sources.engine import first_line, kinds_of
 from dpcurate.schema import GRID, Categorical, Numeric, Person, Schema, draft
 
 
@@ -460,6 +460,20 @@ def test_sums_leave_an_engine_as_integers():
     encoded = encoded_sql(engine.relation, schema, kinds_of(engine, schema), engine.dialect)
     for query in formulas.queries(MomentRows(("a",), (GRID,), None), encoded, schema, engine.dialect):
         assert {column.dtype for column in engine.fetch(query).values()} == {np.dtype(np.int64)}
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("first\n  at stack", "first"),
+        ("An error occurred while calling o7.getResult.\n: java.lang.Error: lost\n\tat stack", "java.lang.Error: lost"),
+        ("An error occurred while calling o7.getResult.", "An error occurred while calling o7.getResult."),
+        ("", "ValueError"),
+        ("\n\nlate", "late"),
+    ],
+)
+def test_an_engines_complaint_is_one_line_that_says_something(said, kept):
+    assert first_line(ValueError(said)) == kept
 
 
 # --- what a platform lacks is found out before anything is charged ------------------------------------

@@ -72,7 +72,7 @@ def session(tmp_path_factory):
         session.stop()
         gateway.shutdown()
         gateway.proc.stdin.close()  # on which the JVM ends
-        gateway.proc.wait(20)
+        gateway.proc.wait()
 
 
 @pytest.fixture
@@ -356,6 +356,31 @@ def test_what_is_refused(session):
         source.check(MomentRows(("age",) * 2048, (1,) * 2048, None))
     with pytest.raises(QueryError, match="load it into memory"):
         source.check_sample()
+
+
+def test_what_is_no_frame_or_cannot_be_read_is_told_in_a_sentence(session, tmp_path):
+    schema = Schema((Categorical("a", (0, 1)),))
+    for other in (session, session.range(2).id, session.range(2).groupBy("id")):
+        with pytest.raises(OwnerError, match="pass a Spark DataFrame"):
+            open_source(other, schema)
+    session.range(3).selectExpr("id % 2 AS a").write.parquet(str(tmp_path / "t"))
+    gone = session.read.parquet(str(tmp_path / "t"))
+    shutil.rmtree(tmp_path / "t")
+    for table in (gone, session.sql("SELECT CAST('x' AS INT) AS a FROM range(2)")):
+        with pytest.raises(OwnerError, match=r"could not be read: (?!An error occurred)") as told:
+            open_source(table, schema)
+        assert "\n" not in str(told.value)
+
+
+def test_levels_and_expressions_that_are_absurd(session):
+    levels = ("x'y", "a\\b", "'; drop table t --", "\x01", "${x}", "{}", "a\nb", "z" * 10**5, "\\u0041", "\\'")
+    table = session.createDataFrame([(x,) for x in levels], "a string")
+    found = open_source(table, Schema((Categorical("a", levels),)))
+    assert found.totals([CountRows(("a",), (len(levels),))])[0].tolist() == [1] * len(levels)
+    deep = session.range(4).selectExpr("CAST(id % 2 AS INT) AS a")
+    for _ in range(50):
+        deep = deep.withColumn("a", deep.a + 0)
+    assert open_source(deep, Schema((Categorical("a", (0, 1)),))).totals([CountRows((), ())]) == [4]
 
 
 def test_an_owner_hears_of_workers_that_cannot_work(session, monkeypatch):

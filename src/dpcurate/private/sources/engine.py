@@ -205,5 +205,6 @@ def check_size(rows: int) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """An engine's complaint without its stack."""
-    return str(error).split("\n", 1)[0]
+    """An engine's complaint without its stack; to Java's first line only the second adds what happened."""
+    lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")] or [type(error).__name__]
+    return lines[min(1, len(lines) - 1)] if lines[0].startswith("An error occurred while calling") else lines[0]

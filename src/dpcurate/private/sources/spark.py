@@ -84,6 +84,8 @@ class Spark(Engine):
     relation = "{table}"
 
     def __init__(self, frame: Any) -> None:
+        if type(frame).__name__ != "DataFrame":
+            raise OwnerError(f"a Spark {type(frame).__name__} could not be opened: pass a Spark DataFrame")
         frame = frame.to_spark() if hasattr(frame, "to_spark") else frame
         if frame.isStreaming:
             raise OwnerError("a streaming frame has no last row: write it to a table and read that")
