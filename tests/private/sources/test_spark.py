@@ -420,11 +420,11 @@ def test_wide_gradients(session):
 
 
 def test_frames_of_pandas_on_spark_and_sessions_that_refuse_settings(session):
-    class OnSpark:
+    class DataFrame:
         def to_spark(self):
             return session.sql("SELECT 1 AS a")
 
-    assert spark.Spark(OnSpark()).stored() == {"a": "int"}
+    assert spark.Spark(DataFrame()).stored() == {"a": "int"}
 
     class Locked:
         conf = property(lambda self: self)
