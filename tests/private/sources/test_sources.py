@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from contract import PLAIN, SCHEMA, SCHEMAS, frame, row_sums, same_integers, text_frame
 
-from dpcurate.errors import OwnerError, QueryError, SchemaError
+from dpcurate.errors import DpcurateError, OwnerError, QueryError, SchemaError
 from dpcurate.private import sources
 from dpcurate.private.noise import Seeded
 from dpcurate.private.row_sums import CountRows, GradientRows, MomentRows, Rows
@@ -460,6 +460,86 @@ def test_sums_leave_an_engine_as_integers():
     encoded = encoded_sql(engine.relation, schema, kinds_of(engine, schema), engine.dialect)
     for query in formulas.queries(MomentRows(("a",), (GRID,), None), encoded, schema, engine.dialect):
         assert {column.dtype for column in engine.fetch(query).values()} == {np.dtype(np.int64)}
+
+
+def test_a_column_without_a_name_gets_one(tmp_path):
+    schema = Schema((Categorical("a", (0, 1)), Categorical("column1", (0, 1))))
+    pd.DataFrame({"a": [0, 1, 1], "column0": [7, 8, 9]}).to_csv(tmp_path / "t.csv")  # with its index
+    assert open_source(tmp_path / "t.csv", schema).totals([CountRows(("column1",), (2,))])[0].tolist() == [1, 1]
+    (tmp_path / "t.csv").write_text("a,,\n0,1,2\n")
+    assert open_source(tmp_path / "t.csv", schema).totals([CountRows((), ())])[0] == 0  # the second is 2
+
+
+NO_TABLES = {
+    "nothing": (None, "pass a pandas"),
+    "a number": (5, "pass a pandas"),
+    "rows": ([{"a": 1}], "pass a pandas"),
+    "bytes": (b"t.csv", "pass a pandas"),
+    "a frame without columns": (pd.DataFrame(index=[1, 2]), "at least one column"),
+    "one column": (pd.Series([1]), "no column 'a'"),
+    "no columns": ({}, "one length"),
+    "a number as a column": ({"a": 5}, "'a' of a mapping is of type int: make it a list"),
+    "a text as a column": ({"a": "0101"}, "'a' of a mapping is of type str: make it a list"),
+    "a generator": ({"a": (i for i in range(2))}, "of type generator: make it a list"),
+    "a mapping in a mapping": ({"a": {"x": 1}}, "of type dict: make it a list"),
+    "a matrix as a column": ({"a": np.zeros((2, 2))}, "one length"),
+    "two names that read the same": ({1: [0, 1], "1": [0, 1], "a": [0, 1]}, "more than one column called '1'"),
+    "bytes in an array": (np.array([(b"0",)], dtype=[("a", "S1")]), "pass a pandas"),
+    "no path": ("", "an empty path names no table"),
+    "no path but a table": ("#a", "an empty path names no table"),
+    "a path with NUL": ("a\0.csv", "null byte"),
+    "half a character": ("\ud800.csv", "surrogates"),
+    "a long path": ("x" * 5000 + ".csv", "too long"),
+    "the web": ("https://host/t.parquet", "known is postgresql"),
+}
+
+
+@pytest.mark.parametrize(("table", "words"), NO_TABLES.values(), ids=NO_TABLES)
+def test_what_is_no_table_is_told_in_a_sentence(table, words):
+    schema = Schema((Categorical("a", (0, 1)),))
+    for look in (lambda: open_source(table, schema), lambda: list(check_rows(table, schema))):
+        with pytest.raises(DpcurateError, match=words) as told:
+            look()
+        assert "\n" not in str(told.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.duckdb#t", "t.csv.gz", "*.tsv"])
+def test_nothing_waits_for_a_pipe(name, tmp_path):
+    os.mkfifo(tmp_path / name.partition("#")[0].replace("*", "t"))
+    with pytest.raises(OwnerError, match="not a regular file"):
+        open_source(f"{tmp_path}/{name}", PLAIN)
+
+
+def test_a_header_is_not_read_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(duck, "LONGEST_HEADER", 1000)
+    schema = Schema((Categorical("a", (0, 1)),))
+    for text in ("a," * 1000, "a" * 1001, '"' + "a\n" * 1000):
+        with gzip.open(tmp_path / "t.csv.gz", "wt") as file:
+            file.write(text)
+        with pytest.raises(OwnerError, match="longer than 1,000 characters"):
+            open_source(tmp_path / "t.csv.gz", schema)
+    (tmp_path / "t.csv").write_text("a,b\n" + "0,1\n" * 1000)
+    assert open_source(tmp_path / "t.csv", schema).totals([CountRows((), ())]) == [1000]
+    (tmp_path / "short.csv.gz").write_bytes(gzip.compress(b"a\n" + os.urandom(5000))[:-2000])
+    with pytest.raises(OwnerError):
+        open_source(tmp_path / "short.csv.gz", schema)
+
+
+def test_damaged_files_are_told_in_a_sentence(tmp_path):
+    schema, rng = Schema((Categorical("a", (0, 1)),)), np.random.default_rng(7)
+    pd.DataFrame({"a": [0, 1] * 50}).to_parquet(tmp_path / "good.parquet")
+    good = np.frombuffer((tmp_path / "good.parquet").read_bytes(), dtype=np.uint8)
+    told = 0
+    for i in range(100):
+        bad = good.copy()
+        bad[rng.integers(0, len(bad), 3)] ^= np.uint8(1 << i % 8)
+        (tmp_path / "bad.parquet").write_bytes(bad[: rng.integers(0, len(bad)) if i % 2 else None].tobytes())
+        try:
+            open_source(tmp_path / "bad.parquet", schema)
+        except DpcurateError:
+            told += 1
+    assert told >= 50  # all that were cut short
 
 
 @pytest.mark.parametrize(

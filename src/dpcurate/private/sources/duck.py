@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from glob import glob
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,17 @@ from dpcurate.schema import Schema
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _WHOLE |= {f"U{kind}" for kind in _WHOLE}
 _NUMBERS = {"FLOAT", "REAL", "DOUBLE", "DECIMAL"}
+
+
+KNOWN_FILES = (
+    "known are .parquet, .csv, .csv.gz and .tsv (globs too), a folder of .parquet, file.duckdb#table and "
+    "postgresql://host/database#table"
+)
+KNOWN_TABLES = (
+    "pass a pandas, polars, Arrow, Dask, Spark or Ibis table, a mapping of names to lists, a NumPy array, or a path"
+)
+LONGEST_HEADER = 1 << 24
+"""Characters of a header: a file without an end of line, or a small one that unpacks to a large one, ends there."""
 
 
 class Duck(Engine):
@@ -78,6 +91,7 @@ def open_file(path: str) -> Duck:
 def _file_relation(connection: Any, path: str) -> str:
     file, _, inner = path.partition("#")
     say = Duck.dialect
+    _check_regular(file)
     suffix = file.lower().removesuffix(".gz").rsplit(".", 1)[-1]
     if suffix == "parquet" or Path(file).is_dir():
         where = str(Path(file) / "**" / "*.parquet") if Path(file).is_dir() else file
@@ -96,10 +110,16 @@ def _file_relation(connection: Any, path: str) -> str:
         return f"given.{say.quote(inner)}"
     if file.startswith("postgres") or "password" in file:  # which may hold a password, so it is not repeated
         raise SchemaError("a database is named as postgresql://user@host/database#table")
-    raise SchemaError(
-        f"cannot tell what {path!r} is; known are .parquet, .csv, .csv.gz and .tsv (globs too), a folder of .parquet, "
-        "file.duckdb#table and postgresql://host/database#table"
-    )
+    raise SchemaError(f"cannot tell what {path!r} is; {KNOWN_FILES}")
+
+
+def _check_regular(file: str) -> None:
+    """Refuse what may never end, such as a pipe, before anything waits for it."""
+    if not file:
+        raise SchemaError(f"an empty path names no table; {KNOWN_FILES}")
+    for one in glob(file, recursive=True) or [file]:
+        if os.path.exists(one) and not (os.path.isfile(one) or os.path.isdir(one)):
+            raise OwnerError(f"{one!r} is not a regular file: write the rows to one and name that")
 
 
 def _check_alike(connection: Any, where: str) -> None:
@@ -147,13 +167,30 @@ def _csv_header(file: str, delimiter: str) -> list[str]:
 def _first_row(file: str, delimiter: str) -> list[str]:
     try:
         with (gzip.open if file.endswith(".gz") else open)(file, "rt", newline="", encoding="utf-8") as handle:
-            header = next(csv.reader(handle, delimiter=delimiter), [])
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+            header = next(csv.reader(_bounded(handle, file), delimiter=delimiter), [])
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise OwnerError(f"cannot read the header of {file!r}: {error}") from None
     if not header:
         raise OwnerError(f"{file!r} is empty: it has no header")
     header[0] = header[0].removeprefix("\ufeff")
-    return header
+    return _named(header)
+
+
+def _named(header: list[str]) -> list[str]:
+    """Columns without a name get one: pandas writes its index as such a column."""
+    taken = {name.casefold() for name in header}
+    free = (name for i in count() if (name := f"column{i}") not in taken)
+    return [name or next(free) for name in header]
+
+
+def _bounded(handle: TextIO, file: str) -> Iterator[str]:
+    """Lines, up to a bound."""
+    left = LONGEST_HEADER
+    while line := handle.readline(left + 1):
+        left -= len(line)
+        if left < 0:
+            raise OwnerError(f"the header of {file!r} is longer than {LONGEST_HEADER:,} characters: is it a CSV file?")
+        yield line
 
 
 # --- frames -----------------------------------------------------------------------------------------
@@ -165,7 +202,9 @@ def open_frame(table: Any, schema: Schema | None) -> Duck:
     try:
         connection.register("dpcurate_table", frame)
     except Exception as error:
-        raise OwnerError(f"a table of type {type(table).__name__} could not be opened: {first_line(error)}") from error
+        raise OwnerError(
+            f"a table of type {type(table).__name__} could not be opened; {KNOWN_TABLES} ({first_line(error)})"
+        ) from error
     return Duck(connection, "dpcurate_table")
 
 
@@ -175,20 +214,24 @@ def _frame(table: Any, schema: Schema | None) -> Any:
     if isinstance(table, np.ndarray):
         return _mapping(_array_frame(table, schema), person)
     if isinstance(table, Mapping):
+        _check_names([str(k) for k in table])
         return _mapping({str(k): v for k, v in table.items()}, person)
     names = getattr(table, "column_names", None) or getattr(table, "columns", None)
     if names is not None and not callable(names):
         _check_names([str(n) for n in names])
-    return _plain_frame(table, person) if type(table).__module__.startswith("pandas") else table
+    is_pandas = type(table).__module__.startswith("pandas") and hasattr(table, "columns")
+    return _plain_frame(table, person) if is_pandas else table
 
 
 def _mapping(table: Mapping[str, Any], person: str | None) -> dict[str, NDArray[Any]]:
     given = {k: _masked(v) if np.ma.is_masked(v) else v for k, v in table.items()}
+    for name, values in given.items():
+        if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
+            raise OwnerError(f"column {name!r} of a mapping is of type {type(values).__name__}: make it a list")
     columns = {k: plain_ids(k, v)[0] if k == person else _column(v) for k, v in given.items()}
-    lengths = {len(v) for v in columns.values() if v.ndim == 1}
+    lengths = {v.shape for v in columns.values()}
     if len(lengths) != 1 or any(v.ndim != 1 for v in columns.values()):
-        raise OwnerError(f"the columns of a mapping must be lists of one length, got lengths {sorted(lengths)}")
-    _check_names(list(columns))
+        raise OwnerError(f"the columns of a mapping must be lists of one length, got shapes {sorted(lengths)}")
     return {name: plain_floats(column) for name, column in columns.items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -193,7 +194,7 @@ def kinds_of(engine: Engine, schema: Schema) -> dict[str, Kind]:
 
 def check_unique(names: Sequence[str]) -> None:
     """Refuse a table two of whose columns have one name."""
-    repeated = sorted({n for n in names if names.count(n) > 1})
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise SchemaError(f"the table has more than one column called {', '.join(map(repr, repeated))}: rename them")
 
