@@ -120,9 +120,9 @@ def test_a_second_parent_is_tried_only_near_the_first(second, tried):
     assert candidates(pairwise(30, X1X2=10.0, X1X3=second)) == tried
 
 
-@pytest.mark.parametrize(("each", "tried"), [(1.2, []), (1.4, [1, 2])])
+@pytest.mark.parametrize(("each", "tried"), [(1.45, []), (1.65, [1, 2])])
 def test_parents_are_tried_only_if_all_evidence_together_is_worth_an_edge(each, tried):
-    """Of 30 columns an edge costs log(27 / 2) = 2.6."""
+    """Of 30 columns an edge costs log(27 / 2) + 0.5 = 3.1."""
     assert candidates(pairwise(30, X1X2=each, X1X3=each)) == tried
 
 
@@ -148,10 +148,10 @@ def test_required_arrows_outweigh_any_evidence():
 # --- the decision -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("size", "prior"), [(2, 0.0), (5, 0.0), (9, log(1 / 3)), (21, log(1 / 9))])
+@pytest.mark.parametrize(("size", "prior"), [(2, -0.5), (5, -0.5), (9, log(1 / 3) - 0.5), (21, log(1 / 9) - 0.5)])
 @pytest.mark.parametrize("evidence", [-1.0, 0.5, 2.0])
 def test_p_of_an_edge_is_prior_odds_times_evidence_less_doubt(size, prior, evidence):
-    """Two neighbours a column are expected: prior odds of 2 / (columns - 1), at most even."""
+    """Two neighbours a column are expected: prior odds of 2 / (columns - 1), at most even, less the penalty."""
     found = decided(pairwise(size, X1X2=evidence)).probabilities[0, 1]
     assert found == pytest.approx(0.98 / (1 + exp(-evidence - prior)), rel=1e-6)
 
@@ -328,13 +328,13 @@ def test_triples_are_bought_as_soon_as_sampling_error_would_rule_the_pairs(ratio
 
 
 SAID = {
-    (3, 20_000, 3e-4): "173 980 219 206 337 658 160 980 200 135 305 342 183 274 321 980 51 75 363 96 976",
-    (3, 20_000, 0.01): "967 980 155 100 66 58 142 980 35 5 14 956 107 93 56 980 1 7 10 37 980",
-    (5, 20_000, 0.01): "980 980 438 64 9 74 628 980 11 0 17 980 82 4 185 980 1 17 3 980 980",
+    (3, 20_000, 3e-4): "112 980 153 136 235 599 110 980 186 87 211 237 122 179 131 980 31 47 343 59 973",
+    (3, 20_000, 0.01): "980 980 38 38 221 34 68 980 26 2 5 980 50 48 45 980 1 5 15 24 980",
+    (5, 20_000, 0.01): "980 980 29 114 5 152 21 980 7 0 11 980 48 2 119 980 0 15 2 980 980",
 }
 """Thousandths of P(edge) for each pair: the same numbers in, the same probabilities out.
 
-Whoever changes the method on purpose puts the new ones here, with a reason from random worlds.
+Whoever changes the method on purpose puts the new ones here, with a reason from worlds it was not chosen on.
 """
 
 

@@ -17,6 +17,8 @@ class Constants:
     """Size of what an additive regression on two or more columns may miss."""
     degree: float = 2.0
     """Expected neighbours of a column; sets the prior odds of an edge."""
+    penalty: float = 0.5
+    """Extra log odds against an edge: on tables of few columns the prior alone would be even."""
     max_parents: int = 4
     tries: int = 2
     """Candidate parents tried in a greedy step."""
