@@ -39,9 +39,9 @@ class FamilySearch:
 
     @classmethod
     def of(cls, evidence: DependenceEvidence, constraints: Constraints, constants: Constants) -> FamilySearch:
-        """With prior odds from the expected number of neighbours, less the penalty."""
+        """With prior odds from the expected number of neighbours."""
         odds = min(0.5, constants.degree / (len(evidence.measured) - 1))
-        return cls(evidence, constraints, constants, log(odds / (1 - odds)) - constants.penalty)
+        return cls(evidence, constraints, constants, log(odds / (1 - odds)))
 
     @property
     def columns(self) -> int:
