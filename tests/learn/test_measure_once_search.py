@@ -224,10 +224,11 @@ def test_noise_of_pairs_is_compared_with_their_sampling_variance():
 
 def test_triples_are_two_links_in_a_row_or_parents_with_a_column_that_depends_on_both():
     p = np.zeros((5, 5))
-    p[0, 1] = p[1, 0] = 0.3  # may yet be an edge
+    p[0, 1] = p[1, 0] = 0.25  # may yet be an edge
+    p[2, 3] = p[3, 2] = 0.15  # hardly
     decision = Decision(((), (), (1,), (), ()), (0, 1, 2, 3, 4), p)
     nothing = pairwise(5, least=-1.0)
-    assert triples(decision, nothing, maybe=0.2) == [(0, 1, 2)]
+    assert triples(decision, nothing, Constants().maybe) == [(0, 1, 2)]
     assert triples(decision, nothing, maybe=0.4) == []
     parents = Decision(((), (), (0, 1), (), ()), (0, 1, 2, 3, 4), np.zeros((5, 5)))
     both = pairwise(5, least=-1.0, X1X4=2.0, X2X4=2.0, X1X5=2.0)
