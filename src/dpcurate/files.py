@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from dpcurate.errors import FormatError, SchemaError
-from dpcurate.wording import shown
+from dpcurate.wording import shown, shown_path
 
 T = TypeVar("T")
 Complaint = type[FormatError] | type[SchemaError]
@@ -33,7 +33,7 @@ def load(
     """What `parse` makes of the file's text; every refusal names the file, and the line if there is one."""
     if not isinstance(path, str | os.PathLike):
         raise complain(f"a file is named by a path, got {shown(path)}")
-    name = shown(os.fspath(path))
+    name = shown_path(os.fspath(path))
     raw = _bytes(path, name, complain)
     try:
         raw = unpack(raw)

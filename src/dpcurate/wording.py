@@ -21,6 +21,11 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST + 2 else text[:LONGEST] + "..."
 
 
+def shown_path(path: str) -> str:
+    """A path as Python writes it; of a long one the end, which names the file."""
+    return repr(path) if len(path) <= LONGEST else repr(f"...{path[-LONGEST:]}")
+
+
 def closest(name: object, known: Iterable[str]) -> str | None:
     """The known name most like this one, if any is."""
     short = [one for one in known if len(one) <= LONGEST][:_COMPARED]

@@ -140,7 +140,7 @@ def test_rho_says_how_much_to_spend(method):
     assert queryable.privacy().spent <= 0.02
 
 
-class RandomDoor:
+class RandomAnswers:
     """Answers at random, whatever is asked, and keeps the sum of what was offered."""
 
     def __init__(self, schema, seed, size):
@@ -152,10 +152,14 @@ class RandomDoor:
     def remaining(self):
         return self.total - self.spent
 
+    @property
+    def budget(self):
+        return Budget(rho=self.total)
+
     def privacy(self):
         from dpcurate.accounting import Privacy
 
-        return Privacy(Budget(rho=self.total), "add-remove", "one row", self.spent, (), True)
+        return Privacy(self.budget, "add-remove", "one row", self.spent, (), True)
 
     def draw(self):
         return float(self._source.random())
@@ -182,7 +186,7 @@ class RandomDoor:
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(PRIVATE), st.integers(0, 10**6), st.sampled_from([1.0, 30.0, 1000.0]), st.integers(2, 5))
 def test_whatever_is_answered_the_result_is_a_graph_within_budget(method, seed, size, d):
-    queryable = RandomDoor(schema_of(*[2, 3, 2, 4, 2][:d]), seed, size)
+    queryable = RandomAnswers(schema_of(*[2, 3, 2, 4, 2][:d]), seed, size)
     graph = method.fit(queryable).graph
     assert set(graph.nodes) == set(queryable.schema.names)
     assert queryable.spent <= queryable.total

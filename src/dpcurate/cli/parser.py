@@ -174,7 +174,7 @@ def _ledger(commands: _Parsers) -> None:
     more = (
         "A ledger is refused anywhere but at its own path: an interrupted payment is repaired from the file\n"
         "PATH-journal beside it, which is found by the ledger's name. Use this only after the file has been moved\n"
-        "for good, with no run in progress. Nothing is adopted while a -journal, or the ledger itself, is still at\n"
+        "for good, with no run under way. Nothing is adopted while a -journal, or the ledger itself, is still at\n"
         "the old path; if that path cannot be seen from here, check it yourself. A copy is not a move: used beside\n"
         "the original it is a second budget, which cannot be detected across machines.\n"
         "In containers, mount the folder, not the file, at the same path everywhere.\n\n"
