@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from dpcurate.accounting import DELTA, Budget, Event, epsilon_of
 from dpcurate.accounting.composition import RULES
-from dpcurate.cli.discover import load_schema
+from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import columns, existing, one_line, show
 from dpcurate.errors import QueryError
 from dpcurate.private.ledger import Ledger

@@ -101,7 +101,8 @@ def _discover(commands: _Parsers) -> None:
         "The edges found go to standard output, everything else to standard error. What will be spent, and on what,\n"
         "is announced before the first row is read.\n\n"
         "example:\n  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 \\\n"
-        "    --ledger patients.ledger -o result"
+        "    --ledger patients.ledger -o result\n"
+        "  dpcurate discover public.parquet --schema public.toml --method curate-pc --variant published --not-private"
     )
     line = "find which columns drive which, within a privacy budget"
     parser = _command(commands, "discover", line, "discover:run", more=more)
@@ -110,6 +111,10 @@ def _discover(commands: _Parsers) -> None:
     epsilon = "the most this run may spend; with an existing ledger, the default is all that is left"
     _privacy(parser, epsilon, required=False)
     parser.add_argument("--method", default="auto", metavar="M", help="see 'dpcurate methods' (default: auto)")
+    line = "the form with a proof (default), or the one in the paper: NOT PRIVATE, and --epsilon is its authors' claim"
+    parser.add_argument("--variant", choices=("proved", "published"), default="proved", help=line)
+    line = "run an exact method or a published variant on a table that needs no protection; takes no ledger"
+    parser.add_argument("--not-private", action="store_true", help=line)
     line = "record of what all runs on this table have spent; created if it does not exist"
     parser.add_argument("--ledger", metavar="FILE", help=line)
     line = "the table's name in the ledger (default: the ledger's file name)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 
-from dpcurate.cli.discover import load_schema
+from dpcurate.cli.files import load_schema
 from dpcurate.cli.progress import Bar
 from dpcurate.cli.texts import fresh, say, show
 from dpcurate.planning.plan import EPSILONS, check_accuracy, check_report, plan

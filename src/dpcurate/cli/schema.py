@@ -7,7 +7,7 @@ from argparse import Namespace
 from contextlib import redirect_stderr
 
 from dpcurate.accounting import Budget
-from dpcurate.cli.discover import load_schema
+from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import fresh, say, show, some_table
 from dpcurate.private.curator import Curator
 from dpcurate.private.draft import draft
