@@ -44,7 +44,7 @@ MAKERS = {"CuratePC": PublishedCuratePC, "PrivPC": PublishedPrivPC, "SVTPC": Pub
 def recipe(name: str, epsilon: float):
     """The published variant as the authors' code runs it."""
     if name == "CuratePC":
-        return PublishedCuratePC(total=epsilon, reading=CurateReading.code())
+        return PublishedCuratePC(total=epsilon, reading=CurateReading.script())
     return MAKERS[name](epsilon=epsilon)
 
 

@@ -157,7 +157,7 @@ def test_more_rows_help_at_a_fixed_budget(method):
 @pytest.mark.parametrize(
     ("method", "target", "authors", "deviation"),
     [
-        (PublishedCuratePC(total=10, reading=CurateReading.code()), 9.0, 0.83, 0.10),
+        (PublishedCuratePC(total=10, reading=CurateReading.script()), 9.0, 0.83, 0.10),
         (PublishedPrivPC(epsilon=0.426), 10.0, 0.70, 0.15),
         (PublishedSVTPC(epsilon=0.371), 10.0, 0.30, 0.25),
         (PublishedEMPC(epsilon=0.0367), 1.0, 0.89, 0.15),
@@ -177,8 +177,8 @@ def test_published_variants_reproduce_their_authors_code_on_cancer(method, targe
 def test_the_two_readings_of_curate_differ_as_named():
     _, table, schema = world("cancer")
     curator = Curator(table, schema, budget=Budget.unlimited(), insecure_seed=4)
-    code, paper = CurateReading.code(), CurateReading.paper()
-    assert code != paper
+    code, printed = CurateReading.script(), CurateReading.printed()
+    assert code != printed
 
     def claimed(reading):
         method = PublishedCuratePC(total=5, reading=reading)
@@ -189,13 +189,12 @@ def test_the_two_readings_of_curate_differ_as_named():
         {"coin": "fair"},
         {"count": "order"},
         {"edges": "current"},
-        {"tests": "likely"},
         {"stop": "never"},
         {"start": "uniform"},
-        {"empty": False},
+        {"empty": "free"},
     ):
         assert claimed(replace(code, **change)) > 0
-    tiny = replace(paper, delta_total=1e-20)
+    tiny = replace(printed, delta_total=1e-20)
     assert len(PublishedCuratePC(total=5, reading=tiny).fit(curator).tests) == 1
     assert PublishedCuratePC(total=5, rate=0.5).fit(curator).claimed > 0
 

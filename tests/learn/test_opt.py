@@ -21,7 +21,7 @@ from dpcurate.learn.constraint.budgets import (
 )
 from dpcurate.published.opt import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
 
-CODE = OpenErrors(0.05 * 0.2, 0.3626748 / math.sqrt(1e5))
+CODE = OpenErrors((0.05 * 0.2, 0.05 * 0.2), 0.3626748 / math.sqrt(1e5))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
 from dpcurate.learn.oracle import STRONG, OracleQueryable
 from dpcurate.networks.worlds import random_dag, random_network
 from dpcurate.published import (
+    CurateReading,
     PublishedCuratePC,
     PublishedEMPC,
     PublishedFlips,
@@ -55,10 +56,10 @@ EVERY = {
     "CURATE": CuratePC(),
     "CURATE sampled": CuratePC(rate=0.5),
     "CURATE on p-values": CuratePC(statistic="kendall-p"),
-    "EM-PC published": PublishedEMPC(),
+    "EM-PC published": PublishedEMPC(separators="own"),
     "SVT-PC published": PublishedSVTPC(),
     "Priv-PC published": PublishedPrivPC(rate=0.5),
-    "CURATE published": PublishedCuratePC(),
+    "CURATE published": PublishedCuratePC(reading=CurateReading(stop="never")),  # all orders run
 }
 DAGS = [random_dag(2 + seed % 14, degree=min(1 + seed % 14, 2.4), seed=seed) for seed in range(200)]
 

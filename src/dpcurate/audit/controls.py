@@ -93,7 +93,7 @@ def free_answers(total: float = 10.0) -> Control:
     pair = pairs.dependent()
     tables = pair.opened()
     truth = Truth(tables)
-    method = PublishedCuratePC(total=total, reading=CurateReading.code())
+    method = PublishedCuratePC(total=total, reading=CurateReading.script())
     budget = Budget.unlimited()
 
     def count(runs: int, seed: int, which: int) -> int:

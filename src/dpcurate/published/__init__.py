@@ -6,15 +6,16 @@ allow_unproved=True. Nothing of the product depends on it.
 
 from dpcurate.learn.methods import Listed
 from dpcurate.private.statistics.registry import register_unproved
-from dpcurate.published.claims import Claim, CurateReading
+from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedLearned
 from dpcurate.published.constraint import PublishedCuratePC, PublishedEMPC, PublishedPC, PublishedPrivPC, PublishedSVTPC
 from dpcurate.published.queries import PublishedFlips, PublishedKendallP
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
 from dpcurate.published.statistics import PublishedFlipsTransformation, PublishedKendallPTransformation
 
 __all__ = [
-    "METHODS", "Claim", "CurateReading", "PublishedCuratePC", "PublishedCurateScore", "PublishedEMPC", "PublishedFlips",
-    "PublishedKendallP", "PublishedNoleaks", "PublishedPC", "PublishedPrivPC", "PublishedSVTPC",
+    "METHODS", "READINGS", "Claim", "CurateReading", "PublishedCuratePC", "PublishedCurateScore", "PublishedEMPC",
+    "PublishedFlips", "PublishedKendallP", "PublishedLearned", "PublishedNoleaks", "PublishedPC", "PublishedPrivPC",
+    "PublishedSVTPC",
 ]  # fmt: skip
 
 register_unproved(PublishedKendallP, PublishedKendallPTransformation)

@@ -1,11 +1,17 @@
-"""What the authors of the published systems claim to spend, and where the CURATE paper and its code differ."""
+"""What the authors of the published systems claim to spend, and where the CURATE paper and its script differ."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, get_args, get_type_hints
 
+from dpcurate.errors import QueryError
+from dpcurate.graphs.checks import Arrow
+from dpcurate.learn.constraint.working_graph import Style
+from dpcurate.learn.options import check_choice
+from dpcurate.learn.outcome import Learned
 from dpcurate.published.queries import StatedBound
 
 
@@ -29,35 +35,96 @@ class Claim:
         return parts * (e * math.sqrt(2 * count * log) + count * e * math.expm1(e))
 
 
-@dataclass(frozen=True, slots=True)
-class CurateReading:
-    """Where the CURATE paper's text and its authors' code differ, each difference by its name.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedLearned(Learned):
+    """What a published run hands over beside its graph.
 
-    `charge` 'all' answers or only those 'acted' on (deletions and the grey zone); `count` of charged
-    answers per 'order' or 'running' on over orders; `coin` 'fair' or always 'keep'; `edges` in OPT
-    'current' or 'initial'; `tests` bounded as printed ('worst') or by degrees ('likely'); `start` of
-    SLSQP; `stop` when the claimed leakage has passed the total, checked 'after' an order, or 'never';
-    `empty` whether the order after the last test is charged too.
+    `claimed` is what the run *spent* by its authors' count, `nominal` the total that it was given (None
+    where it is given an epsilon a step). `counted` are tests in the authors' unit: deletions for PC, the
+    last of CURATE's running counts, answers for the others; `answered` are all answers that tests got.
+    `arcs` is the graph as the authors' code draws it (a line is two arcs) and may hold a cycle, or lack an
+    edge of `skeleton`: what their F1 is computed from. `graph` is our CPDAG from the same separating sets.
     """
 
+    nominal: float | None = None
+    counted: int = 0
+    answered: int = 0
+    arcs: frozenset[Arrow] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurateReading:
+    """A reading of CURATE's Algorithm 1; the defaults are the most literal one.
+
+    `pairs`: 'once', each pair on each set once; 'ordered', (a, b) and (b, a) both asked.
+    `style`: neighbours as they are now ('sequential') or as the order began ('stable', of pairs asked once).
+    `stop`: before an order that has nothing to spend ('spent'), after one that passed the total
+    ('overspent'), or 'never'.
+    `charge`: 'all' answers, or those 'acted' on (deletions and the grey zone).
+    `count`: of charged answers in each 'order', or 'running' on over orders.
+    `coin`: in the grey zone, 'fair' or always 'keep' (the script seeds it alike each time).
+    `margins`: Lemma 1 with beta1 and beta2 ('both'), or beta1 in both errors ('first').
+    `edges`: in OPT, the 'current' ones or the 'initial' ones.
+    `variables`: the d of OPT after order 0 if it is not the table's; the script has 5 for Survey's 6.
+    `bound`: the sensitivity as printed or as coded; `size`: its n, the 'sample' or the whole 'table'.
+    `draw`: of the sub-sample, once for a 'run' or for each 'test'.
+    `amplified`: epsilon after sub-sampling in noise, OPT and claim ('everywhere', the script) or 'nowhere'.
+    `start`: of SLSQP; `empty`: whether the order after the last test is 'charged' or 'free'.
+    `delta`, `delta_prime`, `delta_total` are the paper's, `c` stands for c1 and c2 of Lemma 1.
+    """
+
+    pairs: Literal["once", "ordered"] = "once"
+    style: Style = "sequential"
+    stop: Literal["spent", "overspent", "never"] = "spent"
     charge: Literal["all", "acted"] = "all"
     count: Literal["order", "running"] = "order"
     coin: Literal["fair", "keep"] = "fair"
+    margins: Literal["both", "first"] = "both"
     edges: Literal["current", "initial"] = "current"
-    tests: Literal["worst", "likely"] = "worst"
+    variables: int | None = None
     bound: StatedBound = "curate-printed"
-    start: Literal["uniform", "zero"] = "zero"
-    stop: Literal["after", "never"] = "after"
+    size: Literal["sample", "table"] = "sample"
+    draw: Literal["run", "test"] = "run"
+    amplified: Literal["everywhere", "nowhere"] = "nowhere"
+    start: Literal["zero", "uniform"] = "zero"
+    empty: Literal["free", "charged"] = "free"
     delta_prime: float = 1e-12
     delta: float = 1e-14
     delta_total: float = 1e-10
     c: float = 1.0
-    empty: bool = False
+
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(CurateReading).items():
+            if choices := tuple(c for c in get_args(hint) if isinstance(c, str)):
+                check_choice(name, getattr(self, name), choices)
+        if self.pairs == "ordered" and self.style == "stable":
+            raise QueryError("style='stable' has no effect on ordered pairs: their loop cuts an edge at once")
+        if self.variables is not None and self.variables < 2:
+            raise QueryError(f"variables is OPT's number of columns, at least 2, got {self.variables!r}")
 
     @classmethod
-    def code(cls) -> CurateReading:
-        return cls("acted", "running", "keep", "initial", bound="curate-code", delta_prime=1e-14, empty=True)
-
-    @classmethod
-    def paper(cls) -> CurateReading:
+    def printed(cls) -> CurateReading:
+        """Algorithm 1 to the letter."""
         return cls()
+
+    @classmethod
+    def script(cls, *, variables: int | None = None) -> CurateReading:
+        """The authors' script; give variables=5 for Survey, as it does."""
+        return cls(
+            pairs="ordered", stop="overspent", charge="acted", count="running", coin="keep", margins="first",
+            edges="initial", variables=variables, bound="curate-code", amplified="everywhere", empty="charged",
+            delta_prime=1e-14,
+        )  # fmt: skip
+
+
+_PRINTED, _SCRIPT = CurateReading.printed(), CurateReading.script()
+
+READINGS: Mapping[str, CurateReading] = {
+    "printed": _PRINTED,
+    "printed, script's sensitivity": replace(_PRINTED, bound="curate-code"),
+    "printed, not stopped": replace(_PRINTED, stop="overspent"),
+    "printed, ordered pairs": replace(_PRINTED, pairs="ordered", stop="overspent"),
+    "script, count per order": replace(_SCRIPT, count="order", edges="current"),
+    "script": _SCRIPT,
+}
+"""Readings of Algorithm 1 between the text and the script, the most literal first."""

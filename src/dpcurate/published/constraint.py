@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, get_args
 
 from dpcurate.errors import QueryError
+from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.measures import known_rows
 from dpcurate.learn.constraint.recipes import deletable_pairs, learned, sizes
-from dpcurate.learn.constraint.search import search
+from dpcurate.learn.constraint.search import EdgeTest, Searched, search
 from dpcurate.learn.constraint.working_graph import Style
 from dpcurate.learn.options import check_choice, check_threshold
-from dpcurate.learn.outcome import Learned
-from dpcurate.published.claims import Claim, CurateReading
-from dpcurate.published.edge_tests import PublishedChoice, PublishedCurate, PublishedExact, PublishedSieve, PublishedSvt
+from dpcurate.published.claims import Claim, CurateReading, PublishedLearned
+from dpcurate.published.curate import PublishedCurate
+from dpcurate.published.edge_tests import PublishedChoice, PublishedExact, PublishedSieve, PublishedSvt
+from dpcurate.published.orientation import coded_arcs
 from dpcurate.queries import Queryable
 
 PublishedTest = PublishedChoice | PublishedSvt | PublishedSieve | PublishedCurate
 Redraw = Literal["gaussian", "laplace"]
+Separators = Literal["slip", "own"]
 
 
 def reach(rows: float, variables: int) -> int:
@@ -39,18 +42,28 @@ class PublishedPC:
     def __post_init__(self) -> None:
         check_choice("style", self.style, get_args(Style))
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> PublishedLearned:
         deletable_pairs(queryable, knowledge)
         test, order, levels = PublishedExact(queryable, self.alpha), self.max_order, sizes(queryable)
         found = search(
             queryable.schema.names, test, knowledge=knowledge, max_order=order, style=self.style, sizes=levels
         )
-        return learned(test, found, knowledge)
+        deletions = sum(e.verdict == "cut" for e in test.evidence)
+        return _handed_over(test, found, knowledge, counted=deletions, answered=sum(found.tests))
+
+
+def _handed_over(
+    test: EdgeTest, found: Searched, knowledge: Knowledge | None, note: str = "", **facts: Any
+) -> PublishedLearned:
+    result = learned(test, found, knowledge)
+    shared = {f.name: getattr(result, f.name) for f in fields(result)}
+    shared["notes"] = (*result.notes, note) if note else result.notes
+    return PublishedLearned(**{**shared, **facts}, arcs=coded_arcs(found.skeleton))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Published(ABC):
-    """What they share: the sequential loop, up to `max_order` (their authors' reach unless given)."""
+    """What they share: the authors' loop, up to `max_order` (their authors' reach unless given)."""
 
     threshold: float = 0.05
     max_order: int | None = None
@@ -58,21 +71,35 @@ class _Published(ABC):
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> PublishedLearned:
         deletable_pairs(queryable, knowledge)
         rows, names = known_rows(queryable), queryable.schema.names
         test = self._edge_test(queryable, rows)
         last = reach(rows, len(names)) if self.max_order is None else self.max_order
-        found = search(names, test, knowledge=knowledge, max_order=last, style="sequential", sizes=sizes(queryable))
+        found = search(names, test, knowledge=knowledge, max_order=last, style=self._style, sizes=sizes(queryable))
         if isinstance(test, PublishedCurate):
             test.finish()
-        result, claimed = learned(test, found, knowledge), test.claimed
-        note = f"NOT PRIVATE: the authors would claim epsilon = {claimed:.4g}, which is not proved"
-        return replace(result, claimed=claimed, notes=(*result.notes, note))
+        facts = {"claimed": test.claimed, "nominal": self._nominal, "answered": test.answered}
+        counted = test.counted if isinstance(test, PublishedCurate) else test.answered
+        note = f"NOT PRIVATE: the authors would claim epsilon = {test.claimed:.4g}, which is not proved"
+        return _handed_over(test, self._filed(test, found), knowledge, note, counted=counted, **facts)
 
     @abstractmethod
     def _edge_test(self, queryable: Queryable, rows: float) -> PublishedTest:
         """How edges are tested."""
+
+    def _filed(self, test: PublishedTest, found: Searched) -> Searched:
+        """What was found, with separating sets where the authors' code files them."""
+        return found
+
+    @property
+    def _style(self) -> Style:
+        return "sequential"
+
+    @property
+    def _nominal(self) -> float | None:
+        """The total that the method was given."""
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +112,23 @@ class _Stepwise(_Published, ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedEMPC(_Stepwise):
-    """EM-PC (Xu, Yuan, Wu 2017), as re-implemented with Priv-PC."""
+    """EM-PC (Xu, Yuan, Wu 2017), as re-implemented with Priv-PC.
+
+    `separators` 'slip' files separating sets as that code does (see PublishedChoice), 'own' with their pair.
+    """
+
+    separators: Separators = "slip"
+
+    def __post_init__(self) -> None:
+        _Published.__post_init__(self)
+        check_choice("separators", self.separators, get_args(Separators))
+
+    def _filed(self, test: PublishedTest, found: Searched) -> Searched:
+        if self.separators == "own" or not isinstance(test, PublishedChoice):
+            return found
+        skeleton = found.skeleton
+        sets = {pair: sorted(test.slipped.get(pair, set()) - pair) for pair in skeleton.separators}
+        return replace(found, skeleton=Skeleton.of(skeleton.nodes, skeleton.edges, sets))
 
     def _edge_test(self, queryable: Queryable, rows: float) -> PublishedChoice:
         return PublishedChoice(queryable, self.epsilon, self.threshold, self.claim)
@@ -120,7 +163,7 @@ class PublishedPrivPC(_Stepwise):
 class PublishedCuratePC(_Published):
     """Constraint-based CURATE (Bhattacharjee and Tandon 2024), within a claimed `total`.
 
-    `reading` is the paper's text or the authors' code.
+    `reading` says how Algorithm 1 is read (CurateReading); READINGS has the text, the script and what lies between.
     """
 
     total: float = 0.1
@@ -133,6 +176,16 @@ class PublishedCuratePC(_Published):
         _Published.__post_init__(self)
         if not self.total > 0:
             raise QueryError(f"total is a claimed epsilon above 0, got {self.total!r}")
+        if self.rate == 1 and (self.reading.draw, self.reading.size) != ("run", "sample"):
+            raise QueryError("the reading's draw and size have no effect at rate=1: nothing is sampled; leave them out")
+
+    @property
+    def _style(self) -> Style:
+        return self.reading.style
+
+    @property
+    def _nominal(self) -> float | None:
+        return self.total
 
     def _edge_test(self, queryable: Queryable, rows: float) -> PublishedCurate:
         return PublishedCurate(queryable, self.total, self.threshold, self.beta1, self.beta2, self.rate, self.reading)

@@ -1,8 +1,8 @@
 """The published edge tests, as printed and as coded: NOT PROVED PRIVATE.
 
 They reproduce figures. Each asks for unproved or exact releases, which a curator refuses unless it
-was opened with allow_unproved=True, and reports the epsilon its authors would claim. Where the
-paper's text and the authors' code differ, both readings are there by name.
+was opened with allow_unproved=True, and reports the epsilon its authors would claim. CURATE's is in
+curate.py.
 """
 
 from __future__ import annotations
@@ -13,18 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
-from dpcurate.accounting import after_sampling, before_sampling
-from dpcurate.learn.constraint.budgets import likely_tests, optimise
+from dpcurate.accounting import before_sampling
 from dpcurate.learn.constraint.edge_tests import Steady
 from dpcurate.learn.constraint.exact import PValueTest
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
-from dpcurate.learn.outcome import Evidence
-from dpcurate.published.claims import Claim, CurateReading
+from dpcurate.learn.outcome import Evidence, Pair
+from dpcurate.published.claims import Claim
 from dpcurate.published.draws import laplace, normal, pick
-from dpcurate.published.opt import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
 from dpcurate.published.queries import PublishedFlips, PublishedKendallP, StatedBound
 from dpcurate.queries import Exact, Laplace, Queryable, Release, Sample, SampleGate
 
@@ -48,11 +44,16 @@ class PublishedExact(PValueTest):
         return p_value(q, "priv-pc")
 
 
-class _OneByOne(Steady, ABC):
+@dataclass(kw_only=True)
+class OneByOne(Steady, ABC):
     """Each test decides on its own whether its edge is cut."""
 
+    answered: int = 0
+
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
-        return ((q, self._cuts(q)) for q in tests)
+        for q in tests:
+            self.answered += 1
+            yield q, self._cuts(q)
 
     @abstractmethod
     def _cuts(self, q: Question) -> bool:
@@ -60,94 +61,7 @@ class _OneByOne(Steady, ABC):
 
 
 @dataclass
-class PublishedCurate(_OneByOne):
-    """Algorithm 1 of the CURATE paper."""
-
-    queryable: Queryable
-    total: float
-    level: float
-    beta1: float
-    beta2: float
-    rate: float
-    reading: CurateReading
-    scope: Scope = "test"
-    growth: int = 1
-    evidence: list[Evidence] = field(default_factory=list)
-    epsilons: list[float] = field(default_factory=list)
-    leaked: list[float] = field(default_factory=list)
-    _count: int = 0
-    _deltas: float = 0.0
-    _initial: int = 0
-    _last: tuple[int, WorkingGraph] | None = None
-
-    @property
-    def claimed(self) -> float:
-        """The authors' total leakage."""
-        return sum(self.leaked)
-
-    def finish(self) -> None:
-        """Their code charges the order in which it finds nothing more to test."""
-        if self._last is not None and self.reading.empty:
-            order, graph = self._last
-            if order + 1 < len(graph.nodes) - 1 and self.begin(order + 1, graph):
-                self.end(order + 1, 0, graph)
-
-    def begin(self, order: int, graph: WorkingGraph) -> bool:
-        spent = self.reading.stop == "after" and self.claimed >= self.total
-        if spent or self._deltas > self.reading.delta_total:
-            return False
-        self._initial = self._initial or len(graph.edges)
-        if self.reading.count == "order":
-            self._count = 0
-        left = max(self.total - self.claimed, 0.0)
-        self.epsilons.append(self._budget(order, graph, left) if left > 0 else 0.0)
-        return True
-
-    def _budget(self, order: int, graph: WorkingGraph, left: float) -> float:
-        d = len(graph.nodes)
-        edges = len(graph.edges) if self.reading.edges == "current" else self._initial
-        degrees = graph.degrees(graph.edges)
-        orders = range(order, d - 1)
-        worst = self.reading.tests == "worst"
-        tests = [worst_tests(edges, d, j) if worst else max(likely_tests(degrees, j), 1.0) for j in orders]
-        q = Question(graph.nodes[0], graph.nodes[1], ())
-        stated = self.queryable.sensitivity(p_value(q, self.reading.bound))
-        errors = OpenErrors(self.level * self.beta1, stated, self.reading.c, self.rate)
-        leak = PublishedLeak(self.reading.delta_prime)
-        solver = optimise_from_zero if self.reading.start == "zero" else optimise
-        return solver(tests, left, errors, leak)[0]
-
-    def _cuts(self, q: Question) -> bool:
-        value = self._value(q)
-        if value < UNDEFINED:
-            return False
-        above, below = value > self.level * (1 + self.beta2), value < self.level * (1 - self.beta1)
-        grey = not above and not below
-        cut = above or (grey and self.reading.coin == "fair" and self.queryable.draw() >= 0.5)
-        if self.reading.charge == "all" or above or grey:
-            self._count += 1
-        self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
-        return cut
-
-    def _value(self, q: Question) -> float:
-        # A budget of zero means infinite noise: a fair coin between 0 and 1 far from the threshold.
-        epsilon = max(after_sampling(epsilon=self.epsilons[-1], rate=self.rate), 1e-9)
-        asked = Release(p_value(q, self.reading.bound), Laplace(epsilon=epsilon))
-        if self.rate == 1:
-            return float(self.queryable.ask(asked))
-        return float(self.queryable.open(Sample(rate=self.rate, epsilon=epsilon)).ask(asked))
-
-    def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
-        """Advanced composition within the order, basic over orders."""
-        self._last = (order, graph)
-        epsilon = after_sampling(epsilon=self.epsilons[-1], rate=self.rate)
-        leak = PublishedLeak(self.reading.delta_prime)
-        self.leaked.append(float(leak(np.array([float(self._count)]), np.array([epsilon]))[0]))
-        self._deltas += self.reading.delta_prime + self._count * self.reading.delta
-
-
-@dataclass
-class PublishedSvt(_OneByOne):
+class PublishedSvt(OneByOne):
     """SVT-PC: a noisy threshold, re-drawn with a Gaussian after each hit; misses are free."""
 
     queryable: Queryable
@@ -185,7 +99,7 @@ class PublishedSvt(_OneByOne):
 
 
 @dataclass
-class PublishedSieve(_OneByOne):
+class PublishedSieve(OneByOne):
     """Priv-PC: sieve on a sample, examine on the full table; epsilon computed from the sieve's hits."""
 
     queryable: Queryable
@@ -198,7 +112,6 @@ class PublishedSieve(_OneByOne):
     scope: Scope = "test"
     evidence: list[Evidence] = field(default_factory=list)
     hits: int = 0
-    examined: int = 0
     _threshold: float | None = None
     _sample: SampleGate | None = None
 
@@ -230,7 +143,7 @@ class PublishedSieve(_OneByOne):
             return False
         self.hits += 1
         self._refresh()
-        self.examined += 1
+        self.answered += 1
         scale = priv_pc_sensitivity(self.rows) / (self.epsilon / 2)
         value = float(self.queryable.ask(Release(statistic, Laplace(scale=scale))))
         cut = value >= self.level
@@ -244,6 +157,8 @@ class PublishedChoice(Steady):
 
     The separating set of each pair is the set of the largest exact p-value; the score is how many rows
     must go to flip a G test. A chosen edge is not taken out of the draw but given a very low score.
+    `slipped` holds separating sets as that code files them: under the node's pair with the column whose
+    number is the *place* of the choice, not with the partner chosen.
     """
 
     queryable: Queryable
@@ -253,6 +168,8 @@ class PublishedChoice(Steady):
     scope: Scope = "node"
     evidence: list[Evidence] = field(default_factory=list)
     visits: int = 0
+    answered: int = 0
+    slipped: dict[Pair, set[str]] = field(default_factory=dict)
 
     @property
     def claimed(self) -> float:
@@ -261,13 +178,16 @@ class PublishedChoice(Steady):
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
         self.visits += 1
+        self.answered += len(tests)
         best = self._best(tests)
         flips = list(map(float, self.queryable.ask_all([Release(self._flips(q), Exact()) for q, _ in best])))
         number = pick(self.queryable, self._number_scores(flips, [p for _, p in best]), self.epsilon / 2)
         chosen: list[Question] = []
-        for _ in range(number):
+        for place in range(number):
             index = pick(self.queryable, flips, self.epsilon / (2 * number))
             flips[index] = -10_000.0
+            filed = frozenset((best[index][0].x, graph.nodes[place]))
+            self.slipped.setdefault(filed, set()).update(best[index][0].given)
             if best[index][0] not in chosen:
                 chosen.append(best[index][0])
         for q in chosen:

@@ -25,18 +25,18 @@ class PublishedLeak:
 
 @dataclass(frozen=True, slots=True)
 class OpenErrors:
-    """Lemma 1 with c1 and c2 left at a constant, 1 in the authors' code."""
+    """Lemma 1 for margins T beta1 and T beta2, with c1 and c2 left at a constant, 1 in the authors' code."""
 
-    margin: float
+    margins: tuple[float, float]
     sensitivity: float
     c: float = 1.0
     rate: float = 1.0
 
     def __call__(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The paper's c / 2 + exp(-margin eps / sensitivity) / 2, with epsilon amplified by sub-sampling."""
+        """The paper's c / 2 + exp(-T beta eps / sensitivity) / 2, with epsilon amplified by sub-sampling."""
         effective = np.array([after_sampling(epsilon=e, rate=self.rate) for e in epsilon.tolist()])
-        q = self.c / 2 + np.exp(-self.margin * effective / self.sensitivity) / 2
-        return q, q
+        first, second = (self.c / 2 + np.exp(-m * effective / self.sensitivity) / 2 for m in self.margins)
+        return first, second
 
 
 def worst_tests(edges: int, variables: int, order: int) -> float:

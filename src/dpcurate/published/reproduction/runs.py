@@ -115,7 +115,7 @@ def recipe(cell: GridCell, step: float) -> Method:
     """The published method; `step` is its epsilon a step, for CURATE and the score methods the total."""
     if cell.method == "curate-pc":
         text = cell.variant == "published-text"
-        reading = CurateReading.paper() if text else replace(CurateReading.code(), delta_prime=DELTA_PRIME)
+        reading = CurateReading.printed() if text else replace(CurateReading.script(), delta_prime=DELTA_PRIME)
         return PublishedCuratePC(total=step, threshold=THRESHOLD, reading=reading)
     if cell.method == "noleaks":
         return PublishedNoleaks(iterations=ITERATIONS, total=step, threshold=1e-9)

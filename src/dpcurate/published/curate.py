@@ -1,0 +1,154 @@
+"""CURATE's Algorithm 1 as an edge test, in any of its readings: NOT PROVED PRIVATE."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpcurate.accounting import after_sampling
+from dpcurate.learn.constraint.budgets import optimise
+from dpcurate.learn.constraint.search import Decided
+from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
+from dpcurate.learn.outcome import Evidence, Pair
+from dpcurate.published.claims import CurateReading
+from dpcurate.published.edge_tests import UNDEFINED, OneByOne, p_value
+from dpcurate.published.opt import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
+from dpcurate.queries import Laplace, Queryable, Release, Sample, SampleGate
+
+STARVED = 1e-6
+"""An order that may spend less than this part of the total has nothing to spend but the solver's rounding."""
+LEAST = 1e-9
+"""Readings that do not stop run a starved order at this epsilon: its answers are coin flips."""
+
+
+@dataclass
+class PublishedCurate(OneByOne):
+    """Algorithm 1 of the CURATE paper."""
+
+    queryable: Queryable
+    total: float
+    level: float
+    beta1: float
+    beta2: float
+    rate: float
+    reading: CurateReading
+    scope: Scope = "test"
+    growth: int = 1
+    evidence: list[Evidence] = field(default_factory=list)
+    epsilons: list[float] = field(default_factory=list)
+    leaked: list[float] = field(default_factory=list)
+    running: int = 0
+    _count: int = 0
+    _deltas: float = 0.0
+    _initial: int = 0
+    _asked: set[tuple[Pair, frozenset[str]]] = field(default_factory=set)
+    _sample: SampleGate | None = None
+    _last: tuple[int, WorkingGraph] | None = None
+
+    @property
+    def claimed(self) -> float:
+        """The authors' total leakage."""
+        return sum(self.leaked)
+
+    @property
+    def counted(self) -> int:
+        """The script's number of tests: the last of its running counts of answers that it acted on."""
+        return self.running
+
+    # --- what an order may spend ----------------------------------------------------------------------
+
+    def begin(self, order: int, graph: WorkingGraph) -> bool:
+        overspent = self.reading.stop != "never" and self.claimed >= self.total
+        if overspent or self._deltas > self.reading.delta_total:
+            return False
+        self._initial = self._initial or len(graph.edges)
+        left = max(self.total - self.claimed, 0.0)
+        tests = self._expected(order, graph)
+        epsilon = self._solved(tests, left) if left > 0 else 0.0
+        if self.reading.stop == "spent" and self._leak(tests[0], epsilon) < STARVED * self.total:
+            return False
+        if self.reading.count == "order":
+            self._count = 0
+        self.epsilons.append(epsilon)
+        return True
+
+    def _expected(self, order: int, graph: WorkingGraph) -> list[float]:
+        """OPT's bounds on the tests of this order and of each to come."""
+        d = len(graph.nodes)
+        stated = d if order == 0 or self.reading.variables is None else self.reading.variables
+        edges = len(graph.edges) if self.reading.edges == "current" else self._initial
+        return [worst_tests(edges, stated, j) for j in range(order, d - 1)]
+
+    def _solved(self, tests: Sequence[float], left: float) -> float:
+        second = self.beta2 if self.reading.margins == "both" else self.beta1
+        margins, rate = (self.level * self.beta1, self.level * second), self._amplifying
+        errors = OpenErrors(margins, self._sensitivity, self.reading.c, rate)
+        solver = optimise_from_zero if self.reading.start == "zero" else optimise
+        return solver(tests, left, errors, PublishedLeak(self.reading.delta_prime))[0]
+
+    @property
+    def _amplifying(self) -> float:
+        """The rate that epsilon is amplified with."""
+        return self.rate if self.reading.amplified == "everywhere" else 1.0
+
+    @property
+    def _sensitivity(self) -> float:
+        """C / sqrt n, with n the rows of the table or of the sample."""
+        first, second = self.queryable.schema.names[:2]
+        stated = self.queryable.sensitivity(p_value(Question(first, second, ()), self.reading.bound))
+        return stated / math.sqrt(self.rate) if self.reading.size == "sample" else stated
+
+    def _leak(self, tests: float, epsilon: float) -> float:
+        leak = PublishedLeak(self.reading.delta_prime)
+        return float(leak(np.array([tests]), np.array([after_sampling(epsilon=epsilon, rate=self._amplifying)]))[0])
+
+    # --- tests ----------------------------------------------------------------------------------------
+
+    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+        return super().decide([q for q in tests if self.reading.pairs == "ordered" or self._new(q)], graph)
+
+    def _new(self, q: Question) -> bool:
+        """Whether the pair has not been tested on the set."""
+        test = q.pair, frozenset(q.given)
+        known = test in self._asked
+        self._asked.add(test)
+        return not known
+
+    def _cuts(self, q: Question) -> bool:
+        value = self._value(q)
+        if value < UNDEFINED:
+            return False
+        above, below = value > self.level * (1 + self.beta2), value < self.level * (1 - self.beta1)
+        grey = not above and not below
+        cut = above or (grey and self.reading.coin == "fair" and self.queryable.draw() >= 0.5)
+        self._count += self.reading.charge == "all" or not below
+        self.running += not below
+        self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
+        return cut
+
+    def _value(self, q: Question) -> float:
+        epsilon = max(after_sampling(epsilon=self.epsilons[-1], rate=self._amplifying), LEAST)
+        asked = Release(p_value(q, self.reading.bound), Laplace(scale=self._sensitivity / epsilon))
+        if self.rate == 1:
+            return float(self.queryable.ask(asked))
+        if self._sample is None or self.reading.draw == "test":
+            self._sample = self.queryable.open(Sample(rate=self.rate, epsilon=1.0))
+        return float(self._sample.ask(asked))
+
+    # --- what an order has cost -----------------------------------------------------------------------
+
+    def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
+        """Advanced composition within the order, basic over orders."""
+        self._last = (order, graph)
+        self.leaked.append(self._leak(self._count, self.epsilons[-1]))
+        self._deltas += self.reading.delta_prime + self._count * self.reading.delta
+
+    def finish(self) -> None:
+        """The script charges the order in which it finds nothing more to test."""
+        if self._last is not None and self.reading.empty == "charged":
+            order, graph = self._last
+            if order + 1 < len(graph.nodes) - 1 and self.begin(order + 1, graph):
+                self.end(order + 1, 0, graph)
