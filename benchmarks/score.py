@@ -37,8 +37,8 @@ def published(epsilon: float) -> dict[str, Any]:
     """The unproved variants at a claimed epsilon; CURATE's eps_0 is what 20 multiplicative steps take from it."""
     first = first_of(epsilon, 20)
     return {
-        "Noleaks, published": PublishedNoleaks(total=epsilon),
-        "CurateScore, published": PublishedCurateScore(first=first),
+        "Noleaks, published": PublishedNoleaks.sharing(epsilon, 20),
+        "CurateScore, published": PublishedCurateScore(first=first, iterations=20, schedule="run"),
     }
 
 

@@ -21,6 +21,7 @@ from dpcurate.learn.score.objectives import Look, Margins, Quadratic, ReleasedMo
 from dpcurate.networks import random_dag, random_linear
 from dpcurate.published.draws import normals
 from dpcurate.published.gradients import PublishedGradients
+from dpcurate.published.schedules import Spending
 from dpcurate.queries import Answer
 from dpcurate.schema import Categorical, Numeric
 
@@ -256,7 +257,7 @@ def test_normals_from_uniforms_have_the_right_moments():
 
 
 def test_published_gradients_stop_when_their_claim_is_used_up():
-    source = PublishedGradients(np.eye(3), [0.1, 0.1], np.random.default_rng(0).random)
+    source = PublishedGradients(np.eye(3), Spending((0.1, 0.1), "run"), lambda _: 0.1, np.random.default_rng(0).random)
     for _ in range(2):
         gradient = source(np.zeros((3, 3)))[1]
         assert not np.diag(gradient).any()

@@ -314,9 +314,9 @@ def test_the_clip_of_the_average_does_not_bound_one_row(norm):
 @pytest.mark.parametrize(
     "method",
     [
-        PublishedNoleaks(total=2.0),
-        PublishedCurateScore(first=0.1),
-        PublishedCurateScore(increment="additive", first=0.05),
+        PublishedNoleaks.sharing(2.0, 20),
+        PublishedCurateScore(first=0.1, total=2.0),
+        PublishedCurateScore(increment="additive", first=0.05, iterations=20, schedule="run"),
     ],
     ids=["noleaks", "curate", "curate, additive"],
 )

@@ -23,7 +23,9 @@ from dpcurate.learn.score.objectives import ReleasedMoments
 from dpcurate.private.replay import randomness, uniforms
 from dpcurate.published import METHODS, CurateReading, PublishedCuratePC, PublishedFlips, PublishedKendallP
 from dpcurate.published.draws import pick
-from dpcurate.published.gradients import SCALE, PublishedGradients, stated_sensitivity
+from dpcurate.published.encoding import LENGTH
+from dpcurate.published.gradients import PublishedGradients, stated_sensitivity
+from dpcurate.published.schedules import Spending
 from dpcurate.queries import Laplace, Moments, Release, Statistic
 
 Hits = tuple[int, int]
@@ -198,11 +200,12 @@ def aggregate_clip(epsilon: float = 1.0, delta: float = 1e-4, rows: int = 1_000)
     names, columns = pair.schema.names, pair.schema.columns
     spreads = [ReleasedMoments.of(a, columns) for a in Truth(pair.opened()).both(Moments(names))]
     sigma = stated_sensitivity(len(names), rows) * gaussian_multiplier(epsilon=epsilon, delta=delta)
-    middle = -(spreads[0].covariance + spreads[1].covariance)[0, 1] * SCALE**2  # sum of both entries
+    scale = (LENGTH / 2) ** 2  # moments come on [-1, 1]
+    middle = -(spreads[0].covariance + spreads[1].covariance)[0, 1] * scale  # sum of both entries
 
     def count(runs: int, seed: int, which: int) -> int:
         draw = randomness(hash_of(seed, which, 0)).uniform
-        source = PublishedGradients(spreads[which].valid() * SCALE**2, [sigma] * runs, draw)
+        source = PublishedGradients(spreads[which].valid() * scale, Spending((epsilon,)), lambda _: sigma, draw)
         gradients = (source(np.zeros((2, 2)))[1] for _ in range(runs))
         return sum(bool(g[0, 1] + g[1, 0] < middle) for g in gradients)
 

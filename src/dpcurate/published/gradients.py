@@ -1,52 +1,74 @@
-"""NOLEAKS's gradients and the noise its authors state for them: NOT PRIVATE."""
+"""NOLEAKS's gradients and the noise that papers state for them: NOT PRIVATE."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
 from dpcurate.arrays import FloatArray
-from dpcurate.errors import BudgetExceeded
 from dpcurate.learn.score.descent import Loss
 from dpcurate.learn.score.objectives import Quadratic
 from dpcurate.published.draws import normals
+from dpcurate.published.schedules import Spending
 
 CLIP = 2.0
-SCALE = 10.0
-"""NOLEAKS lays the levels on an interval of length 20, centred."""
+"""The artifact's s."""
+
+StatedSensitivity = Literal["artifact", "printed", "printed-plain"]
+Point = Literal["current", "first"]
 
 
 class PublishedGradients:
     """NOLEAKS's oracle: the averaged gradient clipped entry by entry, plus normal noise. NOT PRIVATE.
 
-    One row can move the averaged gradient by far more than the claimed 4 sqrt(d (d - 1)) / n. Each
-    evaluation is one look and uses up the next of `sigmas`; values for the line search are exact
-    (the artifact takes them from rows it calls public).
+    One row can move the averaged gradient by far more than any stated sensitivity. Each evaluation is
+    one look: `spending` gives its epsilon and `sigma` the noise for it. Values for the line search are
+    those of `public`, the second moments of rows that the artifact calls public, and exact.
     """
 
-    def __init__(self, covariance: FloatArray, sigmas: Sequence[float], draw: Callable[[], float]) -> None:
-        self._exact = Quadratic(covariance)
-        self._sigmas = sigmas
-        self._draw = draw
-        self.calls = 0
+    def __init__(
+        self,
+        second: FloatArray,
+        spending: Spending,
+        sigma: Callable[[float], float],
+        draw: Callable[[], float],
+        *,
+        clip: float = CLIP,
+        public: FloatArray | None = None,
+        at: Point = "current",
+    ) -> None:
+        self._private, self._public = Quadratic(second), Quadratic(second if public is None else public)
+        self._spending, self._sigma, self._draw = spending, sigma, draw
+        self._clip, self._at = clip, at
+        self._first: FloatArray | None = None
 
     def near(self, weights: FloatArray) -> Loss:
-        """Every evaluation is noised afresh."""
+        """A new minimisation begins; every evaluation is noised afresh."""
+        self._spending.restart()
+        self._first = weights if self._at == "first" else None
         return self
 
     def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        if self.calls >= len(self._sigmas):
-            raise BudgetExceeded("the epsilon that the published method claims is used up")
-        value, gradient = self._exact(weights)
-        sigma = self._sigmas[self.calls]
-        self.calls += 1
-        noised = np.clip(gradient, -CLIP, CLIP) + sigma * normals(self._draw, gradient.shape)
+        sigma = self._sigma(self._spending.pay())
+        gradient = self._private(weights if self._first is None else self._first)[1]
+        noised = np.clip(gradient, -self._clip, self._clip) + sigma * normals(self._draw, gradient.shape)
         np.fill_diagonal(noised, 0.0)
-        return value, noised
+        return self._public(weights)[0], noised
 
 
-def stated_sensitivity(d: int, rows: float) -> float:
-    """What NOLEAKS's code claims for the clipped averaged gradient; it does not hold."""
-    return 2.0 * CLIP * math.sqrt(d * (d - 1)) / rows
+def stated_sensitivity(d: int, rows: float, clip: float = CLIP, stated: StatedSensitivity = "artifact") -> float:
+    """What is claimed for the clipped averaged gradient of d columns; none of these holds.
+
+    'artifact' is 2 s sqrt(d (d - 1)) / n (NOLEAKS's code), 'printed' sqrt(d (d - 1) s) / n and
+    'printed-plain' d s / n (both in section II of the CURATE paper).
+    """
+    pairs = d * (d - 1)
+    sizes = {
+        "artifact": 2 * clip * math.sqrt(pairs),
+        "printed": math.sqrt(pairs * clip),
+        "printed-plain": d * clip,
+    }
+    return sizes[stated] / rows

@@ -7,11 +7,13 @@ when eps_0 < 1; `learn.score.schedules` has schedules that rise and spend the to
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from dpcurate.accounting.search import doubled, greatest
-from dpcurate.errors import QueryError
+from dpcurate.errors import BudgetExceeded, QueryError
+from dpcurate.learn.score.descent import StageOver
 from dpcurate.learn.score.schedules import check_spread
 
 Increment = Literal["additive", "exponential", "multiplicative"]
@@ -22,6 +24,46 @@ INCREMENTS: dict[str, Callable[[float, float], float]] = {
     "multiplicative": lambda first, t: math.exp((1 + t) * math.log(first)),
 }
 """eps_i from eps_0 and t = i / I."""
+
+Ends = Literal["nothing", "minimisation", "run"]
+
+
+@dataclass(slots=True)
+class Spending:
+    """The epsilon of each gradient of one run, and what they add up to.
+
+    The budgets stand for one after the other; when all are used, `ends` says what does: 'nothing' (they
+    begin again), the 'minimisation' or the 'run'. A new minimisation begins them again, except where they
+    are those of the whole run. No gradient is taken that would lift the sum above `total`.
+    """
+
+    budgets: Sequence[float]
+    ends: Ends = "nothing"
+    total: float = math.inf
+    spent: float = 0.0
+    calls: int = 0
+    _place: int = 0
+
+    def restart(self) -> None:
+        if self.ends != "run":
+            self._place = 0
+
+    def pay(self) -> float:
+        """The epsilon of the next gradient."""
+        if self._place >= len(self.budgets):
+            self._used_up()
+        epsilon = self.budgets[self._place]
+        if self.spent + epsilon > self.total * (1 + 1e-12):
+            raise BudgetExceeded(f"the claimed epsilon of {self.total:g} is used up")
+        self._place, self.calls, self.spent = self._place + 1, self.calls + 1, self.spent + epsilon
+        return epsilon
+
+    def _used_up(self) -> None:
+        if self.ends == "run":
+            raise BudgetExceeded("the schedule of the published method is used up")
+        if self.ends == "minimisation":
+            raise StageOver("the schedule of this minimisation is used up")
+        self._place = 0
 
 
 def published(kind: str, first: float, iterations: int, *, divisor: int | None = None) -> tuple[float, ...]:

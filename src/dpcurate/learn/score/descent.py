@@ -48,14 +48,21 @@ class ConvergenceError(DpcurateError):
         self.history = history
 
 
+class StageOver(DpcurateError):
+    """What a source of gradients gives one minimisation is used up: it ends where it is, and the next begins."""
+
+
 class Rule(Protocol):
-    """How the multipliers of h grow."""
+    """How the multipliers of h grow, and from where the next stage starts."""
 
     def begin(self) -> tuple[float, float]:
         """The first alpha and rho."""
 
     def after(self, alpha: float, rho: float, h: float, before: float, stage: int) -> tuple[float, float] | None:
         """The next alpha and rho, or None to stop."""
+
+    def accepts(self, h: float, before: float) -> bool:
+        """Whether the next stage starts where this one ended; otherwise it starts where this one did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,9 @@ class Path:
             return None
         return alpha * self.growth, 0.0
 
+    def accepts(self, h: float, before: float) -> bool:
+        return True
+
     @classmethod
     def of(cls, stages: int, *, last: float = 1000.0) -> Path:
         """Exactly so many stages, from 1 to `last`."""
@@ -85,7 +95,10 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Lagrangian:
-    """The augmented Lagrangian of the NOTEARS paper: rho times 10 where h does not fall to a quarter."""
+    """The augmented Lagrangian of the NOTEARS paper: rho times 10 where h does not fall to a quarter.
+
+    As in its authors' code, such a stage is tried again from the weights accepted last.
+    """
 
     h_small: float = 1e-8
     rho_most: float = 1e16
@@ -97,9 +110,12 @@ class Lagrangian:
     def after(self, alpha: float, rho: float, h: float, before: float, stage: int) -> tuple[float, float] | None:
         if h <= self.h_small or stage >= self.most:
             return None
-        if h > 0.25 * before:
-            return (alpha, rho * 10.0) if rho * 10.0 < self.rho_most else None
-        return alpha + rho * h, rho
+        if self.accepts(h, before):
+            return alpha + rho * h, rho
+        return (alpha, rho * 10.0) if rho * 10.0 < self.rho_most else None
+
+    def accepts(self, h: float, before: float) -> bool:
+        return h <= 0.25 * before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,15 +150,15 @@ class Descent:
 
     def run(self, source: LossSource, free: BoolArray, start: FloatArray | None = None) -> Descended:
         """Minimise over the weights where `free`; a refusal by the budget ends it with what it has."""
-        weights = np.zeros(free.shape) if start is None else start
+        accepted = np.zeros(free.shape) if start is None else start
         (alpha, rho), before, history = self.rule.begin(), math.inf, list[Stage]()
         constraint = CONSTRAINTS[self.acyclicity]
         while True:
             stage = _Minimisation(self, constraint, alpha, rho, free)
             try:
-                weights, value = stage.solve(source.near(weights), weights)
+                weights, value = stage.solve(source.near(accepted), accepted)
             except BudgetExceeded:
-                weights = stage.latest if stage.latest is not None else weights
+                weights = stage.latest if stage.latest is not None else accepted
                 return Descended(weights, constraint(weights)[0], tuple(history), stopped=True)
             h = constraint(weights)[0]
             history.append(Stage(alpha, rho, value, h, stage.evaluations))
@@ -151,7 +167,9 @@ class Descent:
             following = self.rule.after(alpha, rho, h, before, len(history))
             if following is None:
                 return Descended(weights, h, tuple(history))
-            (alpha, rho), before = following, min(before, h)
+            alpha, rho = following
+            if self.rule.accepts(h, before):
+                accepted, before = weights, min(before, h)
 
 
 class _Minimisation:
@@ -162,6 +180,7 @@ class _Minimisation:
         self._alpha, self._rho, self._free = alpha, rho, free
         self.evaluations = 0
         self.latest: FloatArray | None = None
+        self._value = math.inf
 
     def solve(self, loss: Loss, start: FloatArray) -> tuple[FloatArray, float]:
         from scipy.optimize import Bounds, minimize  # takes 2 s to import
@@ -178,12 +197,17 @@ class _Minimisation:
             self.latest = weights
             np.add(slope.ravel(), self._descent.penalty, out=gradient[:size])
             np.subtract(self._descent.penalty, slope.ravel(), out=gradient[size:])
-            return value + self._descent.penalty * float(variables.sum()), gradient
+            self._value = value + self._descent.penalty * float(variables.sum())
+            return self._value, gradient
 
         steps = self._descent.steps
         options: Any = {"ftol": self._descent.tolerance, "gtol": 1e-5, "maxiter": steps, "maxfun": 2 * steps}
         bounds = Bounds(np.zeros(2 * size), most)
-        found = minimize(objective, np.minimum(both, most), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        start = np.minimum(both, most)
+        try:
+            found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        except StageOver:
+            return (self._joined(start) if self.latest is None else self.latest), self._value
         return self._joined(found.x), float(found.fun)
 
     def _joined(self, variables: FloatArray) -> FloatArray:

@@ -118,9 +118,9 @@ def recipe(cell: GridCell, step: float) -> Method:
         reading = CurateReading.printed() if text else replace(CurateReading.script(), delta_prime=DELTA_PRIME)
         return PublishedCuratePC(total=step, threshold=THRESHOLD, reading=reading)
     if cell.method == "noleaks":
-        return PublishedNoleaks(iterations=ITERATIONS, total=step, threshold=1e-9)
+        return PublishedNoleaks.sharing(step, ITERATIONS, threshold=1e-9)
     if cell.method == "curate-score":
-        return PublishedCurateScore(iterations=ITERATIONS, first=first_of(step), threshold=1e-9)
+        return PublishedCurateScore(iterations=ITERATIONS, first=first_of(step), schedule="run", threshold=1e-9)
     maker: Any = type(methods.get(cell.method, variant="published"))
     return cast(Method, maker(epsilon=step, threshold=THRESHOLD, claim=Claim(delta=DELTA_PRIME)))
 
