@@ -17,15 +17,40 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from benchmarks.published import calibrated
-from benchmarks.published import recipe as published
 from dpcurate import Budget, Curator, networks
+from dpcurate.accounting.search import least
 from dpcurate.graphs.metrics import arc_rates, skeleton_rates
 from dpcurate.learn.methods import PC, get
+from dpcurate.published import CurateReading, PublishedCuratePC, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
 
 SIX = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
 PROVED = ("measure-once", "em-pc", "svt-pc", "priv-pc", "curate-pc", "notears-moments")
-PUBLISHED = {"curate-pc*": "CuratePC", "priv-pc*": "PrivPC", "svt-pc*": "SVTPC", "em-pc*": "EMPC"}
+PUBLISHED = {
+    "curate-pc*": PublishedCuratePC,
+    "priv-pc*": PublishedPrivPC,
+    "svt-pc*": PublishedSVTPC,
+    "em-pc*": PublishedEMPC,
+}
+
+
+def published(name: str, epsilon: float):
+    """The published variant as its authors' code runs it; CURATE takes the total, the others an epsilon a step."""
+    if name == "curate-pc*":
+        return PublishedCuratePC(total=epsilon, reading=CurateReading.script())
+    return PUBLISHED[name](epsilon=epsilon)
+
+
+def calibrated(name: str, curator: Curator, target: float) -> float:
+    """The epsilon a step with which the mean claimed epsilon meets the target."""
+    if name == "curate-pc*":
+        return target
+    steps = np.geomspace(target / 1000, max(target, 1.0) * 2, 4097)
+
+    @cache
+    def enough(place: int) -> bool:
+        return bool(np.mean([published(name, float(steps[place])).fit(curator).claimed for _ in range(6)]) >= target)
+
+    return float(steps[int(least(lambda place: enough(int(place)), 0, 4096))])
 
 
 @cache
@@ -34,7 +59,7 @@ def per_step(name: str, network: str, rows: int, epsilon: float) -> float:
     world = networks.load(network)
     schema = replace(world.schema, rows=rows)
     curator = Curator(world.sample(rows, seed=1), schema, budget=Budget.unlimited(), insecure_seed=1)
-    return calibrated(PUBLISHED[name], curator, epsilon)
+    return calibrated(name, curator, epsilon)
 
 
 def run(name: str, network: str, rows: int, epsilon: float, seed: int) -> tuple[float, float, float]:
@@ -49,7 +74,7 @@ def run(name: str, network: str, rows: int, epsilon: float, seed: int) -> tuple[
         found = get(name).fit(curator)
     else:
         curator = Curator(table, schema, budget=Budget.unlimited(), insecure_seed=seed)
-        method = PC() if name == "pc" else published(PUBLISHED[name], per_step(name, network, rows, epsilon))
+        method = PC() if name == "pc" else published(name, per_step(name, network, rows, epsilon))
         start = time.process_time()
         found = method.fit(curator)
     seconds = time.process_time() - start

@@ -174,29 +174,12 @@ def test_published_variants_reproduce_their_authors_code_on_cancer(method, targe
     assert abs(f1 - authors) < 2 * deviation * np.sqrt(1 / 30 + 1 / 30) + 0.005
 
 
-def test_the_two_readings_of_curate_differ_as_named():
+def test_published_curate_runs_on_a_secret_sample():
     _, table, schema = world("cancer")
     curator = Curator(table, schema, budget=Budget.unlimited(), insecure_seed=4)
-    code, printed = CurateReading.script(), CurateReading.printed()
-    assert code != printed
-
-    def claimed(reading):
-        method = PublishedCuratePC(total=5, reading=reading)
-        return np.mean([method.fit(curator).claimed for _ in range(10)])
-
-    assert claimed(replace(code, charge="all")) > claimed(code)  # answers below the margin are not free
-    for change in (
-        {"coin": "fair"},
-        {"count": "order"},
-        {"edges": "current"},
-        {"stop": "never"},
-        {"start": "uniform"},
-        {"empty": "free"},
-    ):
-        assert claimed(replace(code, **change)) > 0
-    tiny = replace(printed, delta_total=1e-20)
-    assert len(PublishedCuratePC(total=5, reading=tiny).fit(curator).tests) == 1
-    assert PublishedCuratePC(total=5, rate=0.5).fit(curator).claimed > 0
+    for reading in (CurateReading.printed(), CurateReading.script()):
+        found = PublishedCuratePC(total=5, rate=0.5, reading=reading).fit(curator)
+        assert 0 < found.claimed < 2 * found.nominal
 
 
 def test_claims_follow_their_formulas():

@@ -41,9 +41,9 @@ class PublishedLearned(Learned):
 
     `claimed` is what the run *spent* by its authors' count, `nominal` the total that it was given (None
     where it is given an epsilon a step). `counted` are tests in the authors' unit: deletions for PC, the
-    last of CURATE's running counts, answers for the others; `answered` are all answers that tests got.
-    `arcs` is the graph as the authors' code draws it (a line is two arcs) and may hold a cycle, or lack an
-    edge of `skeleton`: what their F1 is computed from. `graph` is our CPDAG from the same separating sets.
+    sum of running counts for CURATE, answers for the others; `answered` are all answers that tests got.
+    `arcs` is the graph as the authors' code draws it, what their F1 is computed from: a line is two arcs, and
+    arrows may close a cycle. `graph` is our CPDAG from the same separating sets.
     """
 
     nominal: float | None = None
@@ -69,7 +69,7 @@ class CurateReading:
     `bound`: the sensitivity as printed or as coded; `size`: its n, the 'sample' or the whole 'table'.
     `draw`: of the sub-sample, once for a 'run' or for each 'test'.
     `amplified`: epsilon after sub-sampling in noise, OPT and claim ('everywhere', the script) or 'nowhere'.
-    `start`: of SLSQP; `empty`: whether the order after the last test is 'charged' or 'free'.
+    `empty`: whether the order after the last test is 'charged' or 'free'.
     `delta`, `delta_prime`, `delta_total` are the paper's, `c` stands for c1 and c2 of Lemma 1.
     """
 
@@ -86,7 +86,6 @@ class CurateReading:
     size: Literal["sample", "table"] = "sample"
     draw: Literal["run", "test"] = "run"
     amplified: Literal["everywhere", "nowhere"] = "nowhere"
-    start: Literal["zero", "uniform"] = "zero"
     empty: Literal["free", "charged"] = "free"
     delta_prime: float = 1e-12
     delta: float = 1e-14

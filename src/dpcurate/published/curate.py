@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpcurate.accounting import after_sampling
-from dpcurate.learn.constraint.budgets import optimise
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
 from dpcurate.learn.outcome import Evidence, Pair
@@ -26,7 +25,11 @@ LEAST = 1e-9
 
 @dataclass
 class PublishedCurate(OneByOne):
-    """Algorithm 1 of the CURATE paper."""
+    """Algorithm 1 of the CURATE paper.
+
+    `counted` is the script's number of tests: answers acted on, counted on over orders, and the counts at
+    the end of each order added up, so that a deletion at order 0 counts again for every later order.
+    """
 
     queryable: Queryable
     total: float
@@ -40,7 +43,8 @@ class PublishedCurate(OneByOne):
     evidence: list[Evidence] = field(default_factory=list)
     epsilons: list[float] = field(default_factory=list)
     leaked: list[float] = field(default_factory=list)
-    running: int = 0
+    counted: int = 0
+    _running: int = 0
     _count: int = 0
     _deltas: float = 0.0
     _initial: int = 0
@@ -52,11 +56,6 @@ class PublishedCurate(OneByOne):
     def claimed(self) -> float:
         """The authors' total leakage."""
         return sum(self.leaked)
-
-    @property
-    def counted(self) -> int:
-        """The script's number of tests: the last of its running counts of answers that it acted on."""
-        return self.running
 
     # --- what an order may spend ----------------------------------------------------------------------
 
@@ -86,8 +85,7 @@ class PublishedCurate(OneByOne):
         second = self.beta2 if self.reading.margins == "both" else self.beta1
         margins, rate = (self.level * self.beta1, self.level * second), self._amplifying
         errors = OpenErrors(margins, self._sensitivity, self.reading.c, rate)
-        solver = optimise_from_zero if self.reading.start == "zero" else optimise
-        return solver(tests, left, errors, PublishedLeak(self.reading.delta_prime))[0]
+        return optimise_from_zero(tests, left, errors, PublishedLeak(self.reading.delta_prime))[0]
 
     @property
     def _amplifying(self) -> float:
@@ -125,7 +123,7 @@ class PublishedCurate(OneByOne):
         grey = not above and not below
         cut = above or (grey and self.reading.coin == "fair" and self.queryable.draw() >= 0.5)
         self._count += self.reading.charge == "all" or not below
-        self.running += not below
+        self._running += not below
         self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
         return cut
 
@@ -143,6 +141,7 @@ class PublishedCurate(OneByOne):
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
         """Advanced composition within the order, basic over orders."""
         self._last = (order, graph)
+        self.counted += self._running
         self.leaked.append(self._leak(self._count, self.epsilons[-1]))
         self._deltas += self.reading.delta_prime + self._count * self.reading.delta
 

@@ -12,8 +12,8 @@ from dpcurate.graphs.graph import Skeleton
 def coded_arcs(skeleton: Skeleton) -> frozenset[Arrow]:
     """A line is two arcs; colliders and rules take arcs away, each seeing what went before.
 
-    Where two colliders disagree, both arcs of their edge go. There are three of Meek's rules, not four, and
-    they turn a line into an arrow only from the earlier column to the later one.
+    Of two colliders that disagree the first one holds. There are three of Meek's rules, not four, and they
+    turn a line into an arrow only from the earlier column to the later one. Arrows may close a cycle.
     """
     arcs = {arc for a, b in skeleton.edges for arc in ((a, b), (b, a))}
     for a, b in combinations(skeleton.nodes, 2):
