@@ -91,6 +91,43 @@ def test_adaptive_is_whitehouse_and_others() -> None:
     assert not under([gaussian(0.1)], "adaptive", delta=DELTA).adaptive
 
 
+@pytest.mark.parametrize(
+    ("epsilons", "drift", "squares"),
+    [([0.1, 0.2], (0.1 * 0.10517091807564763 + 0.2 * 0.22140275816016985) / 2, 0.05), ([1.0], 0.8591409142295225, 1.0)],
+)
+def test_rogers_is_theorem_5_1_at_its_least_ceiling(epsilons, drift, squares) -> None:
+    report = under([laplace(e) for e in epsilons], "rogers", delta=1e-10)
+
+    def loss(ceiling: float) -> float:  # ln(1e10) = 23.02585, ln(2e10) = 23.71900
+        start = ceiling**2 / (28.04 * 23.025850929940457)
+        return drift + math.sqrt(2 * (squares + start) * (1 + 0.5 * math.log(squares / start + 1)) * 23.718998110500402)
+
+    assert loss(report.epsilon) == pytest.approx(report.epsilon, rel=1e-9)
+    assert loss(report.epsilon * 0.999) > report.epsilon * 0.999
+    assert report.adaptive
+    assert "Rogers" in report.remark
+
+
+def test_rogers_by_figures_found_apart() -> None:
+    # By the fixed point of Theorem 5.1's loss, iterated with a pocket calculator's operations.
+    assert epsilon([laplace(0.1), laplace(0.2)], "rogers", 1e-10) == pytest.approx(2.360982, rel=1e-6)
+    assert epsilon([laplace(1.0)], "rogers", 1e-10) == pytest.approx(11.2533, rel=1e-6)
+    assert epsilon([laplace(0.01)] * 100, "rogers", 1e-6) == pytest.approx(0.8210184, rel=1e-6)
+
+
+def test_rogers_leaves_half_of_delta_to_gaussian_steps() -> None:
+    assert not under([gaussian(0.1)], "rogers", delta=DELTA).adaptive
+    half = gaussian_epsilon(mu=0.1, delta=DELTA / 2)
+    assert epsilon([gaussian(0.005)], "rogers") == pytest.approx(epsilon([laplace(half)], "rogers"))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=20), st.floats(1e-12, 0.3))
+def test_the_newer_filter_is_below_rogers(epsilons: list[float], delta: float) -> None:
+    events = [laplace(e) for e in epsilons]
+    assert epsilon(events, "adaptive", delta) <= epsilon(events, "rogers", delta)
+
+
 def test_optimal_is_exact_for_equal_epsilons() -> None:
     # Two steps at epsilon 1: losses 2, 0, -2 with chances p^2, 2pq, q^2; for 0 < E < 2 only the first counts.
     p = math.e / (1 + math.e)
@@ -233,7 +270,7 @@ def test_thousands_of_different_steps() -> None:
 
 
 def test_an_unknown_lens_lists_the_known_ones() -> None:
-    with pytest.raises(QueryError, match="basic, advanced, optimal, adaptive, moments, zcdp, pld"):
+    with pytest.raises(QueryError, match="basic, advanced, optimal, adaptive, rogers, moments, zcdp, pld"):
         under([], "magic", delta=DELTA)
 
 

@@ -219,7 +219,7 @@ def test_a_ledger_is_shared_by_runs(here, capsys):
     out = capsys.readouterr().out
     for words in ("table 'visits'", "ceiling  epsilon = 2", "choice among tests", "exponential", "Tau", "laplace"):
         assert words in out
-    for rule in ("basic", "advanced", "optimal", "adaptive", "moments", "zcdp", "pld"):
+    for rule in ("basic", "advanced", "optimal", "adaptive", "rogers", "moments", "zcdp", "pld"):
         assert re.search(rf"^{rule} ", out, re.MULTILINE)
     assert main(["ledger", "show", "asia.ledger", "--lenses"]) == 0, "its former name"
     assert capsys.readouterr().out == out

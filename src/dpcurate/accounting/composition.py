@@ -27,7 +27,7 @@ import numpy as np
 
 from dpcurate.accounting.budgets import Event
 from dpcurate.accounting.conversions import epsilon_of, gaussian_epsilon
-from dpcurate.accounting.search import least
+from dpcurate.accounting.search import doubled, least
 from dpcurate.arrays import FloatArray
 from dpcurate.errors import BudgetError, QueryError
 
@@ -159,11 +159,39 @@ def _expm1(x: float) -> float:
 
 
 def _adaptive(steps: list[_Step], delta: float) -> Report:
-    """The fully adaptive filter of Whitehouse, Ramdas, Rogers, Wu 2023, which replaces Rogers et al. 2016."""
+    """The fully adaptive filter of Whitehouse, Ramdas, Rogers, Wu 2023, always below that of Rogers et al. 2016."""
     pairs, number = _pairs(steps, delta / 2)
     slack = delta / 2 if number else delta
     epsilon = _squares(pairs) / 2 + _spread(pairs, slack)
     return epsilon, number == 0, _splitting(number, _if_pure("Whitehouse et al.", number))
+
+
+def _rogers(steps: list[_Step], delta: float) -> Report:
+    """The first adaptive filter (Rogers, Roth, Ullman, Vadhan 2016, Theorem 5.1), at the least ceiling it keeps."""
+    pairs, number = _pairs(steps, delta / 2)  # the theorem leaves half of delta to the steps, pure ones too
+    return _least_ceiling(pairs, delta), number == 0, _splitting(number, _if_pure("Rogers et al., Theorem 5.1", number))
+
+
+def _least_ceiling(pairs: Pairs, delta: float) -> float:
+    """The least E >= sum eps (e^eps - 1)/2 + sqrt(2 (S + H)(1 + ln(S/H + 1)/2) ln(2/delta)).
+
+    S = sum eps^2 and H = E^2 / (28.04 ln(1/delta)). The right side has a slope in E of at most
+    sqrt(2 ln(2/delta) / (28.04 ln(1/delta))) < 1, so every ceiling above the least one is kept too.
+    """
+    drift, squares = math.fsum(e * _expm1(e) / 2 * times for e, times in pairs), _squares(pairs)
+    if delta <= 0 or math.isinf(drift + squares):
+        return math.inf
+    delta = min(delta, 1 / math.e)  # the theorem is stated below 1/e
+
+    def kept(ceiling: float) -> bool:
+        start = ceiling * ceiling / (28.04 * math.log(1 / delta))
+        if start == 0:
+            return False
+        width = (squares + start) * (1 + math.log1p(squares / start) / 2)
+        return drift + math.sqrt(2 * width * math.log(2 / delta)) <= ceiling
+
+    high = doubled(kept)
+    return least(kept, high / 2 if high > 1 else 0.0, high)
 
 
 def _optimal(steps: list[_Step], delta: float) -> Report:
@@ -217,7 +245,7 @@ def _accounting(module: str) -> Any:
     except ModuleNotFoundError:
         raise QueryError(
             "this rule needs Google's dp-accounting, which is not installed; pip install 'dpcurate[accounting]', "
-            "or use basic, advanced, optimal, adaptive or zcdp"
+            "or use basic, advanced, optimal, adaptive, rogers or zcdp"
         ) from None
 
 
@@ -316,6 +344,7 @@ RULES: dict[str, Callable[[list[_Step], float], Report]] = {
     "advanced": _advanced,
     "optimal": _optimal,
     "adaptive": _adaptive,
+    "rogers": _rogers,
     "moments": _moments,
     "zcdp": _zcdp,
     "pld": _pld,
