@@ -139,7 +139,7 @@ def mean(values: list[float]) -> tuple[float, float]:
 
 
 def code(kept: Kept, runs: int) -> Iterator[str]:
-    right = cells = 0
+    right = counted = cells = 0
     for (method, total), (f1, tests) in CODE.items():
         for network, theirs, asked in zip(NETWORKS, f1, tests, strict=False):
             variant = "coded" if method != "CuratePC" else "script"
@@ -147,15 +147,18 @@ def code(kept: Kept, runs: int) -> Iterator[str]:
                 variant = "script, d = 5"
             row = kept.of(Cell(network, method, variant, total, runs))
             ours, error = mean(row["skeleton"])
-            wide = 2 * error * np.sqrt(1 + runs / THEIRS[method]) + 0.005  # their figures are rounded
+            both = 2 * np.sqrt(1 + runs / THEIRS[method])
+            wide = error * both + 0.005  # their figures are rounded
             fits = abs(ours - theirs) <= wide
+            answers, spread = mean(row["answered"])
+            counted += abs(answers - asked) <= spread * both + 0.5
             right, cells = right + fits, cells + 1
             yield (
                 f"{method:9}{total:5} {network:11}{ours:6.2f} /{theirs:5.2f} +-{wide:5.2f} {'' if fits else 'NO':3}"
-                f"tests {np.mean(row['answered']):6.1f} (unit {np.mean(row['counted']):6.1f}) /{asked:4} "
+                f"tests {answers:6.1f} (unit {np.mean(row['counted']):6.1f}) /{asked:4} "
                 f"claimed {np.mean(row['claimed']):.3g}"
             )
-    yield f"code: {right} of {cells} cells within two standard errors"
+    yield f"code: F1 in {right}, tests in {counted} of {cells} cells within two standard errors"
 
 
 def spent(kept: Kept, runs: int, readings: list[str]) -> Iterator[str]:
