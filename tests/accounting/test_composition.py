@@ -109,7 +109,7 @@ def test_rogers_is_theorem_5_1_at_its_least_ceiling(epsilons, drift, squares) ->
 
 
 def test_rogers_by_figures_found_apart() -> None:
-    # By the fixed point of Theorem 5.1's loss, iterated with a pocket calculator's operations.
+    # Theorem 5.1's loss iterated to its fixed point, apart from this code.
     assert epsilon([laplace(0.1), laplace(0.2)], "rogers", 1e-10) == pytest.approx(2.360982, rel=1e-6)
     assert epsilon([laplace(1.0)], "rogers", 1e-10) == pytest.approx(11.2533, rel=1e-6)
     assert epsilon([laplace(0.01)] * 100, "rogers", 1e-6) == pytest.approx(0.8210184, rel=1e-6)

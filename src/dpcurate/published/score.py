@@ -149,7 +149,7 @@ class PublishedCurateScore(_PublishedDescent):
     the other reading is one schedule for the 'run'. It has `iterations` gradients, the paper's I; None takes
     as many as Lemma 2 states for `total`. 'algorithm-2' is the multiplicative increment with the
     algorithm's indices. Algorithm 2 prints the gradient `at` W_0, the 'first' weights of a minimisation,
-    in every step, which nothing that descends can mean; 'current' is W_k.
+    in every step; 'current' is W_k, as a descent means it, and the presets leave it there.
     """
 
     name: ClassVar[str] = "score-based CURATE"
