@@ -168,6 +168,7 @@ def test_no_edges_no_confidence_no_evidence() -> None:
     text = page(_found(Dag.of("ab", [("a", "b")]), schema=numeric))
     assert "(20 in all)" in text
     assert "numeric, 20 bins" in text
+    assert "a number, [0, 1]" in text
     assert "about 1000 by public knowledge" in text
 
 

@@ -40,8 +40,25 @@ def test_a_column_knows_its_public_facts():
     assert age.edges == (25.0, 50.0, 75.0)
     assert age.levels == ("[0, 25)", "[25, 50)", "[50, 75)", "[75, 100]")
     assert (age.size, age.steps, age.drops) == (4, GRID, True)
+    assert (age.has_levels, colour.has_levels) == (True, True)
     assert not Numeric("age", 0, 100, missing=3).drops
     assert Numeric("age", 0, 100, missing=3, outside="drop").drops
+
+
+def test_a_number_is_a_number_unless_it_is_given_bins():
+    age = Numeric("age", 0, 100)
+    assert (age.bins, age.edges, age.has_levels) == (None, (), False)
+    assert (age.size, age.steps, age.levels) == (1, GRID, ("[0, 100]",))
+    assert Numeric("age", 0, 100, edges=(18, 65)) == Numeric("age", 0, 100, bins=3, edges=(18, 65))
+    own = Numeric("age", 0, 100, missing="own")
+    assert (own.missing, own.drops) == ("own", False)
+    assert Numeric("age", 0, 100, missing="own", outside="drop").drops
+    assert Categorical("a", ("own", "x"), missing="own").missing == "own"  # a level of that name
+    with pytest.raises(
+        QueryError, match=r"'age' is a number without bins, and em-pc needs levels: give it bins, e\.g\."
+    ):
+        Schema((A, age)).check_levels(("a", "age"), "em-pc")
+    Schema((A, X)).check_levels(("a", "x"), "em-pc")
 
 
 @pytest.mark.parametrize(
@@ -89,6 +106,8 @@ def test_levels_that_are_the_same_level_repeat():
         (lambda: Numeric("x", 0, 1, bins=2, edges=(math.nan,)), "edges must be a finite number"),
         (lambda: Numeric("x", 0, 1, missing=2), r"missing = 2 is outside \[0, 1\]"),
         (lambda: Numeric("x", 0, 1, missing="clamp"), "missing must be a finite number"),
+        (lambda: Numeric("x", 0, 1, bins=2, missing="own"), "'own' is for numbers without bins.*'unknown'"),
+        (lambda: Categorical("a", ("x", "y"), missing="own"), "'own' is neither.*declare one for missing cells"),
         (lambda: Numeric("x", 0, 1, missing=math.nan), "missing must be a finite number"),
         (lambda: Numeric("x", 0, 1, outside="0.5"), "outside must be 'clamp' or 'drop', got '0.5'"),
         (lambda: Person("", 1), "column name"),
@@ -168,6 +187,8 @@ def test_the_hash_tells_schemas_apart():
         Schema((Categorical("a", ("1", "0")), X), rows=100, person=Person("id", 2)),
         Schema((Categorical("a", ("0", "1"), missing="0"), X), rows=100, person=Person("id", 2)),
         Schema((A, Numeric("x", 0, math.nextafter(10, 11), bins=5, missing=2)), rows=100, person=Person("id", 2)),
+        Schema((A, Numeric("x", 0, 10, missing=2)), rows=100, person=Person("id", 2)),
+        Schema((A, Numeric("x", 0, 10, missing="own")), rows=100, person=Person("id", 2)),
     ]
     assert base.hash == Schema.loads(base.dumps()).hash
     assert len({s.hash for s in (base, *others)}) == len(others) + 1
@@ -220,9 +241,10 @@ def categorical(draw, name):
 def numeric(draw, name):
     points = sorted(draw(st.sets(FINITE.map(lambda x: x / 4), min_size=3, max_size=6)))
     low, *inner, high = points
-    edges = tuple(inner) if len(inner) >= 1 and low < inner[0] and inner[-1] < high else ()
-    missing = draw(st.sampled_from(["drop", low, high]))
-    return Numeric(name, low, high, len(edges) + 1, edges, missing, draw(st.sampled_from(["clamp", "drop"])))
+    edges = draw(st.sampled_from([(), tuple(inner)]))
+    missing = draw(st.sampled_from(["drop", low, high, *([] if edges else ["own"])]))
+    bins = len(edges) + 1 if edges else draw(st.sampled_from([None, 2]) if missing != "own" else st.none())
+    return Numeric(name, low, high, bins, edges, missing, draw(st.sampled_from(["clamp", "drop"])))
 
 
 @st.composite

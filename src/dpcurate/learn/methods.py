@@ -40,7 +40,7 @@ class Method(Protocol):
 class Listed:
     """A method by its name: its recipe, its family, what it does, and what it needs.
 
-    `columns` is how it reads them, as 'levels' (numeric columns by their bins) or as 'numbers' (levels by
+    `columns` is how it reads them, as 'levels' (numbers by their bins, which they need) or as 'numbers' (levels by
     their place). `pure` says whether a budget without delta can pay for it. What is not `private` needs
     an unlimited budget or a curator opened with allow_unproved=True.
     """

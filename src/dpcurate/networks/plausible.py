@@ -24,6 +24,10 @@ the benchmark networks come out near what those networks give (docs/choosing-eps
 STRENGTH = (0.05, 0.6)
 """How strongly an ordered column follows a parent, in standard deviations of its own noise."""
 MOST_CELLS = 1_000_000
+STEPS = 16
+"""A number without bins is drawn in so many steps of equal probability, and normally within them."""
+SPREAD = 4.0
+"""Its bounds are so many standard deviations from its mean."""
 
 
 def edge_count(columns: int) -> int:
@@ -34,8 +38,8 @@ def random_world(schema: Schema, *, seed: int) -> Network:
     """A random graph over the schema's columns with random tables of the schema's own level counts.
 
     Unordered columns have a usual distribution and another for each combination of parents, mixed by WEIGHT (all
-    uniform on the simplex); ordered and numeric ones are cut from a normal that the parents shift by STRENGTH. An
-    arrow is left out where a table would have more than a million cells.
+    uniform on the simplex); ordered and numeric ones are cut from a normal that the parents shift by STRENGTH, numbers
+    without bins into STEPS. An arrow is left out where a table would have more than a million cells.
     """
     names = schema.names
     dag = random_dag(len(names), edges=edge_count(len(names)), seed=seed)
@@ -44,20 +48,24 @@ def random_world(schema: Schema, *, seed: int) -> Network:
     variables = []
     for node, column in zip(dag.nodes, schema.columns, strict=True):
         parents = _fitting(column, [schema[own[p]] for p in dag.parents(node)])
-        levels = tuple(str(i) for i in range(column.size))
+        levels = tuple(str(i) for i in range(_size(column)))
         variables.append(Variable(column.name, levels, tuple(p.name for p in parents), _table(column, parents, source)))
     return Network("planned", tuple(variables))
 
 
+def _size(column: Column) -> int:
+    return column.size if column.has_levels else STEPS
+
+
 def _fitting(column: Column, parents: list[Column]) -> list[Column]:
-    while math.prod(c.size for c in (column, *parents)) > MOST_CELLS:
+    while math.prod(_size(c) for c in (column, *parents)) > MOST_CELLS:
         parents = parents[:-1]
     return parents
 
 
 def _table(column: Column, parents: list[Column], source: np.random.Generator) -> FloatArray:
     """One row for each combination of the parents' levels, the last parent fastest."""
-    combinations = math.prod(p.size for p in parents)
+    combinations = math.prod(_size(p) for p in parents)
     if column.kind == "categorical":
         skew = np.full(column.size, SKEW)
         usual, drawn = source.dirichlet(skew), source.dirichlet(skew, combinations)
@@ -69,14 +77,19 @@ def _table(column: Column, parents: list[Column], source: np.random.Generator) -
         weight = source.uniform(*STRENGTH) * source.choice((-1.0, 1.0))
         shift = (shift[:, None] + weight * _places(parent, source)).ravel()
     spread = math.sqrt(1 + float(shift.var()))
-    cuts = spread * ndtri(np.arange(1, column.size) / column.size)
+    size = _size(column)
+    cuts = spread * ndtri(np.arange(1, size) / size)
     below = ndtr(cuts - shift[:, None])
     return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
 def _places(column: Column, source: np.random.Generator) -> FloatArray:
     """Where the levels stand on a scale of mean 0 and variance 1: in order if they have one."""
-    place = source.standard_normal(column.size) if column.kind == "categorical" else np.arange(column.size, dtype=float)
+    size = _size(column)
+    if column.kind == "categorical":
+        place = source.standard_normal(size)
+    else:
+        place = np.arange(size, dtype=float) if column.has_levels else _normal((np.arange(size) + 0.5) / size)
     return np.asarray((place - place.mean()) / place.std())
 
 
@@ -95,5 +108,15 @@ def simulate(schema: Schema, network: Network, rows: int, *, seed: int) -> dict[
 def _cells(column: Column, codes: npt.NDArray[Any], source: np.random.Generator) -> npt.NDArray[Any]:
     if not isinstance(column, Numeric):
         return np.array(column.levels, dtype=object).take(codes)
+    if not column.has_levels:
+        place = _normal((codes + source.random(len(codes))) / STEPS) / SPREAD
+        return np.asarray((column.low + column.high) / 2 + (column.high - column.low) / 2 * place)
     ends = np.array((column.low, *column.edges, column.high))
     return np.asarray(ends[codes] + source.random(len(codes)) * np.diff(ends)[codes])
+
+
+def _normal(part: FloatArray) -> FloatArray:
+    """Where a normal has this part of its mass below, kept within SPREAD."""
+    from scipy.special import ndtri
+
+    return np.clip(ndtri(part), -SPREAD, SPREAD)

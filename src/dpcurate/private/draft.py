@@ -7,7 +7,7 @@ from typing import Any
 from dpcurate.errors import OwnerError
 from dpcurate.private.sources import open_engine
 from dpcurate.private.sources.engine import Engine
-from dpcurate.schema import Categorical, Column, Numeric, Schema, no_number
+from dpcurate.schema import Categorical, Column, Numeric, Schema, level_number, no_number
 
 _FAR = "-1.7e308", "1.7e308"
 """Beyond these a number is infinite or none."""
@@ -55,8 +55,14 @@ def _column(engine: Engine, name: str, max_levels: int) -> Column | str:
         low, high = float(ends["low"][0]), float(ends["high"][0])
         return Numeric(name, low, high) if low < high else "all its numbers are equal"
     if len(levels) > max_levels:
-        return f"more than {max_levels} different texts; names, dates and free text cannot be analysed"
+        return _texts(max_levels, [str(x) for x in levels])
     if len(levels) < 2:
         return "fewer than two different values"
     kept = tuple(x for x in levels if not no_number(str(x)))
     return Categorical(name, kept) if len(kept) > 1 else "fewer than two different numbers"
+
+
+def _texts(max_levels: int, some: list[str]) -> str:
+    if all(level_number(x.replace(",", ".")) is not None for x in some):
+        return "its numbers are texts, perhaps with a decimal comma: store them as numbers, 3,5 as 3.5"
+    return f"more than {max_levels} different texts; names, dates and free text cannot be analysed"

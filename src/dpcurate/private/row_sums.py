@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.arrays import FloatArray, IntArray
-from dpcurate.schema import GRID
+from dpcurate.schema import GRID, MISSING_VALUE
 
 Integers = IntArray
 
@@ -81,13 +81,17 @@ def mixed_radix(codes: list[NDArray[np.unsignedinteger]], sizes: tuple[int, ...]
 
 
 def scaled(rows: Rows, columns: tuple[str, ...], steps: tuple[int, ...]) -> list[FloatArray]:
-    """Columns as integers from -steps to steps: grid values, or levels spread evenly."""
+    """Columns as integers from -steps to steps: grid values (0 for missing ones), or levels spread evenly."""
     return [
-        rows.values[column].astype(np.float64)
+        _present(rows.values[column]).astype(np.float64)
         if column in rows.values
         else 2.0 * rows.codes[column].astype(np.float64) - step
         for column, step in zip(columns, steps, strict=True)
     ]
+
+
+def _present(values: NDArray[np.int16]) -> NDArray[np.int16]:
+    return np.where(values == MISSING_VALUE, np.int16(0), values)
 
 
 @dataclass(frozen=True, slots=True)

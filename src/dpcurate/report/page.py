@@ -145,7 +145,7 @@ def _absent(result: Discovery) -> Html:
 
 def _columns(result: Discovery) -> Html:
     rows = [(column.name, column.kind, _levels(column)) for column in result.schema.columns]
-    heads = [Head("Column"), Head("Kind"), Head("Levels or bins")]
+    heads = [Head("Column"), Head("Kind"), Head("Levels, bins or bounds")]
     return folded("Columns, as the schema describes them", table("Public facts", heads, rows), class_="")
 
 
@@ -155,6 +155,8 @@ def _levels(column: Column) -> str:
 
 
 def _kind(column: Column) -> str:
+    if not column.has_levels:
+        return f"a number, {column.levels[0]}"
     return f"{column.kind}, {column.size} {'bins' if column.kind == 'numeric' else 'levels'}"
 
 

@@ -13,10 +13,17 @@ from dpcurate.wording import shown
 
 GRID = 4096
 """Steps between the middle of a numeric column's range and its end; values are held on this grid."""
+MISSING_VALUE = -GRID - 1
+"""Stands on the grid for a missing number whose row is kept (missing = 'own')."""
 MAX_LEVELS = 1000
 MAX_NUMBER = sys.float_info.max
 DROP = "drop"
 CLAMP = "clamp"
+OWN = "own"
+_DECLARE_A_LEVEL = (
+    "; where a column has levels, declare one for missing cells, such as levels = [..., 'unknown'] "
+    "with missing = 'unknown'"
+)
 
 
 def level_text(level: Any) -> str:
@@ -95,9 +102,8 @@ class Categorical:
             rule = level_text(getattr(self, field))
             object.__setattr__(self, field, rule)
             if rule != DROP and rule not in levels:
-                raise _refused(
-                    self.name, field, f": {field} = {rule!r} is neither 'drop' nor one of its {len(levels)} levels"
-                )
+                why = f": {field} = {rule!r} is neither 'drop' nor one of its {len(levels)} levels"
+                raise _refused(self.name, field, why + (_DECLARE_A_LEVEL if rule == OWN else ""))
 
     def _texts(self) -> tuple[str, ...]:
         given = self.levels
@@ -126,6 +132,11 @@ class Categorical:
         return levels
 
     @property
+    def has_levels(self) -> bool:
+        """Always, as opposed to a number without bins."""
+        return True
+
+    @property
     def size(self) -> int:
         """Number of levels."""
         return len(self.levels)
@@ -150,17 +161,17 @@ class Ordinal(Categorical):
 
 @dataclass(frozen=True, slots=True)
 class Numeric:
-    """A column of numbers between public bounds, cut into public bins for tables.
+    """A column of numbers between public bounds; with `bins` or `edges` it has levels too.
 
     `edges` are the inner cuts (bins - 1 of them, equal widths when not given); a value equal to an
-    edge belongs to the upper bin. `missing` is 'drop' or a number in the bounds, `outside` 'clamp'
-    or 'drop'.
+    edge belongs to the upper bin. `missing` is 'drop', a number in the bounds, or 'own' (a number without bins
+    only: the row is kept, and that the cell is missing is known of it); `outside` is 'clamp' or 'drop'.
     """
 
     name: str
     low: float
     high: float
-    bins: int = 4
+    bins: int | None = None
     edges: tuple[float, ...] = ()
     missing: str | float = DROP
     outside: str = CLAMP
@@ -177,12 +188,13 @@ class Numeric:
             raise _refused(self.name, "high", ": high - low is too small for a number")
         if not math.isfinite(self.high - self.low):
             raise _refused(self.name, "high", ": high - low is too large for a number")
-        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= MAX_LEVELS:
-            raise _refused(
-                self.name, "bins", f": bins must be a whole number from 2 to {MAX_LEVELS}, got {shown(self.bins)}"
-            )
-        object.__setattr__(self, "edges", self._cuts())
-        if self.missing != DROP:
+        if self.bins is None and self.edges:
+            object.__setattr__(self, "bins", len(self.edges) + 1)
+        if self.bins is not None:
+            object.__setattr__(self, "edges", self._cuts(self._checked(self.bins)))
+        if self.missing == OWN and self.has_levels:
+            raise _refused(self.name, "missing", ": missing = 'own' is for numbers without bins" + _DECLARE_A_LEVEL)
+        if self.missing not in (DROP, OWN):
             value = self._number("missing", self.missing)
             if not self.low <= value <= self.high:
                 raise _refused(self.name, "missing", f": missing = {value:g} is outside [{self.low:g}, {self.high:g}]")
@@ -196,21 +208,32 @@ class Numeric:
             return float(value)
         raise _refused(self.name, field, f": {field} must be a finite number, got {shown(value)}")
 
-    def _cuts(self) -> tuple[float, ...]:
+    def _checked(self, bins: object) -> int:
+        if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= MAX_LEVELS:
+            why = f": bins must be a whole number from 2 to {MAX_LEVELS}, got {shown(bins)}"
+            raise _refused(self.name, "bins", why)
+        return bins
+
+    def _cuts(self, bins: int) -> tuple[float, ...]:
         if not self.edges:
-            width = (self.high - self.low) / self.bins
-            return tuple(self.low + width * i for i in range(1, self.bins))
+            width = (self.high - self.low) / bins
+            return tuple(self.low + width * i for i in range(1, bins))
         cuts = tuple(self._number("edges", x) for x in self.edges)
-        if len(cuts) != self.bins - 1:
-            raise _refused(self.name, "edges", f": {self.bins} bins need {self.bins - 1} inner edges, got {len(cuts)}")
+        if len(cuts) != bins - 1:
+            raise _refused(self.name, "edges", f": {bins} bins need {bins - 1} inner edges, got {len(cuts)}")
         if any(a >= b for a, b in pairwise((self.low, *cuts, self.high))):
             raise _refused(self.name, "edges", ": edges must rise and lie strictly between low and high")
         return cuts
 
     @property
+    def has_levels(self) -> bool:
+        """Whether it was given bins."""
+        return self.bins is not None
+
+    @property
     def size(self) -> int:
-        """Number of bins."""
-        return self.bins
+        """Number of bins; 1 for a number without bins."""
+        return self.bins or 1
 
     @property
     def steps(self) -> int:
@@ -224,7 +247,7 @@ class Numeric:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Names of the bins."""
+        """Names of the bins; the bounds of a number without bins."""
         cuts = (self.low, *self.edges, self.high)
         return tuple(f"[{a:g}, {b:g}{']' if b == self.high else ')'}" for a, b in pairwise(cuts))
 

@@ -84,8 +84,17 @@ class Schema:
         return column
 
     def sizes(self, names: Iterable[str]) -> tuple[int, ...]:
-        """Number of levels or bins of each named column."""
+        """Number of levels or bins of each named column; 1 for a number without bins."""
         return tuple([self[n].size for n in names])
+
+    def check_levels(self, names: Iterable[str], who: str) -> None:
+        """Refuse a number without bins where levels are needed; `who` needs them."""
+        for name in names:
+            if not self[name].has_levels:
+                raise QueryError(
+                    f"column {name!r} is a number without bins, and {who} needs levels: give it bins, "
+                    "e.g. bins = 4, or use method='auto'"
+                )
 
     @property
     def drops(self) -> bool:

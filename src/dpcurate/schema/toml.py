@@ -138,8 +138,9 @@ def dumps(schema: Schema) -> str:
 def _settings(column: Column) -> list[str]:
     if isinstance(column, Numeric):
         missing = column.missing if isinstance(column.missing, float) else toml_text(column.missing)
-        facts = {key: getattr(column, key) for key in ("low", "high", "bins")}
-        facts |= {"edges": list(column.edges), "missing": missing}
+        facts: dict[str, object] = {"low": column.low, "high": column.high}
+        facts |= {"bins": column.bins, "edges": list(column.edges)} if column.has_levels else {}
+        facts |= {"missing": missing}
     else:
         facts = {
             "levels": f"[{', '.join(map(toml_text, column.levels))}]",

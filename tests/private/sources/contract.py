@@ -24,7 +24,15 @@ SCHEMA = Schema(
 )
 PLAIN = Schema(SCHEMA.columns[:3])
 PEOPLE = Schema(SCHEMA.columns, person=Person("id", 3))
-SCHEMAS = {"numeric": SCHEMA, "levels": PLAIN, "people": PEOPLE}
+NUMBERS = Schema(
+    (
+        SCHEMA.columns[0],
+        Numeric("age", 0, 100, missing="own", outside="clamp"),
+        Numeric("dose", -1, 1, missing=0.5, outside="drop"),
+        Numeric("grade", 1, 3, missing="drop"),
+    )
+)
+SCHEMAS = {"numeric": SCHEMA, "levels": PLAIN, "people": PEOPLE, "numbers": NUMBERS}
 
 
 def frame(rows=500, seed=1):

@@ -140,7 +140,7 @@ def pair():
     rng = np.random.default_rng(3)
     a = rng.normal(size=4000).clip(-3, 3)
     table = pd.DataFrame({"a": a, "b": (a + rng.normal(size=4000)).clip(-3, 3), "c": rng.random(4000) < 0.5})
-    return table, Schema((Numeric("a", -3, 3), Numeric("b", -3, 3), Categorical("c", (False, True))))
+    return table, Schema((Numeric("a", -3, 3, bins=4), Numeric("b", -3, 3, bins=4), Categorical("c", (False, True))))
 
 
 def test_a_discovery_from_a_lazy_frame_is_that_of_the_table_in_memory():

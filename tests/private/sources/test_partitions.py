@@ -245,7 +245,7 @@ def test_a_discovery_is_that_of_the_table_in_memory():
     rng = np.random.default_rng(3)
     a = rng.normal(size=4000).clip(-3, 3)
     table = pd.DataFrame({"a": a, "b": (a + rng.normal(size=4000)).clip(-3, 3), "c": rng.random(4000) < 0.5})
-    schema = Schema((Numeric("a", -3, 3), Numeric("b", -3, 3), Categorical("c", (False, True))))
+    schema = Schema((Numeric("a", -3, 3, bins=4), Numeric("b", -3, 3, bins=4), Categorical("c", (False, True))))
     for given in (schema, Schema((*schema.columns[2:], Categorical("d", (0, 1))))):
         rows = table.assign(d=table["a"] > 0)
         one, two = (

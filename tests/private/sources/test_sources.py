@@ -568,7 +568,7 @@ from dpcurate.queries import Counts, Gaussian, Moments, Release
 from dpcurate.schema import Categorical, Numeric, Schema
 held.MANY = held.PART = 64  # so that threads pay
 rows = np.arange(1000)
-schema = Schema((Categorical("a", (0, 1)), Categorical("b", (0, 1, 2)), Numeric("x", 0, 1)))
+schema = Schema((Categorical("a", (0, 1)), Categorical("b", (0, 1, 2)), Numeric("x", 0, 1, bins=4)))
 table = {{"a": rows % 2, "b": rows % 3, "x": rows / 1000}}
 curator = Curator(table, schema, budget=Budget(rho=1.0))
 for statistic in (Counts(("a", "b")), Counts(("b", "x")), Moments(("x",))):

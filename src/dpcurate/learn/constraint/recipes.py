@@ -62,7 +62,9 @@ def deletable_pairs(queryable: Queryable, knowledge: Knowledge | None) -> int:
 
 
 def sizes(queryable: Queryable) -> dict[str, int]:
-    return {column.name: column.size for column in queryable.schema.columns}
+    schema = queryable.schema
+    schema.check_levels(schema.names, "this method")
+    return {column.name: column.size for column in schema.columns}
 
 
 def _block(queryable: Queryable) -> AbstractContextManager[object]:
@@ -119,10 +121,10 @@ class _Private(ABC):
         check_choice("statistic", self.statistic, get_args(StatisticName))
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
-        pairs = deletable_pairs(queryable, knowledge)
+        pairs, levels = deletable_pairs(queryable, knowledge), sizes(queryable)  # both refuse before anything is spent
         with _block(queryable):
             test = self._edge_test(queryable, pairs)
-            names, order, levels = queryable.schema.names, self.max_order, sizes(queryable)
+            names, order = queryable.schema.names, self.max_order
             searched = search(names, test, knowledge=knowledge, max_order=order, style=self._style, sizes=levels)
         return learned(test, searched, knowledge)
 

@@ -89,6 +89,7 @@ def _levels(queryable: Queryable) -> list[int]:
     columns = queryable.schema.columns
     if len(columns) < 2:
         raise RequestError(f"a graph needs at least two columns, the schema has {len(columns)}")
+    queryable.schema.check_levels(queryable.schema.names, "this method")
     for column in columns:
         if column.size > MOST_LEVELS:
             raise RequestError(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
-from dpcurate.schema import DROP, GRID, Categorical, Column, Numeric, Schema, level_number
+from dpcurate.schema import DROP, GRID, MISSING_VALUE, OWN, Categorical, Column, Numeric, Schema, level_number
 
 Kind = Literal["whole", "number", "boolean", "text"]
 """How a column is stored: whole numbers, other numbers, truth values; anything else is read as text."""
@@ -145,17 +145,23 @@ class Cell:
 
     @property
     def value(self) -> str:
-        """The number on the integer grid from -GRID to GRID, rounded toward the middle of the bounds."""
+        """The number on the integer grid from -GRID to GRID, rounded toward the middle of the bounds.
+
+        MISSING_VALUE stands for a missing cell whose row is kept.
+        """
         column, say = self.column, self.dialect
         assert isinstance(column, Numeric)
         middle, half = (column.low + column.high) / 2, (column.high - column.low) / 2
         # A missing cell gets a harmless number: its row is dropped by the code.
-        instead = middle if column.missing == DROP else float(column.missing)
+        instead = middle if column.missing in (DROP, OWN) else float(column.missing)
         cell = f"coalesce({self.number}, {say.number(instead)})"
         inside = f"least(greatest({cell}, {say.number(column.low)}), {say.number(column.high)})"
         scaled = f"{say.ratio(f'{inside} - {say.number(middle)}', half)} * {say.number(GRID)}"
         clamped = f"least(greatest({scaled}, {say.number(-GRID)}), {say.number(GRID)})"
-        return f"CAST({say.whole(clamped)} AS SMALLINT)"
+        value = f"CAST({say.whole(clamped)} AS SMALLINT)"
+        if column.missing != OWN:
+            return value
+        return f"CASE WHEN {self.missing} THEN CAST({MISSING_VALUE} AS SMALLINT) ELSE {value} END"
 
     def _level(self, column: Categorical) -> str:
         """The same text, or the same number.
@@ -196,11 +202,11 @@ class Cell:
             cases.append(f"WHEN {self.outside} THEN NULL")
         edges = [self.dialect.number(edge) for edge in column.edges]
         cases += [f"WHEN {self.number} < {edge} THEN {code}" for code, edge in enumerate(edges)]
-        return f"CASE {' '.join(cases)} ELSE {column.bins - 1} END"
+        return f"CASE {' '.join(cases)} ELSE {column.size - 1} END"
 
 
 def code_name(schema: Schema, name: str) -> str:
-    """The encoded table's column of levels or bins."""
+    """The encoded table's column of levels or bins; all 0 for a number without bins."""
     return f"c{schema.names.index(name)}"
 
 

@@ -15,7 +15,7 @@ from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.noise import Randomness
 from dpcurate.private.row_sums import CountRows, Integers, RowSum
 from dpcurate.private.sources import formulas
-from dpcurate.private.sources.encode import Dialect, Kind, code_name
+from dpcurate.private.sources.encode import Dialect, Kind, code_name, value_name
 from dpcurate.private.sources.persons import check_stored
 from dpcurate.schema import Schema, did_you_mean
 
@@ -129,7 +129,9 @@ class Asked:
     weighted: str | None = None
 
     def scan(self) -> int:
-        sums = ", ".join(f"sum({code_name(self.schema, n)}) AS s{i}" for i, n in enumerate(self.schema.names))
+        fields = [code_name(self.schema, n) for n in self.schema.names]
+        fields += [value_name(self.schema, c.name) for c in self.schema.columns if not c.has_levels]
+        sums = ", ".join(f"sum({field}) AS s{i}" for i, field in enumerate(fields))
         return int(self.engine.fetch(f"SELECT count(*) AS n, {sums} FROM ({self.sql}) AS e")["n"][0])
 
     def count(self, tables: Sequence[CountRows]) -> list[Integers]:

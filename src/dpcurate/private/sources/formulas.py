@@ -22,7 +22,7 @@ from dpcurate.private.row_sums import (
     RowSum,
 )
 from dpcurate.private.sources.encode import Dialect, code_name, value_name
-from dpcurate.schema import GRID, Numeric, Schema
+from dpcurate.schema import GRID, MISSING_VALUE, OWN, Numeric, Schema
 
 RowKernel = MomentRows | GradientRows | NormRows
 MOST_SUMS = 1024
@@ -109,8 +109,10 @@ class Formula:
 
     def _scaled(self, i: int) -> str:
         name = self._row_sum.columns[i]
-        if isinstance(self._schema[name], Numeric):
-            return f"CAST({value_name(self._schema, name)} AS BIGINT)"
+        column = self._schema[name]
+        if isinstance(column, Numeric):
+            value = f"CAST({value_name(self._schema, name)} AS BIGINT)"
+            return value if column.missing != OWN else f"coalesce(nullif({value}, {MISSING_VALUE}), 0)"
         return f"(2 * CAST({code_name(self._schema, name)} AS BIGINT) - {self._row_sum.steps[i]})"
 
     def _units(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dpcurate.private.sources.encode import Kind, cells, cells_sql
 from dpcurate.private.sources.engine import Engine
-from dpcurate.schema import Schema
+from dpcurate.schema import Column, Schema
 
 
 def look(engine: Engine, schema: Schema, kinds: Mapping[str, Kind]) -> list[int]:
@@ -26,7 +26,15 @@ def sentences(looked: Sequence[int], kept: int, schema: Schema) -> Iterator[str]
     yield f"{total} rows, {kept} of them used" + ("; the table is empty" if total == 0 else "")
     for column, empty, strange in zip(schema.columns, looked[1::2], looked[2::2], strict=True):
         if empty:
-            every = ", that is all of them" if empty == total else ""
-            yield f"column {column.name!r}: {empty} missing cell(s){every}; rule: {column.missing}"
+            yield f"column {column.name!r}: {empty} missing cell(s){_all(empty, total, column)}; rule: {column.missing}"
         if strange:
             yield f"column {column.name!r}: {strange} cell(s) outside the schema; rule: {column.outside}"
+
+
+def _all(empty: int, total: int, column: Column) -> str:
+    if empty < total:
+        return ""
+    text = (
+        " (in a column of numbers 3,5 and other texts count as missing: write 3.5)" if column.kind == "numeric" else ""
+    )
+    return f", that is all of them{text}"

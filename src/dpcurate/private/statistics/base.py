@@ -69,7 +69,8 @@ class InOneCell(Transformation):
 
 
 def table_of(columns: tuple[str, ...], schema: Schema) -> CountRows:
-    """The counts over some columns."""
+    """The counts over some columns, which must have levels."""
+    schema.check_levels(columns, "a table of counts")
     return CountRows(columns, schema.sizes(columns))
 
 
