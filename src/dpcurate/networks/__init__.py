@@ -2,6 +2,7 @@
 
 from dpcurate.networks.bif import parse, write
 from dpcurate.networks.library import SHIPPED, load, names
+from dpcurate.networks.mixed import MixedWorld, random_mixed
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import (
     Effect,
@@ -17,6 +18,7 @@ __all__ = [
     "SHIPPED",
     "Effect",
     "LinearWorld",
+    "MixedWorld",
     "Network",
     "NonlinearWorld",
     "Variable",
@@ -25,6 +27,7 @@ __all__ = [
     "parse",
     "random_dag",
     "random_linear",
+    "random_mixed",
     "random_network",
     "random_nonlinear",
     "write",

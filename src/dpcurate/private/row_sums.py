@@ -204,4 +204,109 @@ def _row_gradients(
     return x, rest, np.sqrt(size)
 
 
-RowSum = CountRows | MomentRows | GradientRows | NormRows
+@dataclass(frozen=True, slots=True)
+class IntervalRows:
+    """How many rows hold a number in each of equal intervals of its range; last, if wanted, how many hold none."""
+
+    column: str
+    intervals: int
+    missing: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def places(self) -> int:
+        return self.intervals + self.missing
+
+    def apply(self, rows: Rows) -> IntArray:
+        place = interval(rows.values[self.column], self.intervals)
+        counts = np.bincount(place, weights=rows.weights, minlength=self.places)
+        return counts.astype(np.int64, copy=False)
+
+
+def interval(values: NDArray[np.int16], intervals: int) -> IntArray:
+    """The interval of each grid value; a missing one, just below the grid, comes after the last."""
+    place = (values.astype(np.int64) + GRID) * intervals // (2 * GRID + 1)
+    return np.where(place < 0, intervals, place)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The features of a column: the vector of each place. `intervals` is 0 for a column of levels."""
+
+    column: str
+    intervals: int
+    vectors: tuple[tuple[int, ...], ...]
+
+    def features(self, rows: Rows) -> list[FloatArray]:
+        """One array a feature, whole numbers."""
+        column = self.column
+        place = interval(rows.values[column], self.intervals) if self.intervals else rows.codes[column]
+        return [feature[place] for feature in np.array(self.vectors, dtype=np.float64).T]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRows:
+    """The sum of y y^T, y = (1, z), z the features in FEATURE_STEPS, each row shrunk to norm `clip` (in steps).
+
+    Rounded toward zero, so that no norm can grow.
+    """
+
+    lookups: tuple[Lookup, ...]
+    clip: float
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(lookup.column for lookup in self.lookups)
+
+    @property
+    def size(self) -> int:
+        """How many features a row has."""
+        return sum(len(lookup.vectors[0]) for lookup in self.lookups)
+
+    def apply(self, rows: Rows) -> IntArray:
+        total = np.zeros((self.size + 1, self.size + 1), dtype=np.int64)
+        heaviest = 1 if rows.weights is None else int(rows.weights.max(initial=1))
+        exact = int(EXACT / (2 * max(self.clip, 1.0) ** 2 * heaviest))
+        step = min(max(exact, 1), max(1024, (1 << 22) // (self.size + 1)))
+        for start in range(0, rows.size, step):
+            total += self._part(rows.part(start, start + step), np.float64 if exact else np.int64)
+        return total
+
+    def _part(self, rows: Rows, kind: type[np.float64] | type[np.int64]) -> IntArray:
+        z, norm2 = _features(self.lookups, rows)
+        shrink = np.minimum(1.0, self.clip * SAFE / np.sqrt(np.maximum(norm2, 1.0)))
+        y = np.column_stack([np.ones(rows.size), *(np.trunc(u * shrink) for u in z)]).astype(kind, copy=False)
+        weighted = y if rows.weights is None else y * rows.weights[:, None].astype(kind, copy=False)
+        return (weighted.T @ y).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureNormRows:
+    """How many rows have features with a squared norm (in steps) in each bin."""
+
+    lookups: tuple[Lookup, ...]
+    edges: tuple[float, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(lookup.column for lookup in self.lookups)
+
+    def apply(self, rows: Rows) -> IntArray:
+        total = np.zeros(len(self.edges) + 1, dtype=np.int64)
+        for start in range(0, rows.size, 1 << 18):
+            part = rows.part(start, start + (1 << 18))
+            bins = np.searchsorted(np.array(self.edges), _features(self.lookups, part)[1], side="right")
+            total += np.bincount(bins, weights=part.weights, minlength=len(total)).astype(np.int64)
+        return total
+
+
+def _features(lookups: tuple[Lookup, ...], rows: Rows) -> tuple[list[FloatArray], FloatArray]:
+    """The features of every row, and their squared norm: whole numbers, exact."""
+    z = [feature for lookup in lookups for feature in lookup.features(rows)]
+    return z, _sum([u * u for u in z])
+
+
+RowSum = CountRows | MomentRows | GradientRows | NormRows | IntervalRows | FeatureRows | FeatureNormRows

@@ -18,10 +18,6 @@ class Constants:
     degree: float = 1.2
     """Expected neighbours of a column; sets the prior odds of an edge. More costs precision in small tables."""
     max_parents: int = 4
-    tries: int = 2
-    """Candidate parents tried in a greedy step."""
-    near_top: float = 0.3
-    """The second is tried if its evidence is at least this share of the first one's; it saves a sixth of the work."""
     share_later: float = 0.5
     """Share of the budget kept for a second look."""
     later_from: float = 1.0
@@ -36,3 +32,17 @@ class Constants:
     """Share of the surest calls that were wrong on random worlds."""
     walk: int = 300
     """Steps of the walk over orders behind P(edge)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureConstants:
+    """How the default buys features and what it believes of them, chosen on random worlds (docs/methods.md)."""
+
+    share_histograms: float = 0.15
+    share_norms: float = 0.02
+    quantiles: tuple[tuple[float, float], ...] = ((0.95, 4.0), (0.99, 1.0), (0.999, 0.05))
+    """Rows longer than a quantile are shrunk: .9, or one of these if noise over sampling is below its figure then."""
+    curved_below: float = 0.1
+    """Squares of scores are bought if noise over sampling is below this with them."""
+    misfit: float = 0.02
+    """Size of what a regression on features may miss."""

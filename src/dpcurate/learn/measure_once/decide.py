@@ -63,18 +63,16 @@ def f1_threshold(probabilities: FloatArray) -> float:
 
 
 def edge_probabilities(order: Order) -> FloatArray:
-    """P(edge) of every pair at one order: by how much the score changes when it is toggled."""
+    """P(edge) of every pair at one order, given the other parents of its later column."""
     families, p = order.families, np.zeros((len(order.columns), len(order.columns)))
     for place, column in enumerate(order.columns):
         before = order.columns[:place]
-        parents, score = families.best(column, before)
-        indicator, row = families.indicator(before), families.row(column, parents)
+        parents, _ = families.best(column, before)
+        row = families.row(column, parents)
         for x in before:
             if families.evidence.measured[x, column]:
                 without = tuple(t for t in parents if t != x)
-                gain = row[x] + families.edge_log_odds
-                if x in parents:
-                    gain = score - families.score(column, without, indicator)
+                gain = families.gain(column, x, without) if x in parents else row[x] + families.edge_log_odds
                 p[x, column] = 0.5 + 0.5 * tanh(gain / 2)  # 1 / (1 + exp(-gain)) without overflow
     return p + p.T
 

@@ -28,7 +28,7 @@ AGAINST_KNOWLEDGE = 1e9
 
 @dataclass(frozen=True, slots=True)
 class FamilySearch:
-    """Finds parents by greedy moves; `before` is a 0/1 vector over columns. Remembers what it found."""
+    """Finds parents by growing and shrinking; `before` is a 0/1 vector over columns. Remembers what it found."""
 
     evidence: DependenceEvidence
     constraints: Constraints
@@ -78,55 +78,42 @@ class FamilySearch:
         indicator[list(before)] = 1
         return indicator
 
-    def _climb(self, column: int, before: FloatArray) -> tuple[Columns, float]:
-        """Add a parent while that helps; where that fails drop one, and where that fails exchange one."""
-        parents = self._required(column, before)
-        score = self.score(column, parents, before)
-        while True:
-            for moves in (self._larger, self._smaller, self._exchanged):
-                better = self._best_of(moves(column, parents, before), column, before, score)
-                if better:
-                    parents, score = better
-                    break
-            else:
-                return parents, score
+    def gain(self, column: int, parent: int, others: Columns) -> float:
+        """The log odds of an edge from a parent, given the other parents."""
+        return float(self.row(column, others)[parent]) + self.edge_log_odds
 
-    def _best_of(
-        self, moves: Iterable[Columns], column: int, before: FloatArray, score: float
-    ) -> tuple[Columns, float] | None:
-        """The move that beats a score by most, of equals the first; None if there is none."""
-        best = None
-        for parents in moves:
-            new = self.score(column, parents, before)
-            if new > score:
-                best, score = (parents, new), new
-        return best
+    def _climb(self, column: int, before: FloatArray) -> tuple[Columns, float]:
+        """Grow and shrink (Margaritis, 2003): add the clearest parent, drop those that it makes needless, and again."""
+        parents, seen = self._required(column, before), set[Columns]()
+        while parents not in seen:  # noised evidence can lead in a circle
+            seen.add(parents)
+            parents = self._shrunk(column, self._grown(column, parents, before))
+        return parents, self.score(column, parents, before)
+
+    def _grown(self, column: int, parents: Columns, before: FloatArray) -> Columns:
+        if len(parents) >= self.constants.max_parents:
+            return parents
+        free = (before > 0) & self.constraints.allowed[:, column]
+        free[list(parents)] = False
+        row = np.where(free, self.row(column, parents), -np.inf)
+        best = int(np.argmax(row))
+        return sorted_set(*parents, best) if row[best] + self.edge_log_odds > 0 else parents
+
+    def _shrunk(self, column: int, parents: Columns) -> Columns:
+        while len(parents) > 1:
+            optional = [x for x in parents if not self.constraints.required[x, column]]
+            gains = {x: self.gain(column, x, _without(parents, x)) for x in optional}
+            weakest = min(gains, key=gains.__getitem__, default=None)
+            if weakest is None or gains[weakest] >= 0:
+                break
+            parents = _without(parents, weakest)
+        return parents
 
     def _required(self, column: int, before: FloatArray) -> Columns:
         """Parents that knowledge requires; they stay whatever the evidence says."""
         must = self.constraints.required[column] & self.constraints.allowed[:, column]
         return tuple(int(x) for x in np.flatnonzero((before > 0) & must))
 
-    def _candidates(self, column: int, parents: Columns, before: FloatArray) -> list[int]:
-        """The columns most clearly dependent given the parents; none if all together are not worth an edge."""
-        row = np.where(before > 0, self.row(column, parents), 0.0)
-        if np.maximum(row, 0).sum() < -self.edge_log_odds:
-            return []
-        top = np.argsort(-row)[: self.constants.tries]
-        enough = max(0.0, self.constants.near_top * row[top[0]])
-        return [int(x) for x in top if row[x] > enough and self.constraints.allowed[x, column]]
 
-    def _larger(self, column: int, parents: Columns, before: FloatArray) -> Iterable[Columns]:
-        if len(parents) < self.constants.max_parents:
-            for x in self._candidates(column, parents, before):
-                yield sorted_set(*parents, x)
-
-    def _smaller(self, column: int, parents: Columns, before: FloatArray) -> Iterable[Columns]:
-        for x in parents:
-            if not self.constraints.required[x, column]:
-                yield tuple(t for t in parents if t != x)
-
-    def _exchanged(self, column: int, parents: Columns, before: FloatArray) -> Iterable[Columns]:
-        for new in self._candidates(column, parents, before)[:1]:
-            for smaller in self._smaller(column, parents, before):
-                yield sorted_set(*smaller, new)
+def _without(parents: Columns, parent: int) -> Columns:
+    return tuple(x for x in parents if x != parent)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from dpcurate.errors import RequestError
+from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.measure_once.constants import Constants
+from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, scout, skeleton_of
 from dpcurate.learn.measure_once.family_search import FamilySearch
+from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
+from dpcurate.learn.measure_once.feature_release import buy_features
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.release import (
     Purchase,
@@ -24,6 +26,7 @@ from dpcurate.learn.measure_once.release import (
 )
 from dpcurate.learn.outcome import Learned
 from dpcurate.queries import Queryable
+from dpcurate.schema import Ordinal, Schema
 
 MOST_LEVELS = 32
 """Blocks of two columns have (r - 1)^2 coordinates; beyond this their covariances fill the memory."""
@@ -31,35 +34,58 @@ PLENTY = 1e4
 """More zCDP than this buys nothing: the noise is far below one row."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """A decision, and the releases it rests on: how many answers, what each cost, and why these."""
+
+    decision: Decision
+    answers: tuple[int, ...]
+    costs: tuple[float, ...]
+    choice: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureOnce:
-    """The default: contrasts once, a second look where it pays, and a search that knows the noise."""
+    """The default: released once, a second look where it pays, and a search that knows the noise.
+
+    Columns of few levels are measured by contrasts; a table with numbers, ordinals or long lists of levels
+    by features of its columns.
+    """
 
     constants: Constants = field(default_factory=Constants)
+    features: FeatureConstants = field(default_factory=FeatureConstants)
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """Learn with all that is left of the budget."""
-        levels, names = _levels(queryable), queryable.schema.names
+        names = _names(queryable)
         if knowledge is not None:
             knowledge.check(names)
         constraints = Constraints.of(names, knowledge)
-        decision, purchases = self._learn(queryable, levels, constraints)
-        skeleton = skeleton_of(names, constraints, decision)
-        evidence = evidence_of(names, constraints, decision, skeleton)
+        learn = self._by_contrasts if _few_levels(queryable.schema) else self._by_features
+        learnt = learn(queryable, constraints)
+        skeleton = skeleton_of(names, constraints, learnt.decision)
+        evidence = evidence_of(names, constraints, learnt.decision, skeleton)
         return Learned(
             orient(skeleton, knowledge),
             skeleton,
             confidence={frozenset(e.pair): e.value for e in evidence if e.value is not None},
             evidence=evidence,
-            tests=tuple(len(p.answers) for p in purchases),
-            leaked=tuple(p.cost for p in purchases),
+            tests=learnt.answers,
+            leaked=learnt.costs,
+            notes=(learnt.choice,),
         )
 
-    def _learn(
-        self, queryable: Queryable, levels: list[int], constraints: Constraints
-    ) -> tuple[Decision, list[Purchase]]:
+    def _by_features(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
+        """One covariance of features of all columns, and a search."""
+        bought = buy_features(queryable, min(queryable.remaining, PLENTY), self.features)
+        evidence = FeatureEvidence(bought.released, self.constants.effect_sizes, self.features.misfit)
+        decision = decide(FamilySearch.of(evidence, constraints, self.constants), Random(0))
+        return _Learnt(decision, (len(bought.costs),), bought.costs, bought.choice)
+
+    def _by_contrasts(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """Two releases and a search; the second is chosen from what the first one's noised answers say."""
         random, budget = Random(0), min(queryable.remaining, PLENTY)  # a fixed stream: a run can be repeated
+        levels = [column.size for column in queryable.schema.columns]
         weights = first_weights(levels, constraints.pairs, self.constants.skew)
         purchases = [buy(queryable, weights, (1 - self.constants.share_later) * budget)]
         released = Released.nothing(levels).merged(purchases[0].answers)
@@ -67,7 +93,9 @@ class MeasureOnce:
         if wanted:
             purchases.append(buy(queryable, wanted, self.constants.share_later * budget))
             released = released.merged(purchases[1].answers)
-        return decide(self._families(released, constraints), random, orders), purchases
+        decision = decide(self._families(released, constraints), random, orders)
+        answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
+        return _Learnt(decision, answers, costs, _contrasts_chosen(purchases))
 
     def _second(
         self, released: Released, weights: Weights, constraints: Constraints, random: Random
@@ -85,15 +113,20 @@ class MeasureOnce:
         return FamilySearch.of(evidence, constraints, self.constants)
 
 
-def _levels(queryable: Queryable) -> list[int]:
-    columns = queryable.schema.columns
-    if len(columns) < 2:
-        raise RequestError(f"a graph needs at least two columns, the schema has {len(columns)}")
-    queryable.schema.check_levels(queryable.schema.names, "this method")
-    for column in columns:
-        if column.size > MOST_LEVELS:
-            raise RequestError(
-                f"column {column.name!r} has {column.size} levels, and this method takes at most {MOST_LEVELS}: "
-                "declare fewer levels or bins, or use method='em-pc'"
-            )
-    return [column.size for column in columns]
+def _names(queryable: Queryable) -> tuple[str, ...]:
+    names = queryable.schema.names
+    if len(names) < 2:
+        raise QueryError(f"a graph needs at least two columns, the schema has {len(names)}")
+    return names
+
+
+def _few_levels(schema: Schema) -> bool:
+    """Whether every column is a short list of levels without order."""
+    return all(c.has_levels and not isinstance(c, Ordinal) and c.size <= MOST_LEVELS for c in schema.columns)
+
+
+def _contrasts_chosen(purchases: list[Purchase]) -> str:
+    sets = [u for p in purchases for u in p.answers]
+    triples = sum(len(u) == 3 for u in sets)
+    more = f", then {triples} triples" if triples else ", then pairs again" if len(purchases) > 1 else ""
+    return f"measured by contrasts of levels: {sum(len(u) == 2 for u in purchases[0].answers)} pairs{more}"

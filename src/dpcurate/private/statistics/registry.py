@@ -12,6 +12,11 @@ from dpcurate.private.row_sums import CountRows, RowSum
 from dpcurate.private.statistics.base import Transformation
 from dpcurate.private.statistics.contrasts import ContrastsTransformation
 from dpcurate.private.statistics.counts import CountsTransformation, TablesTransformation
+from dpcurate.private.statistics.features import (
+    FeatureMomentsTransformation,
+    FeatureNormsTransformation,
+    HistogramsTransformation,
+)
 from dpcurate.private.statistics.gradients import GradientNormsTransformation, GradientTransformation
 from dpcurate.private.statistics.kendall import KendallPTransformation, PairTransformation, TauTransformation
 from dpcurate.private.statistics.moments import MomentsTransformation
@@ -30,6 +35,9 @@ PROVED: Mapping[type, Maker] = {
     queries.Moments: MomentsTransformation,
     queries.Gradient: GradientTransformation,
     queries.GradientNorms: GradientNormsTransformation,
+    queries.Histograms: HistogramsTransformation,
+    queries.FeatureMoments: FeatureMomentsTransformation,
+    queries.FeatureNorms: FeatureNormsTransformation,
     queries.Tau: TauTransformation,
     queries.KendallP: KendallPTransformation,
 }

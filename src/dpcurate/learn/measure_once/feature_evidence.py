@@ -1,0 +1,182 @@
+"""Evidence from one noised covariance of features: partial covariances against a null that knows their noise.
+
+The block of a and b left after regression on S has, under independence, the covariance of sampling and of the
+release's noise. In coordinates in which both columns' residuals are white and their noise is uncorrelated its
+entries are independent, and each tells how likely an effect is beside noise alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcurate.arrays import BoolArray, FloatArray, IntArray
+from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.feature_release import FeatureCovariance
+
+LEAST_EIGENVALUE = 0.02
+"""A noised correlation matrix need not be one: its eigenvalues are raised to this."""
+LEAST_RESIDUAL = 1e-3
+"""What is left of a column after regression, as a share of it: a column that others determine has little."""
+CLOSEST = 0.98
+"""A squared partial correlation above this is noise in what is left of a column."""
+
+
+class FeatureEvidence:
+    """Log Bayes factors of dependence from one noised covariance of features.
+
+    The covariance of two squares is left out: squares of sums hold products of what they are regressed on, which no
+    feature explains, while for a score beside a square it is enough that the score's regression is right.
+    """
+
+    def __init__(self, released: FeatureCovariance, effect_sizes: tuple[float, ...], misfit: float) -> None:
+        self._released, self._effects, self._misfit = released, np.array(effect_sizes), misfit
+        self._blocks = [np.arange(*block) for block in released.blocks]
+        self._smooth = smoothed(released)
+        alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for column, block in enumerate(self._blocks):
+            alike[len(block), released.curved[column]].append(column)
+        self._alike = {shape: np.array(columns) for shape, columns in alike.items()}
+        self.measured: BoolArray = ~np.eye(len(self._blocks), dtype=bool)
+
+    def row(self, column: int, given: Columns) -> FloatArray:
+        """See DependenceEvidence."""
+        row = np.zeros(len(self._blocks))
+        after, b = _Regressed.on(self._released, self._smooth, [self._blocks[s] for s in given]), self._blocks[column]
+        right = after.white(b[None, :], self._released.curved[column])
+        left_over = after.residual(b)
+        for (_, curved), columns in self._alike.items():
+            others = columns[~np.isin(columns, (column, *given))]
+            if len(others):
+                places = np.array([self._blocks[a] for a in others])
+                values, variance = after.compared(places, b, left_over, after.white(places, curved), right)
+                bent = curved and self._released.curved[column]
+                row[others] = self._evidence(values, variance, (curved, self._released.curved[column]) if bent else None)
+        return row
+
+    def _evidence(self, values: FloatArray, variance: FloatArray, squares: tuple[int, int] | None) -> FloatArray:
+        """For each pair, over its coordinates: the log of how much likelier the values are with an effect."""
+        variance = variance + 1 / self._released.rows + self._misfit**2
+        strength = -np.log1p(-np.minimum(values**2, CLOSEST)) / variance
+        ratios = self._effects[:, None, None, None] ** 2 / variance
+        each = 0.5 * strength * ratios / (1 + ratios) - 0.5 * np.log1p(ratios)
+        if squares:
+            each[:, :, -squares[0] :, -squares[1] :] = 0.0
+        logs = each.sum(axis=(2, 3))
+        top = logs.max(axis=0)
+        return np.asarray(top + np.log(np.exp(logs - top).mean(axis=0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Regressed:
+    """All features after regression on those of a set of columns, which stand at `fixed`."""
+
+    released: FeatureCovariance
+    smooth: FloatArray
+    fixed: IntArray
+    slopes: FloatArray
+
+    @classmethod
+    def on(cls, released: FeatureCovariance, smooth: FloatArray, given: list[IntArray]) -> _Regressed:
+        fixed = np.concatenate([np.arange(0), *given]).astype(np.int64)
+        return cls(released, smooth, fixed, np.linalg.solve(smooth[np.ix_(fixed, fixed)], smooth[fixed]))
+
+    def residual(self, b: IntArray) -> FloatArray:
+        """The covariance of every feature with those of b, as released."""
+        c = self.released.covariance
+        of_b = c[:, b] - c[:, self.fixed] @ self.slopes[:, b]
+        return np.asarray(of_b - self.slopes.T @ of_b[self.fixed])
+
+    def white(self, places: IntArray, curved: int) -> tuple[FloatArray, FloatArray]:
+        """For a stack of columns: coordinates in which what is left of them is white, and its noise in each.
+
+        Squares come last, and only they are mixed with what stands before them; otherwise the noise is made
+        uncorrelated too.
+        """
+        size = places.shape[1]
+        whole = self.smooth[places[:, :, None], places[:, None, :]]
+        w = self.slopes[:, places].transpose(1, 0, 2)
+        left = whole - w.swapaxes(1, 2) @ self.smooth[self.fixed[None, :, None], places[:, None, :]]
+        gram = np.eye(size) + w.swapaxes(1, 2) @ w
+        floor = LEAST_RESIDUAL * np.trace(whole, axis1=1, axis2=2)[:, None] / size
+        if size == 1:
+            variance = np.maximum(left, floor[:, :, None])
+            return 1 / np.sqrt(variance), (gram / variance)[:, :, 0]
+        values, axes = np.linalg.eigh(left)
+        values = np.maximum(values, floor)
+        if curved:
+            lower = np.linalg.cholesky((axes * values[:, None, :]) @ axes.swapaxes(1, 2))
+            white = np.linalg.inv(lower).swapaxes(1, 2)
+            return white, np.einsum("aik,aij,ajk->ak", white, gram, white)
+        white = axes / np.sqrt(values)[:, None, :]
+        noise, turn = np.linalg.eigh(white.swapaxes(1, 2) @ gram @ white)
+        return white @ turn, noise
+
+    def compared(
+        self,
+        places: IntArray,
+        b: IntArray,
+        left_over: FloatArray,
+        left: tuple[FloatArray, FloatArray],
+        right: tuple[FloatArray, FloatArray],
+    ) -> tuple[FloatArray, FloatArray]:
+        """What is left of a stack of columns with b, in white coordinates, and the variance of its privacy noise."""
+        turned, axes_b, noise_b = left[0].swapaxes(1, 2), right[0][0], right[1][0]
+        values = turned @ left_over[places] @ axes_b
+        shared = turned @ self.slopes[:, places].transpose(1, 2, 0) @ self.slopes[:, b] @ axes_b
+        return values, self.released.noise * (left[1][:, :, None] * noise_b + shared**2)
+
+
+def smoothed(released: FeatureCovariance) -> FloatArray:
+    """A covariance to regress with: what stands out of the noise, and never singular."""
+    blocks = [slice(*block) for block in released.blocks]
+    inside = [_within(released, i) for i in range(len(blocks))]
+    white = np.zeros_like(released.covariance)
+    for block, within in zip(blocks, inside, strict=True):
+        values, axes = np.linalg.eigh(within)
+        white[block, block] = (axes / np.sqrt(values)) @ axes.T
+    correlation = white @ released.covariance @ white
+    lengths = np.array([np.sum(white[block, block] ** 2) for block in blocks])
+    for i, a in enumerate(blocks):
+        for j, b in enumerate(blocks[:i]):
+            noise = released.noise * lengths[i] * lengths[j] + inside[i].shape[0] * inside[j].shape[0] / released.rows
+            kept = max(0.0, 1 - noise / max(float(np.sum(correlation[a, b] ** 2)), 1e-300))
+            correlation[a, b] *= kept
+            correlation[b, a] = correlation[a, b].T
+        correlation[a, a] = np.eye(len(inside[i]))
+    return _unwhitened(_positive(correlation, blocks), inside, blocks)
+
+
+def _within(released: FeatureCovariance, column: int) -> FloatArray:
+    """The covariance within a column: as its distribution has it, scaled, unless what was released says otherwise."""
+    block = slice(*released.blocks[column])
+    observed, known = released.covariance[block, block], released.known[column]
+    size = len(known)
+    scaled = known * max(float(np.trace(observed) / np.trace(known)), 0.05)
+    apart = observed - scaled
+    kept = max(0.0, 1 - released.noise * size * (size + 1) / max(float(np.sum(apart**2)), 1e-300))
+    values, axes = np.linalg.eigh(scaled + kept * apart)
+    return np.asarray((axes * np.maximum(values, LEAST_RESIDUAL * np.trace(scaled) / size)) @ axes.T)
+
+
+def _positive(correlation: FloatArray, blocks: list[slice]) -> FloatArray:
+    """The matrix with its eigenvalues raised, and every column's own block made the identity again."""
+    values, axes = np.linalg.eigh(correlation)
+    if values[0] >= LEAST_EIGENVALUE:
+        return correlation
+    raised = (axes * np.maximum(values, LEAST_EIGENVALUE)) @ axes.T
+    back = np.zeros_like(raised)
+    for block in blocks:
+        own, turn = np.linalg.eigh(raised[block, block])
+        back[block, block] = (turn / np.sqrt(own)) @ turn.T
+    return np.asarray(back @ raised @ back)
+
+
+def _unwhitened(correlation: FloatArray, inside: list[FloatArray], blocks: list[slice]) -> FloatArray:
+    roots = np.zeros_like(correlation)
+    for block, within in zip(blocks, inside, strict=True):
+        values, axes = np.linalg.eigh(within)
+        roots[block, block] = (axes * np.sqrt(values)) @ axes.T
+    return np.asarray(roots @ correlation @ roots)

@@ -1,0 +1,116 @@
+"""What a cell becomes: a number for a number, a few for a level, made from distributions that were released.
+
+A number and an ordinal become the normal score of their place in the released distribution, so bounds may be far
+too wide and any monotone transform gives the same features. A level becomes its centred indicator, in
+coordinates that shrink directions of large spread, so that rare levels are not lost in the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpcurate.arrays import FloatArray
+from dpcurate.learn.measure_once.blocks import helmert
+from dpcurate.learn.measure_once.distributions import Distribution
+from dpcurate.queries import FEATURE_STEPS, FeatureMap
+from dpcurate.schema import OWN, Numeric, Ordinal
+
+FURTHEST = 2.5
+"""Normal scores end here: a few rows far out would lengthen every row that is kept whole."""
+MOST_GROUPS = 64
+"""Levels that keep an indicator of their own; the rarest of a longer list share one."""
+WHITENING = 0.25
+"""Directions are divided by their spread to the power of twice this: 0.5 makes all variances equal, 0 none."""
+LONGEST = 3.0
+"""The mean squared length of a column's features at most; a number's is 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """A column's features: their values at each place, and their covariance there."""
+
+    name: str
+    values: FloatArray
+    covariance: FloatArray
+    curved: int = 0
+    """How many of them, the last, are squares of scores."""
+
+    @property
+    def size(self) -> int:
+        return self.values.shape[1]
+
+    @property
+    def length(self) -> float:
+        """The mean squared length."""
+        return float(np.trace(self.covariance))
+
+    def map(self) -> FeatureMap:
+        """In whole steps, as a query takes them."""
+        return FeatureMap(self.name, np.rint(self.values * FEATURE_STEPS).astype(np.int64))  # type: ignore[arg-type]
+
+
+def features_of(known: Distribution, *, curved: bool) -> Features:
+    """The features of one column; `curved` adds the square of a score, for links that bend."""
+    if isinstance(known.column, (Numeric, Ordinal)):
+        return _scored(known, curved=curved)
+    return _indicators(known)
+
+
+def _scored(known: Distribution, *, curved: bool) -> Features:
+    shares = known.shares
+    score = np.clip(ndtri(np.clip(np.cumsum(shares) - shares / 2, 1e-6, 1 - 1e-6)), -FURTHEST, FURTHEST)
+    columns = [_standard(score, shares)]
+    bent = curved and (shares > 0.01).sum() > 2
+    if bent:
+        square = columns[0] ** 2
+        columns.append(_standard(square - float((shares * square) @ columns[0]) * columns[0], shares))
+    if known.column.missing == OWN:
+        columns, shares = _with_missing(columns, shares, known.missing)
+    values = np.column_stack(columns)
+    return Features(known.column.name, values, _covariance(values, shares), int(bent))
+
+
+def _with_missing(columns: list[FloatArray], shares: FloatArray, missing: float) -> tuple[list[FloatArray], FloatArray]:
+    """A missing cell lies in the middle of every score, and has a feature of its own."""
+    spread = max(math.sqrt(missing * (1 - missing)), 0.05)
+    own = np.append(np.full(len(shares), -missing), 1 - missing) / spread
+    first, *more = (np.append(column, 0.0) for column in columns)
+    return [first, own, *more], np.append(shares * (1 - missing), missing)
+
+
+def _indicators(known: Distribution) -> Features:
+    groups = _groups(known)
+    shares = np.bincount(groups, weights=known.shares)
+    shares = np.maximum(shares, known.noise + 1e-6)
+    shares /= shares.sum()
+    basis = helmert(len(shares))
+    coordinates = basis - shares @ basis
+    variances, axes = np.linalg.eigh(_covariance(coordinates, shares))
+    coordinates = coordinates @ axes / np.maximum(variances, 1e-9) ** WHITENING
+    covariance = _covariance(coordinates, shares)
+    scale = np.sqrt(min(np.sqrt(len(variances)), LONGEST) / np.trace(covariance))
+    return Features(known.column.name, (coordinates * scale)[groups], covariance * scale**2)
+
+
+def _groups(known: Distribution) -> FloatArray:
+    """The group of each level: the most frequent ones for themselves, the others together."""
+    levels = len(known.shares)
+    if levels <= MOST_GROUPS:
+        return np.arange(levels)
+    rank = np.empty(levels, dtype=np.int64)
+    rank[np.argsort(-known.shares, kind="stable")] = np.arange(levels)
+    return np.minimum(rank, MOST_GROUPS - 1)
+
+
+def _standard(values: FloatArray, shares: FloatArray) -> FloatArray:
+    centred = values - float(shares @ values)
+    return np.asarray(centred / np.sqrt(max(float(shares @ centred**2), 1e-6)))
+
+
+def _covariance(values: FloatArray, shares: FloatArray) -> FloatArray:
+    mean = shares @ values
+    return np.asarray((values * shares[:, None]).T @ values - np.outer(mean, mean))
