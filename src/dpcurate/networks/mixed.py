@@ -153,7 +153,7 @@ def random_mixed(
 def _check(ordinals: float, categories: float, levels: tuple[int, int], margins: tuple[str, ...]) -> None:
     if not (0 <= ordinals <= 1 and 0 <= categories <= 1 and ordinals + categories <= 1):
         raise QueryError(f"ordinals and categories are shares of columns, got {ordinals!r} and {categories!r}")
-    if not 3 <= levels[1] or not 2 <= levels[0] <= levels[1]:
+    if levels[1] < 3 or not 2 <= levels[0] <= levels[1]:
         raise QueryError(f"levels are a rising range from 2, to 3 at least, got {levels!r}")
     unknown = [m for m in margins if m not in get_args(MarginName)]
     if unknown or not margins:
@@ -172,7 +172,10 @@ def _column(
 ) -> MixedColumn:
     margin = margins[int(source.integers(len(margins)))] if kinds[node] == "number" else "plain"
     parents = dag.parents(node)
-    effects = {p: _effect(levels[p] * (kinds[p] == "category"), levels[node] * (kinds[node] == "category"), weights, source) for p in parents}
+    effects = {
+        p: _effect(levels[p] * (kinds[p] == "category"), levels[node] * (kinds[node] == "category"), weights, source)
+        for p in parents
+    }
     spoken = [p for p in parents if kinds[p] != "category"]
     bent = kinds[node] != "category" and len(spoken) >= 2 and source.random() < products
     weight = float(source.uniform(*weights)) if bent else 0.0

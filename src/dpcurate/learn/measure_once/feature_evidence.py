@@ -53,7 +53,9 @@ class FeatureEvidence:
                 places = np.array([self._blocks[a] for a in others])
                 values, variance = after.compared(places, b, left_over, after.white(places, curved), right)
                 bent = curved and self._released.curved[column]
-                row[others] = self._evidence(values, variance, (curved, self._released.curved[column]) if bent else None)
+                row[others] = self._evidence(
+                    values, variance, (curved, self._released.curved[column]) if bent else None
+                )
         return row
 
     def _evidence(self, values: FloatArray, variance: FloatArray, squares: tuple[int, int] | None) -> FloatArray:
@@ -81,7 +83,8 @@ class _Regressed:
     @classmethod
     def on(cls, released: FeatureCovariance, smooth: FloatArray, given: list[IntArray]) -> _Regressed:
         fixed = np.concatenate([np.arange(0), *given]).astype(np.int64)
-        return cls(released, smooth, fixed, np.linalg.solve(smooth[np.ix_(fixed, fixed)], smooth[fixed]))
+        slopes = np.linalg.solve(smooth[np.ix_(fixed, fixed)], smooth[fixed])
+        return cls(released, smooth, fixed, np.asarray(slopes, dtype=np.float64))
 
     def residual(self, b: IntArray) -> FloatArray:
         """The covariance of every feature with those of b, as released."""

@@ -60,7 +60,9 @@ def buy_features(queryable: Queryable, budget: float, constants: FeatureConstant
     costs = [constants.share_histograms * budget, constants.share_norms * budget]
     costs.append(budget - sum(costs))
     known, rows = _distributions(queryable, costs[0])
-    curved = _noise_ratio(queryable, [features_of(k, curved=True) for k in known], rows, costs[2]) < constants.curved_below
+    curved = (
+        _noise_ratio(queryable, [features_of(k, curved=True) for k in known], rows, costs[2]) < constants.curved_below
+    )
     features = [features_of(k, curved=curved) for k in known]
     clip2, quantile = _clip(queryable, features, rows, costs, constants)
     released = _moments(queryable, features, clip2, rows, costs[2])
@@ -97,7 +99,7 @@ def _entry_noise(queryable: Queryable, features: Sequence[Features], clip2: floa
 
 
 def _noise_ratio(queryable: Queryable, features: Sequence[Features], rows: float, cost: float) -> float:
-    """Noise variance of a pair of features over its sampling variance, if rows were clipped at half above their mean."""
+    """Noise variance of a pair of features over its sampling variance, rows being clipped at half above their mean."""
     length = 1.5 * sum(f.length for f in features)
     return _entry_noise(queryable, features, length, cost) ** 2 / rows
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from dpcurate.arrays import FloatArray
+from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import helmert
 from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.queries import FEATURE_STEPS, FeatureMap
@@ -41,7 +41,7 @@ class Features:
 
     @property
     def size(self) -> int:
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     @property
     def length(self) -> float:
@@ -84,9 +84,8 @@ def _with_missing(columns: list[FloatArray], shares: FloatArray, missing: float)
 
 def _indicators(known: Distribution) -> Features:
     groups = _groups(known)
-    shares = np.bincount(groups, weights=known.shares)
-    shares = np.maximum(shares, known.noise + 1e-6)
-    shares /= shares.sum()
+    shares: FloatArray = np.maximum(np.bincount(groups, weights=known.shares), known.noise + 1e-6).astype(np.float64)
+    shares = shares / shares.sum()
     basis = helmert(len(shares))
     coordinates = basis - shares @ basis
     variances, axes = np.linalg.eigh(_covariance(coordinates, shares))
@@ -96,11 +95,11 @@ def _indicators(known: Distribution) -> Features:
     return Features(known.column.name, (coordinates * scale)[groups], covariance * scale**2)
 
 
-def _groups(known: Distribution) -> FloatArray:
+def _groups(known: Distribution) -> IntArray:
     """The group of each level: the most frequent ones for themselves, the others together."""
     levels = len(known.shares)
     if levels <= MOST_GROUPS:
-        return np.arange(levels)
+        return np.arange(levels, dtype=np.int64)
     rank = np.empty(levels, dtype=np.int64)
     rank[np.argsort(-known.shares, kind="stable")] = np.arange(levels)
     return np.minimum(rank, MOST_GROUPS - 1)

@@ -15,8 +15,11 @@ from dpcurate.private.row_sums import (
     GRADIENT_STEPS,
     SAFE,
     CountRows,
+    FeatureNormRows,
+    FeatureRows,
     GradientRows,
     Integers,
+    IntervalRows,
     MomentRows,
     NormRows,
     RowSum,
@@ -24,7 +27,8 @@ from dpcurate.private.row_sums import (
 from dpcurate.private.sources.encode import Dialect, code_name, value_name
 from dpcurate.schema import GRID, MISSING_VALUE, OWN, Numeric, Schema
 
-RowKernel = MomentRows | GradientRows | NormRows
+Formulated = MomentRows | GradientRows | NormRows
+RowKernel = Formulated | IntervalRows | FeatureRows | FeatureNormRows
 MOST_SUMS = 1024
 """Sums in one query."""
 MOST_COLUMNS = 64
@@ -43,6 +47,8 @@ def check(row_sum: RowSum) -> None:
 
 def queries(row_sum: RowKernel, encoded: str, schema: Schema, say: Dialect) -> list[str]:
     """Queries whose single rows, one after the other, hold the row_sum's sums."""
+    if not isinstance(row_sum, Formulated):
+        raise QueryError("features of a table that stays where it is cannot be added up yet: load it into memory")
     rows = Formula(row_sum, encoded, schema, say)
     sums, relation = list(rows.sums()), rows.relation()
     parts = [sums[i : i + MOST_SUMS] for i in range(0, len(sums), MOST_SUMS)]
@@ -66,7 +72,7 @@ def total(row_sum: RowKernel, found: Integers) -> Integers:
 class Formula:
     """One row_sum in one dialect."""
 
-    def __init__(self, row_sum: RowKernel, encoded: str, schema: Schema, say: Dialect) -> None:
+    def __init__(self, row_sum: Formulated, encoded: str, schema: Schema, say: Dialect) -> None:
         self._row_sum, self._encoded, self._schema, self._say = row_sum, encoded, schema, say
         self._d = len(row_sum.columns)
         self._pairs = [(i, j) for i in range(self._d) for j in range(self._d) if i != j]
