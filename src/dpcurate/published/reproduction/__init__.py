@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from dpcurate.published.reproduction.store import run_grid
 
     parser = argparse.ArgumentParser(prog="dpcurate reproduce", description="Reproduce the paper's tables and figures.")
-    parser.add_argument("--quick", action="store_true", help="few runs on four networks, under 90 seconds")
+    parser.add_argument("--quick", action="store_true", help="few runs, no verdicts, under 180 seconds")
     parser.add_argument("--grid", choices=sorted(GRIDS), help=argparse.SUPPRESS)
     parser.add_argument("-o", "--output", type=Path, default=Path("paper"), help="directory (default: paper)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")

@@ -1,15 +1,15 @@
-"""The figures, drawn from the Parquet file alone."""
+"""The figures, drawn from the runs alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dpcurate.published.reproduction.grid import TESTED
-from dpcurate.published.reproduction.store import read_runs
+from dpcurate.published.reproduction import sketches
+from dpcurate.published.reproduction.grid import CONSTRAINT, PUBLISHED, TESTED
 from dpcurate.published.reproduction.summary import LABELS, METRICS, Runs
 
 COLOURS = {
@@ -20,7 +20,7 @@ COLOURS = {
     "noleaks": "#009e73",
     "curate-score": "#cc79a7",
     "measure-once": "#000000",
-    "notears-on-moments": "#0072b2",
+    "notears-moments": "#0072b2",
 }
 MARKS = {
     "em-pc": "s",
@@ -30,40 +30,52 @@ MARKS = {
     "noleaks": "^",
     "curate-score": "P",
     "measure-once": "*",
-    "notears-on-moments": "X",
+    "notears-moments": "X",
 }
+REGIMES = (0.1, 5.0, 10.0)
 STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 Panel = Callable[[Any, Runs, str], None]
+Curve = tuple[str, str, str, dict[str, Any]]
+"""A method, its reading, its label and how its line is drawn."""
 
 
-def draw(parquet: Path, directory: Path) -> list[Path]:
-    """Every figure as SVG and PNG; an empty list if matplotlib is not installed."""
+def draw(runs: Runs, directory: Path) -> list[Path]:
+    """Every figure as PNG; an empty list if matplotlib is not installed."""
     try:
         import_module("matplotlib").use("Agg")
     except ImportError:
         return []
     plt: Any = import_module("matplotlib.pyplot")
     directory.mkdir(parents=True, exist_ok=True)
-    runs = Runs(read_runs(parquet))
-    drawn: list[Path] = []
     with plt.rc_context(STYLE):
-        for metric, words in METRICS.items():
-            short = metric.removesuffix("_f1")
-            drawn += _six(plt, runs, directory / f"claimed-{short}", _claimed(metric), f"F1 ({words})")
-            drawn += _six(plt, runs, directory / f"proved-{short}", _proved(metric), f"F1 ({words})")
-        drawn += _six(plt, runs, directory / "tests", _tests, "CI tests a run (dotted: PC)", legend=False)
-        drawn += _six(plt, runs, directory / "seconds", _seconds, "seconds a run", legend=False)
-        drawn += _schedules(plt, runs, directory / "schedules")
-    return drawn
+        figures = dict(_figures(plt, runs))
+        paths = [directory / f"{name}.png" for name in figures]
+        for path, figure in zip(paths, figures.values(), strict=True):
+            figure.savefig(path, dpi=130)
+            plt.close(figure)
+    return paths
 
 
-def _six(plt: Any, runs: Runs, path: Path, panel: Panel, label: str, *, legend: bool = True) -> list[Path]:
+def _figures(plt: Any, runs: Runs) -> Iterator[tuple[str, Any]]:
+    yield "workflow", sketches.workflow(plt)
+    yield "composition", sketches.composition(plt)
+    yield "schedules", _schedules(plt, runs)
+    for metric, words in METRICS.items():
+        yield f"spent-{metric.removesuffix('_f1')}", _six(plt, runs, _spent(metric), f"F1 ({words})")
+    for metric in ("pc_f1", "skeleton_f1"):
+        yield f"proved-{metric.removesuffix('_f1')}", _six(plt, runs, _proved(metric), f"F1 ({METRICS[metric]})")
+    yield "regimes", _six(plt, runs, _regimes, "F1 (arcs, PC run)")
+    yield "rates", _six(plt, runs, _rates, "recall")
+    yield "tests", _six(plt, runs, _tests, "CI tests a run", share=False)
+    yield "seconds", _six(plt, runs, _seconds, "seconds a run", share=False)
+
+
+def _six(plt: Any, runs: Runs, panel: Panel, label: str, *, share: bool = True) -> Any:
     """A panel for each network, one legend for all."""
-    across = 2 if len(runs.networks) == 4 else min(3, len(runs.networks))
+    across = min(3, len(runs.networks))
     down = math.ceil(len(runs.networks) / across)
-    figure, axes = plt.subplots(
-        down, across, figsize=(3.4 * across + 1.2 * (across < 3), 2.5 * down + 0.9), squeeze=False, sharey=legend
-    )
+    size = (max(3.3 * across, 5.0), 2.5 * down + 0.9)
+    figure, axes = plt.subplots(down, across, figsize=size, squeeze=False, sharey=share)
     for axis, network in zip(axes.flat, runs.networks, strict=False):
         axis.set_title(network, fontsize=10)
         panel(axis, runs, network)
@@ -71,33 +83,36 @@ def _six(plt: Any, runs: Runs, path: Path, panel: Panel, label: str, *, legend: 
         axis.set_visible(False)
     for row in axes:
         row[0].set_ylabel(label)
-    if legend:
-        entries = {t: h for a in axes.flat for h, t in zip(*a.get_legend_handles_labels(), strict=True)}
-        figure.legend(
-            entries.values(), entries.keys(), loc="lower center", ncols=1 + across, frameon=False, fontsize=7.5
-        )
-    figure.tight_layout(rect=(0, 0.8 / figure.get_figheight() if legend else 0, 1, 1))
-    return _save(plt, figure, path)
+    entries = {t: h for a in axes.flat for h, t in zip(*a.get_legend_handles_labels(), strict=True)}
+    figure.legend(
+        entries.values(), entries.keys(), loc="lower center", ncols=min(5, 2 * across), frameon=False, fontsize=7.5
+    )
+    rows = math.ceil(len(entries) / min(5, 2 * across))
+    figure.tight_layout(rect=(0, (0.12 + 0.19 * rows) / figure.get_figheight() if rows else 0, 1, 1))
+    return figure
 
 
-def _save(plt: Any, figure: Any, path: Path) -> list[Path]:
-    target = path.with_suffix(".png")
-    figure.savefig(target, dpi=130)
-    plt.close(figure)
-    return [target]
+# --- F1 against leakage -----------------------------------------------------------------------------------
 
 
-def _line(
-    axis: Any, runs: Runs, network: str, method: str, variant: str, metric: str, across: str, label: str, **style: Any
-) -> None:
-    points = []
-    for target in runs.targets:
-        x, y = (runs.of(c, network, method, target, variant=variant) for c in (across, metric))
-        if x is not None and y is not None and math.isfinite(x.mean):
-            points.append((x.mean, y.mean, y.error))
+def _published(runs: Runs) -> Iterator[Curve]:
+    """Every published method in its literal reading, CURATE also as its script."""
+    for method in PUBLISHED:
+        for reading in runs.readings(method)[:1]:
+            yield method, reading, LABELS[method], {}
+        if "script" in runs.readings(method):
+            dashed = {"linestyle": "--", "markerfacecolor": "white"}
+            yield method, "script", f"{LABELS[method]}, script", dashed
+
+
+def _line(axis: Any, runs: Runs, network: str, metric: str, across: str, curve: Curve) -> None:
+    method, reading, label, style = curve
+    points = runs.line(metric, network, method, across, reading)
+    if across == "spent":
+        points = [(x, y) for x, y in points if x < 1.3 * runs.targets[-1]]
     if points:
-        xs, ys, errors = zip(*points, strict=True)
         shape = {"marker": MARKS[method], "color": COLOURS[method], "markersize": 4.5, "linewidth": 1.1, **style}
+        xs, ys, errors = zip(*((x, y.mean, y.error) for x, y in points), strict=True)
         axis.errorbar(xs, ys, yerr=errors, label=label, elinewidth=0.6, **shape)
 
 
@@ -108,16 +123,15 @@ def _frame(axis: Any, label: str) -> None:
     axis.grid(alpha=0.25, linewidth=0.5)
 
 
-def _claimed(metric: str) -> Panel:
-    """The published methods at the leakage that their authors' formulas give."""
+def _spent(metric: str) -> Panel:
+    """The published methods at what they spent; dotted, the non-private run that they are compared with."""
 
     def panel(axis: Any, runs: Runs, network: str) -> None:
-        for method in runs.variants("published"):
-            _line(axis, runs, network, method, "published", metric, "claimed", LABELS[method])
-        exact = runs.exact(metric, network, "pc-kendall" if metric != "pc_f1" else "pc-g")
-        words = "PC, Kendall, not private" if metric != "pc_f1" else "PC, G test, not private"
-        axis.axhline(exact, color="black", linewidth=0.8, linestyle=":", label=words)
-        _frame(axis, "claimed epsilon (not proved)")
+        for curve in _published(runs):
+            _line(axis, runs, network, metric, "spent", curve)
+        exact = runs.exact(metric, network)
+        axis.axhline(exact, color="black", linewidth=0.8, linestyle=":", label="PC, Kendall, not private")
+        _frame(axis, "epsilon spent, by the authors' count")
 
     return panel
 
@@ -126,69 +140,102 @@ def _proved(metric: str) -> Panel:
     """The same runs at the epsilon that is proved for their noise, with our methods."""
 
     def panel(axis: Any, runs: Runs, network: str) -> None:
-        for method in runs.variants("published"):
-            style = {"linestyle": "--", "markerfacecolor": "white"}
-            _line(
-                axis, runs, network, method, "published", metric, "proved", f"{LABELS[method]}, as published", **style
-            )
-        for method in runs.variants("proved"):
-            _line(axis, runs, network, method, "proved", metric, "proved", f"{LABELS[method]}, proved")
+        for method, reading, label, style in _published(runs):
+            hollow = {"linestyle": "--", "markerfacecolor": "white", **style}
+            if reading == "script":
+                hollow["linestyle"] = ":"
+            _line(axis, runs, network, metric, "proved", (method, reading, f"{label}, published", hollow))
+        for method in runs.methods("proved"):
+            _line(axis, runs, network, metric, "proved", (method, "proved", f"{LABELS[method]}, proved", {}))
         _frame(axis, "proved epsilon, delta = 1e-10")
 
     return panel
 
 
-def _bars(axis: Any, values: Sequence[tuple[str, float, float]]) -> None:
-    names = [LABELS[m].replace(" (", "\n(") for m, _, _ in values]
-    axis.bar(names, [v for _, v, _ in values], color=[COLOURS[m] for m, _, _ in values], width=0.7)
-    axis.errorbar(names, [v for _, v, _ in values], yerr=[e for *_, e in values], fmt="none", color="black", lw=0.7)
-    axis.tick_params(axis="x", rotation=60, labelsize=7)
+def _regimes(axis: Any, runs: Runs, network: str) -> None:
+    """Mean and standard deviation at three totals, methods side by side."""
+    shown = [t for t in REGIMES if t in runs.targets]
+    curves = list(_published(runs))
+    for i, (method, reading, label, style) in enumerate(curves):
+        found = [runs.of("pc_f1", network, method, t, reading) for t in shown]
+        place = [k + (i - (len(curves) - 1) / 2) * 0.11 for k, s in enumerate(found) if s is not None]
+        means, sds = ([getattr(s, c) for s in found if s is not None] for c in ("mean", "sd"))
+        shape = {"marker": MARKS[method], "color": COLOURS[method], "markersize": 4, **style, "linestyle": "none"}
+        axis.errorbar(place, means, yerr=sds, label=label, elinewidth=0.9, **shape)
+    axis.set_xticks(range(len(shown)), [f"{t:g}" for t in shown])
+    axis.set_xlabel("total epsilon")
+    axis.set_ylim(-0.05, 1.1)
+    axis.grid(alpha=0.25, linewidth=0.5, axis="y")
 
 
-def _tests(axis: Any, runs: Runs, network: str) -> None:
-    methods = [m for m in runs.variants("published") if m not in ("noleaks", "curate-score")]
-    found = [(m, runs.of("tests", network, m, TESTED)) for m in methods]
-    _bars(axis, [(m, s.mean, s.error) for m, s in found if s is not None])
-    axis.axhline(runs.exact("tests", network, "pc-kendall"), color="black", linestyle=":", linewidth=1)
-
-
-def _seconds(axis: Any, runs: Runs, network: str) -> None:
-    found = [(m, runs.of("seconds", network, m, TESTED, kind="time")) for m in runs.variants("published")]
-    for method, one in found:
-        if one is not None:
-            name = LABELS[method].replace(" (", "\n(")
-            axis.plot([name], [one.mean], marker=MARKS[method], color=COLOURS[method], markersize=7)
-    axis.tick_params(axis="x", rotation=60, labelsize=7)
-    axis.margins(x=0.12)
-    axis.set_yscale("log")
-    axis.set_ylim(1e-3, 300)
+def _rates(axis: Any, runs: Runs, network: str) -> None:
+    """A path through the plane of precision and recall; the largest total has the largest mark."""
+    for method, reading, label, style in _published(runs):
+        pairs = [
+            [runs.of(f"pc_{c}", network, method, t, reading) for c in ("precision", "recall")] for t in runs.targets
+        ]
+        points = [(p.mean, r.mean) for p, r in pairs if p is not None and r is not None]
+        if points:
+            xs, ys = zip(*points, strict=True)
+            shape = {"color": COLOURS[method], "linewidth": 0.9, **style}
+            axis.plot(xs, ys, marker=MARKS[method], markersize=2.5, label=label, **shape)
+            axis.plot(xs[-1:], ys[-1:], marker=MARKS[method], markersize=6, **{**shape, "linestyle": "none"})
+    axis.set(xlim=(-0.03, 1.05), ylim=(-0.03, 1.05), xlabel="precision")
     axis.grid(alpha=0.25, linewidth=0.5)
 
 
-def _schedules(plt: Any, runs: Runs, path: Path) -> list[Path]:
-    """Figure 3: iterations against the total for each increment, by Lemma 2 and exactly."""
+# --- tests, times, schedules ------------------------------------------------------------------------------
+
+
+def _tests(axis: Any, runs: Runs, network: str) -> None:
+    """Two bars a method: the authors' unit, and answered tests; two lines for PC."""
+    curves = [c for c in _published(runs) if c[0] in CONSTRAINT]
+    names = [
+        label.removeprefix("CURATE (constraint), ").replace("CURATE (constraint)", "CURATE")
+        for _, _, label, _ in curves
+    ]
+    for column, side, alpha, line in (("counted", -0.2, 1.0, "-"), ("answered", 0.2, 0.45, ":")):
+        found = [(i, c, runs.of(column, network, c[0], TESTED, c[1])) for i, c in enumerate(curves)]
+        for i, curve, one in found:
+            if one is not None:
+                shape = {"color": COLOURS[curve[0]], "alpha": alpha, "width": 0.38}
+                axis.bar([i + side], [one.mean], yerr=[one.error], error_kw={"lw": 0.7}, **shape)
+        words = {"counted": "PC, authors' unit (deletions)", "answered": "PC, answered tests"}[column]
+        axis.axhline(runs.exact(column, network), color="black", linestyle=line, linewidth=0.9, label=words)
+    axis.set_xticks(range(len(names)), names, rotation=45, fontsize=7.5)
+
+
+def _seconds(axis: Any, runs: Runs, network: str) -> None:
+    names = []
+    for method in PUBLISHED:
+        one = runs.of("seconds", network, method, TESTED, kind="time")
+        names.append(LABELS[method].replace(" (", "\n("))
+        if one is not None:
+            axis.plot([len(names) - 1], [one.mean], marker=MARKS[method], color=COLOURS[method], markersize=7)
+    axis.set_xticks(range(len(names)), names, rotation=60, fontsize=7)
+    axis.margins(x=0.12)
+    axis.set(yscale="log", ylim=(1e-3, 300))
+    axis.grid(alpha=0.25, linewidth=0.5)
+
+
+def _schedules(plt: Any, runs: Runs) -> Any:
+    """Figure 3: iterations against eps_0 for each increment, a panel for each total."""
     rows = [r for r in runs.rows if r["kind"] == "schedule"]
-    firsts = sorted({r["step"] for r in rows})
-    if not firsts:
-        return []
-    figure, axes = plt.subplots(1, len(firsts), figsize=(2.7 * len(firsts), 2.9), squeeze=False)
+    totals = sorted({r["target"] for r in rows})
+    figure, axes = plt.subplots(1, len(totals), figsize=(9.9, 3.1), squeeze=False)
     colours = {"additive": "#56b4e9", "exponential": "#e69f00", "multiplicative": "#d55e00"}
-    for axis, first in zip(axes.flat, firsts, strict=True):
+    for axis, total in zip(axes.flat, totals, strict=True):
         for kind, colour in colours.items():
-            for variant, style in (("lemma-2", "-"), ("exact", "")):
-                chosen = (kind, variant, first)
-                points = [(r["target"], r["tests"]) for r in rows if (r["method"], r["variant"], r["step"]) == chosen]
-                shown = sorted((x, y) for x, y in points if y >= 1)
-                mark = "." if variant == "exact" else ""
-                label = f"{kind}, {'exact' if mark else 'Lemma 2'}"
-                xs, ys = zip(*shown, strict=True) if shown else ((), ())
-                axis.plot(xs, ys, linestyle=style, marker=mark, color=colour, label=label, linewidth=1)
-        axis.set(xscale="log", yscale="log", xlim=(0.08, 12), title=f"eps_0 = {first:g}", xlabel="total epsilon")
-        for side in (axis.xaxis, axis.yaxis):
-            side.set_minor_formatter(plt.NullFormatter())
+            for how, shape in (("lemma-2", {"linestyle": "-"}), ("exact", {"linestyle": "", "marker": "."})):
+                chosen = [r for r in rows if (r["method"], r["reading"], r["target"]) == (kind, how, total)]
+                points = sorted((r["step"], r["answered"]) for r in chosen if r["answered"] >= 1)
+                label = f"{kind}, {'Lemma 2' if how == 'lemma-2' else 'exact'}"
+                xs, ys = zip(*points, strict=True) if points else ((), ())
+                axis.plot(xs, ys, color=colour, label=label, linewidth=1, markersize=4, **shape)
+        axis.axvline(1.0, color="black", linewidth=0.6, linestyle=":")
+        axis.set(xscale="log", yscale="log", xlim=(8e-4, 6), title=f"total = {total:g}", xlabel="eps_0")
         axis.grid(alpha=0.25, linewidth=0.5)
     axes[0][0].set_ylabel("iterations")
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0.16, 1, 1))
-    return _save(plt, figure, path)
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncols=6, frameon=False, fontsize=7.5)
+    figure.tight_layout(rect=(0, 0.09, 1, 1))
+    return figure

@@ -1,36 +1,63 @@
-"""Which runs make the reproduction: cells of a network, a method, a variant and a total epsilon."""
+"""Which runs make the reproduction: cells of a network, a method, a reading of it and a total epsilon."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from importlib.metadata import version
 from typing import Literal
 
 from dpcurate.networks import SHIPPED
+from dpcurate.published.claims import READINGS
 from dpcurate.published.reproduction.world import ROWS
 
-CellKind = Literal["exact", "private", "time", "schedule"]
+CellKind = Literal["exact", "private", "first", "time", "schedule"]
 TARGETS = (0.1, 0.5, 1.0, 5.0, 10.0)
+ENDS = (0.03, 20.0)
+"""Totals at which rivals are run too, so that their lines reach whatever CURATE has spent."""
+FIRSTS = (0.001, 0.01, 0.1)
+"""Values of eps_0 in the comparison at equal eps_0."""
 TESTED = 1.0
 """The total at which tests and times are compared."""
-CONSTRAINT = ("em-pc", "svt-pc", "priv-pc", "curate-pc")
-SCORE = ("noleaks", "curate-score")
-OURS = ("measure-once", "em-pc", "svt-pc", "priv-pc", "curate-pc", "notears-on-moments")
 
-_EM = {"cancer": 0.05, "earthquake": 0.05, "survey": 0.1, "asia": 0.3, "sachs": 2.0, "child": 15.0}
-_OTHERS = {"cancer": 0.02, "earthquake": 0.02, "survey": 0.02, "asia": 0.03, "sachs": 0.05, "child": 0.1}
+RIVALS = ("svt-pc", "priv-pc", "em-pc")
+CONSTRAINT = (*RIVALS, "curate-pc")
+SCORE = ("noleaks", "curate-score")
+PUBLISHED = (*CONSTRAINT, *SCORE)
+OURS = ("measure-once", "em-pc", "svt-pc", "priv-pc", "curate-pc", "notears-moments")
+
+SCORE_READINGS = {
+    "printed": "sensitivity and delta' as printed, eps_0 = 0.01, I by Lemma 2",
+    "artifact's noise": "sensitivity and delta of NOLEAKS' artifact, all rows",
+    "artifact's noise, I = 30": "the same with 30 iterations a minimisation",
+    "artifact": "its noise, its 5,000 rows and its public rows",
+    "one schedule": "its noise; 200 gradients in all share the total, eps_0 follows from it",
+}
+"""Readings of the score-based methods, the most literal first."""
+EM_READINGS = {"coded": "separating sets where the code files them", "own separators": "filed with their own pair"}
+LITERAL = {"em-pc": "coded", "svt-pc": "printed", "priv-pc": "coded", "curate-pc": "printed"} | dict.fromkeys(
+    SCORE, "printed"
+)
+"""The most literal reading of each published method."""
+ALL_READINGS: Mapping[str, tuple[str, ...]] = {
+    **{m: (LITERAL[m],) for m in ("svt-pc", "priv-pc")},
+    "em-pc": tuple(EM_READINGS),
+    "curate-pc": tuple(READINGS),
+    **dict.fromkeys(SCORE, tuple(SCORE_READINGS)),
+}
+_SECONDS = {"cancer": 0.02, "earthquake": 0.02, "survey": 0.02, "asia": 0.03, "sachs": 0.05, "child": 0.1}
+_EM_SECONDS = {"cancer": 0.05, "earthquake": 0.05, "survey": 0.1, "asia": 0.3, "sachs": 1.0, "child": 12.0}
 
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """Some runs of one method on one network at one total epsilon."""
+    """Some runs of one method in one reading on one network; `target` is a total, or eps_0 in kind 'first'."""
 
     kind: CellKind
     network: str
     method: str
-    variant: str
+    reading: str
     target: float
     runs: int
     rows: int = ROWS
@@ -38,90 +65,112 @@ class GridCell:
     @property
     def name(self) -> str:
         """A file name that tells cells, and versions of the package, apart."""
-        code = hashlib.sha256(repr((version("dpcurate"), astuple(self))).encode()).hexdigest()[:8]
-        return f"{self.kind}-{self.network}-{self.method}-{self.variant}-{self.target:g}-{code}"
+        code = hashlib.sha256(repr((version("dpcurate"), astuple(self))).encode()).hexdigest()[:10]
+        return f"{self.kind}-{self.network}-{self.method}-{self.target:g}-{code}"
 
     @property
-    def family(self) -> tuple[str, str, str]:
+    def seed(self) -> str:
+        """Readings of one cell meet the same noise, number by number."""
+        return f"{self.network}/{self.method}/{self.target:g}"
+
+    @property
+    def family(self) -> tuple[str, ...]:
         """Cells that share exact statistics, best run in one process."""
-        part = "em" if (self.method, self.variant) == ("em-pc", "published") else self.variant
-        return self.kind, self.network, part
+        if self.reading == "proved":
+            return self.kind, self.network, "proved", self.method
+        return self.kind, self.network, "em" if self.method == "em-pc" else "others"
 
     @property
     def cost(self) -> float:
         """Seconds it may take, roughly: for the order of work and the time left."""
-        if self.kind == "schedule" or self.network not in _OTHERS:
+        if self.network not in _SECONDS:
             return 0.1
-        if self.variant == "published" and self.method == "em-pc":
-            return _EM[self.network] * (self.runs + 2)
-        each = _OTHERS[self.network]
-        return 0.2 + each * self.runs * {"proved": 12.0, "exact": 2.0}.get(self.variant, 1.3) + (self.kind == "time")
+        if self.method == "em-pc" and self.reading == "coded":
+            return _EM_SECONDS[self.network] * (self.runs + 2)
+        times = {"measure-once": 40.0}.get(self.method, 10.0) if self.reading == "proved" else 1.5
+        return 0.2 + _SECONDS[self.network] * self.runs * times * (4 if self.method in SCORE else 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A choice of cells: networks, totals, and runs by network."""
+    """A choice of cells: networks, totals, readings, and numbers of runs.
 
+    `literal` runs of the most literal reading, `others` of every other one; `em` and `proved` say the
+    number by network where a run is long.
+    """
+
+    literal: int
+    others: int
+    em: Mapping[str, int]
+    proved: Mapping[str, int]
     networks: Sequence[str] = SHIPPED
     targets: Sequence[float] = TARGETS
-    cheap: int = 50
-    em: tuple[tuple[str, int], ...] = ()
-    proved: tuple[tuple[str, int], ...] = ()
+    ends: Sequence[float] = ENDS
+    firsts: Sequence[float] = FIRSTS
+    readings: Mapping[str, Sequence[str]] = field(default_factory=lambda: ALL_READINGS)
     timed: int = 3
     rows: int = ROWS
     ours: Sequence[str] = OURS
-    text: bool = True
 
     def cells(self) -> tuple[GridCell, ...]:
         found = [GridCell("schedule", "none", "schedules", "lemma-2", 0.0, 1, self.rows)]
         for network in self.networks:
-            found += [GridCell("exact", network, m, "exact", 0.0, 1, self.rows) for m in ("pc-kendall", "pc-g")]
-            found += self._published(network)
-            found += self._proved(network)
-        return tuple(dict.fromkeys(found))
+            found += [self._cell("exact", network, m, "exact", 0.0, 1) for m in ("pc-kendall", "pc-g")]
+            found += [*self._published(network), *self._firsts(network), *self._times(network), *self._proved(network)]
+        return tuple(found)
+
+    def _cell(self, kind: CellKind, network: str, method: str, reading: str, target: float, runs: int) -> GridCell:
+        return GridCell(kind, network, method, reading, target, runs, self.rows)
 
     def _published(self, network: str) -> Iterator[GridCell]:
-        em = dict(self.em).get(network, 0)
-        for target in self.targets:
-            for method in (*CONSTRAINT, *SCORE):
-                runs = em if method == "em-pc" else self.cheap
-                if runs:
-                    yield GridCell("private", network, method, "published", target, runs, self.rows)
-            if self.text:
-                yield GridCell("private", network, "curate-pc", "published-text", target, self.cheap, self.rows)
-        for method in (*CONSTRAINT, *SCORE):
-            if self.timed and (method != "em-pc" or em):
-                timed = 1 if method == "em-pc" else self.timed
-                yield GridCell("time", network, method, "published", TESTED, timed, self.rows)
+        for method in PUBLISHED:
+            targets = sorted({*self.targets, *(self.ends if method in RIVALS else ())})
+            for reading in self.readings[method]:
+                runs = self._runs(network, method, reading)
+                yield from (self._cell("private", network, method, reading, t, runs) for t in targets if runs)
+
+    def _runs(self, network: str, method: str, reading: str) -> int:
+        most = self.literal if reading == LITERAL[method] else self.others
+        return min(most, self.em.get(network, 0)) if method == "em-pc" else most
+
+    def _firsts(self, network: str) -> Iterator[GridCell]:
+        for method in SCORE:
+            for first in self.firsts:
+                yield self._cell("first", network, method, "artifact's noise, I = 30", first, self.others)
+
+    def _times(self, network: str) -> Iterator[GridCell]:
+        for method in PUBLISHED:
+            runs = self.timed if method != "em-pc" else min(1, self.em.get(network, 0))
+            if runs:
+                yield self._cell("time", network, method, LITERAL[method], TESTED, runs)
 
     def _proved(self, network: str) -> Iterator[GridCell]:
-        runs = dict(self.proved).get(network, 0)
-        for target in self.targets:
-            for method in self.ours:
-                if runs:
-                    yield GridCell("private", network, method, "proved", target, runs, self.rows)
+        runs = self.proved.get(network, 0)
+        for method in self.ours if runs else ():
+            yield from (self._cell("private", network, method, "proved", t, runs) for t in self.targets)
+
+
+def _by_size(small: int, asia: int, sachs: int, child: int) -> dict[str, int]:
+    return {"cancer": small, "earthquake": small, "survey": small, "asia": asia, "sachs": sachs, "child": child}
 
 
 def full() -> tuple[GridCell, ...]:
-    """Six networks, 50 runs where they are cheap: 10 to 20 minutes on two cores."""
-    small = ("cancer", "earthquake", "survey")
-    em = (*((n, 50) for n in (*small, "asia")), ("sachs", 10), ("child", 3))
-    proved = (*((n, 20) for n in (*small, "asia")), ("sachs", 12), ("child", 5))
-    return Grid(em=em, proved=proved).cells()
+    """Six networks; 50 runs of the literal reading, 20 of the others, fewer where a run is long."""
+    return Grid(literal=50, others=20, em=_by_size(50, 50, 20, 5), proved=_by_size(20, 20, 12, 5)).cells()
 
 
 def quick() -> tuple[GridCell, ...]:
-    """Four networks, few runs: under 90 seconds on two cores."""
-    names = ("cancer", "survey", "asia", "sachs")
-    proved = tuple((n, 3 if n != "sachs" else 2) for n in names)
-    em = (("cancer", 6), ("survey", 4))
-    return Grid(names, (0.1, 1.0, 10.0), 12, em, proved, timed=1).cells()
+    """Six networks and the figures' totals with few runs: under 180 seconds on two cores."""
+    readings = {**{m: (LITERAL[m],) for m in PUBLISHED}, "curate-pc": ("printed", "script")}
+    em, proved = _by_size(3, 1, 0, 0), _by_size(2, 1, 1, 1)
+    return Grid(6, 4, em, proved, ends=(), firsts=(0.01,), readings=readings, timed=1, ours=("measure-once",)).cells()
 
 
 def tiny() -> tuple[GridCell, ...]:
     """A network, a few runs on few rows: for tests."""
-    one = (("cancer", 2),)
-    return Grid(("cancer",), (1.0, 10.0), 3, one, one, 1, 2_000, ("measure-once", "svt-pc"), text=False).cells()
+    one, ours = {"cancer": 2}, ("measure-once", "svt-pc")
+    short = {**ALL_READINGS, "curate-pc": ("printed", "script"), **dict.fromkeys(SCORE, ("printed", "one schedule"))}
+    return Grid(3, 2, one, one, ("cancer",), (1.0, 10.0), (20.0,), (0.01,), short, 1, 2_000, ours).cells()
 
 
 GRIDS = {"full": full, "quick": quick, "tiny": tiny}

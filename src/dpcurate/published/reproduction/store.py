@@ -47,7 +47,7 @@ def run_grid(cells: Sequence[GridCell], directory: Path, *, workers: int = 2, fr
 
 def grouped(cells: Iterable[GridCell]) -> list[list[GridCell]]:
     """Cells by what they share, the longest work first."""
-    groups: dict[tuple[str, str, str], list[GridCell]] = {}
+    groups: dict[tuple[str, ...], list[GridCell]] = {}
     for cell in cells:
         groups.setdefault(cell.family, []).append(cell)
     return sorted(groups.values(), key=lambda group: -sum(c.cost for c in group))

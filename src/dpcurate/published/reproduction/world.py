@@ -10,7 +10,6 @@ import numpy as np
 
 from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.graph import Cpdag, Dag
-from dpcurate.learn.outcome import Learned
 from dpcurate.published.constraint import PublishedPC, reach
 from dpcurate.schema import Categorical, Schema
 
@@ -84,21 +83,25 @@ class World:
     def natural(self) -> Coded:
         return self._coded(ordered=False)
 
-    def exact_pc(self) -> Learned:
+    def kendall_pc(self) -> PublishedPC:
         """Non-private PC as published: Kendall's p, 0.05, the sequential loop."""
-        queryable = self.alphabetical.curator(Budget.unlimited(), 1)
-        return PublishedPC(alpha=THRESHOLD, max_order=reach(self.rows, len(self.dag.nodes))).fit(queryable)
+        return PublishedPC(alpha=THRESHOLD, max_order=reach(self.rows, len(self.dag.nodes)))
 
     @cached_property
-    def pc(self) -> Cpdag | Dag:
-        """The graph of that run: what the published F1 compares with."""
-        return self.exact_pc().graph
+    def pc(self) -> Arcs:
+        """The arcs that the authors' code draws from that run: what the published F1 compares with."""
+        return self.kendall_pc().fit(self.alphabetical.curator(Budget.unlimited(), 1)).arcs
 
     @cached_property
     def authors(self) -> Arcs:
         nodes = self.dag.nodes
         pairs = (arc.split("-") for arc in AUTHORS_ARCS[self.name].split())
         return frozenset((nodes[int(a)], nodes[int(b)]) for a, b in pairs)
+
+
+def arcs_of(graph: Cpdag) -> Arcs:
+    """An undirected edge is two arcs."""
+    return frozenset(graph.arrows | {arc for a, b in graph.lines for arc in ((a, b), (b, a))})
 
 
 @lru_cache(maxsize=8)
