@@ -173,7 +173,7 @@ def test_wrong_settings_are_refused():
         lambda: PC(test="t"),
         lambda: PC(style="depth first"),
         lambda: SVTPC(threshold=0.7),
-        lambda: CuratePC(statistic="g"),
+        lambda: CuratePC(statistic="gini"),
         lambda: PrivPC(style="depth first"),
         lambda: PublishedPC(style="depth first"),
         lambda: PublishedEMPC(threshold=0.7),

@@ -6,6 +6,7 @@ The paper's letters: t_j tests of order j, eps_j for each of them, q1 and q2 the
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -37,8 +38,8 @@ class Errors(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceErrors:
-    """Lemma 1 with c1 and c2 at their largest value for Laplace noise.
+class _WindowErrors(ABC):
+    """Lemma 1 with c1 and c2 at their largest value for symmetric noise of one peak.
 
     The window around the threshold reaches `inner` towards dependence and `outer` towards
     independence, in units of the statistic. A value u beyond the threshold falls into it with
@@ -48,20 +49,46 @@ class LaplaceErrors:
 
     inner: float
     outer: float
-    sensitivity: float
+    sensitivity: float | FloatArray
 
     def __call__(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         scale = self.sensitivity / np.maximum(epsilon, 1e-300)
-        inner, outer = np.minimum(self.inner, scale), np.minimum(self.outer, scale)
-        q1 = _window(inner / scale, outer / scale) / 2 + np.exp(-inner / scale) / 2
-        q2 = _window(outer / scale, inner / scale) / 2 + np.exp(-outer / scale) / 2
+        inner, outer = np.minimum(self.inner / scale, 1.0), np.minimum(self.outer / scale, 1.0)
+        q1 = self._window(inner, outer) / 2 + self.tail(inner)
+        q2 = self._window(outer, inner) / 2 + self.tail(outer)
         return q1, q2
 
+    def _window(self, near: FloatArray, far: FloatArray) -> FloatArray:
+        """The largest chance of [-near, far], in units of the noise, for a value on the far side."""
+        at_threshold = 1 - self.tail(near) - self.tail(far)
+        return np.where(far >= near, 1 - 2 * self.tail((near + far) / 2), at_threshold)
 
-def _window(near: FloatArray, far: FloatArray) -> FloatArray:
-    """The largest chance of [-near, far], in units of the noise, for a value on the far side."""
-    at_threshold = 1 - np.exp(-near) / 2 - np.exp(-far) / 2
-    return np.where(far >= near, -np.expm1(-(near + far) / 2), at_threshold)
+    @staticmethod
+    @abstractmethod
+    def tail(value: FloatArray) -> FloatArray:
+        """P(noise > value) of noise of scale 1, for values from 0."""
+
+
+class LaplaceErrors(_WindowErrors):
+    """Laplace noise of scale sensitivity / epsilon."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tail(value: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(-value) / 2)
+
+
+class GaussianErrors(_WindowErrors):
+    """Gaussian noise of deviation sensitivity / epsilon, which costs epsilon^2 / 2 in rho."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tail(value: FloatArray) -> FloatArray:
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr(-value))
 
 
 def surrogate(errors: Errors, epsilon: FloatArray) -> float:
@@ -136,3 +163,12 @@ def likely_tests(degrees: Sequence[tuple[int, int]], order: int) -> float:
     if order == 0:
         return float(len(degrees))
     return float(sum(math.comb(max(a - 1, 0), order) + math.comb(max(b - 1, 0), order) for a, b in degrees))
+
+
+def likely_tables(degrees: Sequence[int], order: int) -> float:
+    """At most the tables of an order, from the degrees of all nodes: tests over the same columns share one.
+
+    A test's columns are a node and order + 1 of its neighbours; at order 0 each edge is met from both ends.
+    """
+    around = sum(math.comb(degree, order + 1) for degree in degrees)
+    return float(min(around / 2 if order == 0 else around, math.comb(len(degrees), order + 2)))

@@ -51,7 +51,7 @@ class TableTest(ExactTest):
         sets = dict.fromkeys(columns)
         parts = self._queryable.ask(Release(Tables(tuple(sets)), Exact())).parts
         found = dict(zip(sets, parts, strict=True))
-        tables = [_turned(found[names], names, q) for names, q in zip(columns, tests, strict=True)]
+        tables = [turned(found[names], names, q) for names, q in zip(columns, tests, strict=True)]
         return list(map(float, p_values(self._test, tables)))
 
 
@@ -86,7 +86,7 @@ class PValueTest(ExactTest):
         return KendallP(q.x, q.y, q.given)
 
 
-def _turned(table: FloatArray, names: tuple[str, ...], q: Question) -> FloatArray:
+def turned(table: FloatArray, names: tuple[str, ...], q: Question) -> FloatArray:
     """The table with x and y in front, the smaller first: tests are symmetric, and fewer shapes go faster."""
     x, y = names.index(q.x), names.index(q.y)
     if table.shape[x] > table.shape[y]:

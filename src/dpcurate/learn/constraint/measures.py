@@ -33,6 +33,11 @@ def normal_quantile(upper: float) -> float:
     return -float(ndtri(upper))
 
 
+def upper_tail(z: float) -> float:
+    """P(N(0, 1) > z)."""
+    return 0.5 * math.erfc(z / math.sqrt(2))
+
+
 def known_rows(queryable: Queryable) -> float:
     """The public row count, or a paid noisy one."""
     if queryable.schema.rows is not None:

@@ -12,19 +12,28 @@ from typing import Literal, get_args
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.constraint.curate import CurateTest
+from dpcurate.learn.constraint.curate import CurateTest, Tune
 from dpcurate.learn.constraint.edge_tests import ExponentialTest
 from dpcurate.learn.constraint.exact import ExactTest, PartialCorrelationTest, PValueTest, TableTest
 from dpcurate.learn.constraint.independence import TABLE_TESTS
 from dpcurate.learn.constraint.measures import Measure, PMeasure, TauMeasure, known_rows
+from dpcurate.learn.constraint.noised_values import NoisedTau, PairValues, TableValues, Values
 from dpcurate.learn.constraint.search import EdgeTest, Searched, search
 from dpcurate.learn.constraint.sparse_vector import SieveTest, SparseVectorTest
+from dpcurate.learn.constraint.tuning import Decision
 from dpcurate.learn.constraint.working_graph import Style
 from dpcurate.learn.options import check_choice, check_threshold
 from dpcurate.learn.outcome import Learned
 from dpcurate.queries import MOST_CELLS, Queryable
 
-StatisticName = Literal["tau", "kendall-p"]
+PairName = Literal["tau", "kendall-p"]
+TableName = Literal["g", "chi-squared", "spearman"]
+StatisticName = Literal["tau", "kendall-p", "g", "chi-squared", "spearman"]
+NO_SCORE = (
+    "compares scores inside the session, and no useful score of {0} is known: with n rows in one cell a single further "
+    "row moves chi-squared by n + 1 and G by 2 log n + 2, which drowns all but strong effects, and Spearman moves "
+    "further than tau for the same signal. Use 'tau', or priv-pc or curate-pc, which read {0} off noised tables"
+)
 EXACT_TESTS = (*TABLE_TESTS, "partial-correlation", "kendall-proved")
 
 
@@ -119,6 +128,13 @@ class _Private(ABC):
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
         check_choice("statistic", self.statistic, get_args(StatisticName))
+        if self.statistic not in self._statistics:
+            raise QueryError(f"{type(self).__name__} {NO_SCORE.format(repr(self.statistic))}")
+
+    @property
+    def _statistics(self) -> tuple[str, ...]:
+        """Those it can use: scores inside the session need one of a small sensitivity."""
+        return get_args(PairName)
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         pairs, levels = deletable_pairs(queryable, knowledge), sizes(queryable)  # both refuse before anything is spent
@@ -128,8 +144,8 @@ class _Private(ABC):
             searched = search(names, test, knowledge=knowledge, max_order=order, style=self._style, sizes=levels)
         return learned(test, searched, knowledge)
 
-    def _measure(self, queryable: Queryable) -> Measure:
-        return TauMeasure(known_rows(queryable)) if self.statistic == "tau" else PMeasure()
+    def _measure(self, rows: float) -> Measure:
+        return PMeasure() if self.statistic == "kendall-p" else TauMeasure(rows)
 
     @property
     def _style(self) -> Style:
@@ -146,7 +162,7 @@ class EMPC(_Private):
 
     def _edge_test(self, queryable: Queryable, pairs: int) -> EdgeTest:
         orders = len(queryable.schema.names) - 1 if self.max_order is None else self.max_order + 1
-        return ExponentialTest(queryable, self._measure(queryable), self.threshold, choices=pairs + orders)
+        return ExponentialTest(queryable, self._measure(known_rows(queryable)), self.threshold, choices=pairs + orders)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,35 +185,69 @@ class SVTPC(_Ordered):
     """SVT-PC (Wang, Pang, Song 2020): the sparse vector technique, one hit an edge."""
 
     def _edge_test(self, queryable: Queryable, pairs: int) -> EdgeTest:
-        return SparseVectorTest(queryable, self._measure(queryable), self.threshold, hits=pairs + 1)
+        return SparseVectorTest(queryable, self._measure(known_rows(queryable)), self.threshold, hits=pairs + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivPC(_Ordered):
-    """Priv-PC (Wang, Pang, Song 2020): sieve on a sub-sample, examine on the whole."""
+class _Reading(_Ordered, ABC):
+    """Recipes that decide on released values: of a pair statistic, or read off noised tables."""
+
+    @property
+    def _statistics(self) -> tuple[str, ...]:
+        return get_args(StatisticName)
+
+    def _values(self, queryable: Queryable, rows: float) -> Values:
+        if self.statistic in get_args(TableName):
+            return TableValues(queryable, self.statistic, rows)
+        return PairValues(queryable, self._measure(rows))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivPC(_Reading):
+    """Priv-PC (Wang, Pang, Song 2020): sieve on a sub-sample, examine on the whole.
+
+    The sieve compares scores of tau ('kendall-p' where that is the statistic); what passes is examined by `statistic`.
+    """
 
     tweak: float = 0.02
     rate: float = 1.0
 
     def _edge_test(self, queryable: Queryable, pairs: int) -> EdgeTest:
-        measure = self._measure(queryable)
-        return SieveTest(queryable, measure, self.threshold, tweak=self.tweak, rate=self.rate, hits=pairs + 1)
+        rows = known_rows(queryable)
+        measure, values = self._measure(rows), self._values(queryable, rows)
+        return SieveTest(queryable, measure, self.threshold, values, tweak=self.tweak, rate=self.rate, hits=pairs + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CuratePC(_Ordered):
+class CuratePC(_Reading):
     """Constraint-based CURATE (Bhattacharjee and Tandon 2024): budgets per order by OPT.
 
-    `floor` is the least share of an even budget that is left to later orders (measured in docs/methods.md).
+    `floor` is the least share of an even budget that is left to later orders. `tune` = 'released' chooses
+    threshold and margins from the answers of order 0 instead, which costs nothing (both measured in docs/methods.md).
     """
 
     beta1: float = 0.2
     beta2: float = 0.2
     rate: float = 1.0
     floor: float = 0.7
+    tune: Tune = "none"
+
+    def __post_init__(self) -> None:
+        _Ordered.__post_init__(self)
+        check_choice("tune", self.tune, get_args(Tune))
+        if self.tune == "released" and (self.statistic == "kendall-p" or self.style == "sequential"):
+            raise QueryError(
+                "tune='released' compares all answers of order 0 with a null that knows the noise: it needs "
+                "style='stable' and another statistic than 'kendall-p'"
+            )
 
     def _edge_test(self, queryable: Queryable, pairs: int) -> EdgeTest:
-        measure = self._measure(queryable)
-        return CurateTest(
-            queryable, measure, self.threshold, self.beta1, self.beta2, self.rate, self.max_order, self.floor
-        )
+        decision = Decision(self.threshold, self.beta1, self.beta2)
+        values = self._scored(queryable, known_rows(queryable))
+        return CurateTest(queryable, values, decision, self.rate, self.max_order, self.floor, self.tune)
+
+    def _scored(self, queryable: Queryable, rows: float) -> Values:
+        """What is tuned must come in normal scores; tables always do."""
+        if self.tune == "released" and self.statistic == "tau":
+            return NoisedTau(queryable, TauMeasure(rows), rows)
+        return self._values(queryable, rows)

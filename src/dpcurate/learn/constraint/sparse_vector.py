@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from dpcurate.accounting import before_sampling
 from dpcurate.learn.constraint.edge_tests import EvenShare, Recorder
-from dpcurate.learn.constraint.measures import Measure, beyond
+from dpcurate.learn.constraint.measures import Measure
+from dpcurate.learn.constraint.noised_values import Values
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
-from dpcurate.queries import AboveThreshold, Laplace, Queryable, Release, Sample, Score, ThresholdGate
+from dpcurate.queries import AboveThreshold, Queryable, Sample, Score, ThresholdGate
 
 FEW = 8
 """Scores handed over after a hit, then twice as many each time: the rest of a round is not gone through again."""
@@ -96,13 +97,23 @@ class SparseVectorTest(_Gated):
 class SieveTest(_Gated):
     """Priv-PC: sieve on a fresh secret sample by a gate, examine what passes on the full table.
 
-    Half of each step's epsilon goes to the sieve, half to the examination; both are charged.
+    Half of each step's epsilon goes to the sieve, half to the examination; both are charged. The sieve
+    compares scores of a pair statistic; what is examined is a noised value of any kind.
     """
 
     def __init__(
-        self, queryable: Queryable, measure: Measure, level: float, *, tweak: float, rate: float, hits: float
+        self,
+        queryable: Queryable,
+        measure: Measure,
+        level: float,
+        examined: Values,
+        *,
+        tweak: float,
+        rate: float,
+        hits: float,
     ) -> None:
         super().__init__(queryable, measure, level)
+        self._examined = examined
         self._tweak, self._rate = tweak, rate
         self._small = measure.scaled(rate)
         self._epsilon = EvenShare.of(queryable).epsilon(2 * hits)
@@ -125,7 +136,7 @@ class SieveTest(_Gated):
         return q, False
 
     def _examine(self, q: Question) -> bool:
-        answer = self._queryable.ask(Release(self._measure.statistic(q), Laplace(epsilon=self._epsilon)))
-        cut = beyond(self._measure, float(answer), self._level) >= 0
-        self.note(q, "cut" if cut else "kept", float(answer), answer.scale, self._measure.cut(self._level))
+        ((value, noise),) = self._examined.ask([q], self._epsilon)
+        cut = self._examined.beyond(value, self._level) >= 0
+        self.note(q, "cut" if cut else "kept", value, noise, self._examined.cut(self._level))
         return cut
