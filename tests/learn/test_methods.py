@@ -87,7 +87,14 @@ class Wild:
         return self
 
 
-@pytest.mark.parametrize("method", [*PROVED, CuratePC(rate=0.3), PrivPC(rate=0.3), CuratePC(max_order=1)], ids=str)
+WAYS = [
+    *(method(statistic=name) for method in (PrivPC, CuratePC) for name in ("tau", "g", "chi-squared", "spearman")),
+    *(method(statistic=name, rate=0.3) for method in (PrivPC, CuratePC) for name in ("tau", "chi-squared")),
+    *(CuratePC(statistic=name, tune="released") for name in ("tau", "g")),
+]
+
+
+@pytest.mark.parametrize("method", [EMPC(), SVTPC(), *WAYS, CuratePC(max_order=1)], ids=str)
 @settings(max_examples=12, deadline=None)
 @given(
     seed=st.integers(0, 10**6),

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcurate.learn.constraint.budgets import (
+    GaussianErrors,
     LaplaceErrors,
+    likely_tables,
     likely_tests,
     optimise,
     pure_leak,
@@ -90,13 +92,15 @@ def test_it_is_feasible_falling_and_no_worse_than_uniform(tests, total, inner, o
 
 @pytest.mark.parametrize(("inner", "outer"), [(1.0, 1.0), (0.3, 2.0), (2.0, 0.3)])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
-def test_lemma_1_holds_by_simulation(inner, outer, epsilon):
+@pytest.mark.parametrize("errors", [LaplaceErrors, GaussianErrors])
+def test_lemma_1_holds_by_simulation(errors, inner, outer, epsilon):
     """For values on either side of the threshold the error is at most q, and nearly q somewhere."""
     sensitivity = 2.0
     scale = sensitivity / epsilon
-    q1, q2 = (float(q[0]) for q in LaplaceErrors(inner, outer, sensitivity)(np.array([epsilon])))
+    q1, q2 = (float(q[0]) for q in errors(inner, outer, sensitivity)(np.array([epsilon])))
     low, high = -min(inner, scale), min(outer, scale)
-    noise = np.random.default_rng(0).laplace(0, scale, 200_000)
+    stream = np.random.default_rng(0)
+    noise = (stream.laplace if errors is LaplaceErrors else stream.normal)(0, scale, 200_000)
     worst = [0.0, 0.0]
     for beyond in np.linspace(0, 3, 31):
         for side in (0, 1):
@@ -115,3 +119,24 @@ def test_counts_of_tests():
     assert likely_tests([(4, 4)] * 10, 0) == 10
     assert likely_tests([(4, 2), (1, 1)], 1) == 3 + 1
     assert likely_tests([(1, 1)], 3) == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_more_tables_than_foreseen(seed):
+    """All sets of columns that tests of an order are about, on random graphs and the complete one."""
+    from itertools import combinations
+
+    stream = np.random.default_rng(seed)
+    nodes = range(7)
+    edges = [e for e in combinations(nodes, 2) if seed == 0 or stream.random() < 0.4]
+    around = {n: {a + b - n for a, b in edges if n in (a, b)} for n in nodes}
+    for order in range(4):
+        tables = {
+            frozenset((a, b, *given))
+            for edge in edges
+            for a, b in (edge, edge[::-1])
+            for given in combinations(around[a] - {b}, order)
+        }
+        foreseen = likely_tables([len(around[n]) for n in nodes], order)
+        assert len(tables) <= foreseen
+        assert seed > 0 or len(tables) == foreseen

@@ -31,8 +31,8 @@ SHORT: Mapping[str, object] = {
 }
 VARIANTS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "svt-pc": {"on p-values": {"statistic": "kendall-p"}},
-    "priv-pc": {"at rate 0.5": {"rate": 0.5}},
-    "curate-pc": {"at rate 0.5": {"rate": 0.5}},
+    "priv-pc": {"at rate 0.5": {"rate": 0.5}, "on tau": {"statistic": "tau"}},
+    "curate-pc": {"at rate 0.5": {"rate": 0.5}, "on tau": {"statistic": "tau"}},
     "curate-score": {"adaptive": {"budgets": "released"}, "clipped at a quantile": {"clipping": "quantile"}},
 }
 REPLAYED = ("measure-once", "curate-pc", "notears-moments", "noleaks", "curate-score")

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcurate.arrays import FloatArray
 
-LEVELS = (0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
+LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
 BETAS = (0.0, 0.1, 0.2)
 GAIN = 0.05
 """Ten pairs tell little about a threshold, so the given one stays unless another promises so much more."""
@@ -35,11 +35,18 @@ class Decision:
 
 
 def tuned(p_values: Sequence[float], given: Decision) -> Decision:
-    """The decision of the highest expected F1, where it promises a gain; of equal ones the narrowest margins."""
+    """The decision of the highest expected F1, where it promises a gain; of equal ones the narrowest margins.
+
+    The threshold only rises: what is kept wrongly a later order may still cut, what is cut stays so.
+    """
     p = np.asarray(p_values, dtype=np.float64)
-    choices = [Decision(level, b1, b2) for b1, b2, level in product(BETAS, BETAS, LEVELS)]
+    choices = [Decision(level, b1, b2) for b1, b2, level in product(BETAS, BETAS, _from(given.level))]
     best = max(choices, key=lambda choice: expected_f1(choice, p))
     return best if expected_f1(best, p) > expected_f1(given, p) + GAIN else given
+
+
+def _from(level: float) -> list[float]:
+    return [level, *(other for other in LEVELS if other > level)]
 
 
 def expected_f1(decision: Decision, p: FloatArray) -> float:

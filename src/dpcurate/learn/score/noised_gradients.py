@@ -53,7 +53,8 @@ class CurateScore:
     `schedule` ('additive', 'exponential', or 'geometric' up to `ratio` times the first, 4 unless given) is
     scaled to spend exactly `rho`. `budgets` = 'released' doubles the next price where the last
     released gradient was lost in its noise; `clipping` = 'quantile' lets the clip follow the `kept`
-    quantile of the rows' norms (0.9 unless given), read off a paid noised histogram.
+    quantile of the rows' norms (0.9 unless given), read off a paid noised histogram. `tune` = 'released'
+    is the word that all CURATE recipes share for this.
     """
 
     iterations: int = 20
@@ -63,6 +64,7 @@ class CurateScore:
     budgets: Literal["planned", "released"] = "planned"
     clipping: Literal["fixed", "quantile"] = "fixed"
     kept: float | None = None
+    tune: Literal["none", "released"] = "none"
     clip: float | None = None
     margin: float = 0.15
     rho: float | None = None
@@ -70,16 +72,23 @@ class CurateScore:
     steepest: float = 1e7
 
     def __post_init__(self) -> None:
+        check_choice("tune", self.tune, ("none", "released"))
         check_choice("schedule", self.schedule, get_args(Shape))
         check_choice("budgets", self.budgets, ("planned", "released"))
         check_choice("clipping", self.clipping, ("fixed", "quantile"))
         if self.ratio is not None and self.schedule != "geometric":
             raise QueryError(f"ratio belongs to the geometric schedule: leave it out with {self.schedule!r}")
-        if self.kept is not None and self.clipping != "quantile":
-            raise QueryError("kept belongs to clipping='quantile': leave it out with a fixed clip")
+        if self.tune == "released" and self.clipping == "quantile":
+            raise QueryError("tune='released' and clipping='quantile' say the same: give one of them")
+        if self.kept is not None and not self._adaptive:
+            raise QueryError("kept belongs to clipping='quantile' or tune='released': leave it out with a fixed clip")
+
+    @property
+    def _adaptive(self) -> bool:
+        return self.clipping == "quantile" or self.tune == "released"
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
-        kept = (self.kept or KEPT) if self.clipping == "quantile" else None
+        kept = (self.kept or KEPT) if self._adaptive else None
         ratio, reacting = self.ratio or RATIO, self.budgets == "released"
         plan = Spending(self.schedule, ratio, self.iterations, self.margin, self.clip, reacting, kept)
         return _by_gradients(queryable, knowledge, plan, self)
