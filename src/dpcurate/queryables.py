@@ -13,6 +13,7 @@ from dpcurate.queries import (
     AboveThreshold,
     Choose,
     Contrasts,
+    Counts,
     Gate,
     PairStatistic,
     Query,
@@ -149,6 +150,8 @@ def _stage(what: Query[object] | Score) -> tuple[str, int]:
         return _order(statistic), 1
     if isinstance(statistic, Tables):
         return f"order {max(0, max(map(len, statistic.sets)) - 2)}", len(statistic.sets)
+    if isinstance(statistic, Counts) and len(statistic.columns) > 1:
+        return f"order {len(statistic.columns) - 2}", 1
     return type(statistic).__name__.lower(), len(statistic.sets) if isinstance(statistic, Contrasts) else 1
 
 

@@ -52,9 +52,9 @@ EVERY = {
     "PC sequential": PublishedPC(),
     "EM-PC": EMPC(),
     "SVT-PC": SVTPC(),
-    "Priv-PC": PrivPC(rate=0.5),
-    "CURATE": CuratePC(),
-    "CURATE sampled": CuratePC(rate=0.5),
+    "Priv-PC": PrivPC(rate=0.5, statistic="tau"),
+    "CURATE": CuratePC(statistic="tau"),
+    "CURATE sampled": CuratePC(rate=0.5, statistic="tau"),
     "CURATE on p-values": CuratePC(statistic="kendall-p"),
     "EM-PC published": PublishedEMPC(separators="own"),
     "SVT-PC published": PublishedSVTPC(),
@@ -97,7 +97,9 @@ class Watching(OracleQueryable):
         return super()._value(statistic)
 
 
-@pytest.mark.parametrize("method", [PC(test="kendall-proved"), EMPC(), SVTPC(), PrivPC(), CuratePC()], ids=str)
+@pytest.mark.parametrize(
+    "method", [PC(test="kendall-proved"), EMPC(), SVTPC(), PrivPC(statistic="tau"), CuratePC(statistic="tau")], ids=str
+)
 def test_knowledge_is_enforced_and_saves_questions(method):
     dag = Dag.of("abcd", [("a", "b"), ("b", "c"), ("c", "d")])
     knowledge = Knowledge.of(forbidden_edges=[("a", "b")], required_edges=[("a", "d")], required_arrows=[("c", "d")])
@@ -148,7 +150,7 @@ class Poor(OracleQueryable):
 @pytest.mark.parametrize("answers", [0, 1, 7, 45, 50])
 def test_when_the_budget_ends_the_graph_so_far_is_returned_and_said(answers):
     dag = random_dag(10, degree=2, seed=1)
-    found = CuratePC().fit(Poor(dag, answers))
+    found = CuratePC(statistic="tau").fit(Poor(dag, answers))
     assert len(found.evidence) == answers
     ((order, left),) = found.unfinished.items()
     assert order == (0 if answers < 45 else 1)
@@ -162,10 +164,10 @@ def test_when_the_budget_ends_the_graph_so_far_is_returned_and_said(answers):
 
 def test_two_columns_are_enough_and_one_is_not():
     pair = Dag.of("ab", [("a", "b")])
-    for method in (PC(test="kendall-proved"), EMPC(), SVTPC(), PrivPC(), CuratePC()):
+    for method in (PC(test="kendall-proved"), EMPC(), SVTPC(), PrivPC(statistic="tau"), CuratePC(statistic="tau")):
         assert method.fit(OracleQueryable(pair)).skeleton.edges == {frozenset("ab")}
     with pytest.raises(RequestError, match="at least two columns"):
-        CuratePC().fit(OracleQueryable(Dag.of("a")))
+        CuratePC(statistic="tau").fit(OracleQueryable(Dag.of("a")))
 
 
 def test_wrong_settings_are_refused():
@@ -247,7 +249,9 @@ def same(found, expected):
     assert cut == separators  # the first that separates wins, and nothing is told beyond it
 
 
-@pytest.mark.parametrize("method", [PC(test="kendall-proved"), CuratePC(), SVTPC()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    "method", [PC(test="kendall-proved"), CuratePC(statistic="tau"), SVTPC()], ids=lambda m: type(m).__name__
+)
 def test_rounds_find_what_a_plain_loop_finds_with_an_oracle(method):
     for dag in DAGS[:120:2]:
         same(method.fit(OracleQueryable(dag)), depth_first(dag.nodes, dag.d_separated))
@@ -315,7 +319,7 @@ def max_sets(found, order):
 def test_a_private_search_pays_for_no_test_beyond_the_one_that_cuts():
     dag = random_dag(15, degree=3, seed=8)
     door = Counting(dag)
-    found = CuratePC().fit(door)
+    found = CuratePC(statistic="tau").fit(door)
     asked = [r for batch in door.batches for r in batch]
     assert len(asked) == sum(found.tests) == len(found.evidence)
     for batch in door.batches:
@@ -339,7 +343,9 @@ def test_rounds_are_capped_and_caps_change_nothing(monkeypatch):
             assert size <= cells or len(batch) == 1
 
 
-@pytest.mark.parametrize("method", [PC(test="kendall-proved"), EMPC(), SVTPC(), PrivPC(), CuratePC()], ids=str)
+@pytest.mark.parametrize(
+    "method", [PC(test="kendall-proved"), EMPC(), SVTPC(), PrivPC(statistic="tau"), CuratePC(statistic="tau")], ids=str
+)
 def test_a_table_too_large_keeps_its_edge_and_is_told(method, monkeypatch):
     """Of orders 0 and 1 all tables fit, of order 2 those without the wide column, of order 3 none."""
     for module in (rounds, recipes):
@@ -394,7 +400,7 @@ def test_a_watched_door_counts_batches():
     assert seen.total("order 1") > 0
     assert {stage for stage, _ in seen.told} == {"order 0", "order 1"}
     dag = random_dag(10, degree=2, seed=1)
-    for method in (SVTPC(), PrivPC(), CuratePC()):
+    for method in (SVTPC(), PrivPC(statistic="tau"), CuratePC(statistic="tau")):
         seen = Seen()
         found = method.fit(Watched(OracleQueryable(dag), seen))
         examined = len(found.skeleton.separators) if isinstance(method, PrivPC) else 0

@@ -209,6 +209,7 @@ class PrivPC(_Reading):
     The sieve compares scores of tau ('kendall-p' where that is the statistic); what passes is examined by `statistic`.
     """
 
+    statistic: StatisticName = "spearman"
     tweak: float = 0.02
     rate: float = 1.0
 
@@ -226,6 +227,7 @@ class CuratePC(_Reading):
     threshold and margins from the answers of order 0 instead, which costs nothing (both measured in docs/methods.md).
     """
 
+    statistic: StatisticName = "chi-squared"
     beta1: float = 0.2
     beta2: float = 0.2
     rate: float = 1.0
