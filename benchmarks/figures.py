@@ -16,6 +16,10 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 def publish(runs: Path, docs: Path = DOCS) -> None:
     for path in write_page(runs, docs):
         print(path)
+    named = "".join(page.read_text(encoding="utf-8") for page in docs.glob("*.md"))
+    for path in (docs / "figures").glob("*.png"):
+        if path.name not in named:  # of an earlier form of the page
+            path.unlink()
 
 
 if __name__ == "__main__":
