@@ -3,7 +3,7 @@
     python -m benchmarks.statistics [--seeds 5] [--epsilons 0.1 1 5] [--threshold 0.05] [--only curate-pc]
 
 Proved forms, add-remove, delta = 1e-10, a public row count, fresh seeds of data and noise. `tuned` chooses
-threshold and margins (clip, for curate-score) from released answers.
+threshold and margins from released answers; what a tuned clip brings is in benchmarks/score.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.metrics import skeleton_rates
-from dpcurate.learn.methods import CuratePC, CurateScore, Method, PrivPC
+from dpcurate.learn.methods import CuratePC, Method, PrivPC
 
 SIX = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
 NAMES: Any = ("tau", "g", "chi-squared", "spearman")
@@ -25,7 +25,7 @@ NAMES: Any = ("tau", "g", "chi-squared", "spearman")
 
 def variants(level: float) -> dict[str, Method]:
     """Every row of the table."""
-    found: dict[str, Method] = {"curate-score": CurateScore(), "curate-score, tuned": CurateScore(tune="released")}
+    found: dict[str, Method] = {}
     for name in NAMES:
         plain = CuratePC(max_order=2, statistic=name, threshold=level)
         found[f"priv-pc, {name}"] = PrivPC(max_order=2, statistic=name, threshold=level)
