@@ -217,12 +217,16 @@ class IntervalRows:
         return (self.column,)
 
     @property
-    def places(self) -> int:
+    def cells(self) -> int:
         return self.intervals + self.missing
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (self.cells,)
 
     def apply(self, rows: Rows) -> IntArray:
         place = interval(rows.values[self.column], self.intervals)
-        counts = np.bincount(place, weights=rows.weights, minlength=self.places)
+        counts = np.bincount(place, weights=rows.weights, minlength=self.cells)
         return counts.astype(np.int64, copy=False)
 
 
@@ -309,4 +313,6 @@ def _features(lookups: tuple[Lookup, ...], rows: Rows) -> tuple[list[FloatArray]
     return z, _sum([u * u for u in z])
 
 
-RowSum = CountRows | MomentRows | GradientRows | NormRows | IntervalRows | FeatureRows | FeatureNormRows
+Counted = CountRows | IntervalRows
+"""A row stands in one cell, so that a key a row says it all."""
+RowSum = Counted | MomentRows | GradientRows | NormRows | FeatureRows | FeatureNormRows

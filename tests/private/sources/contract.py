@@ -9,7 +9,16 @@ import pandas as pd
 import pytest
 
 from dpcurate.errors import OwnerError
-from dpcurate.private.row_sums import CountRows, GradientRows, MomentRows, NormRows
+from dpcurate.private.row_sums import (
+    CountRows,
+    FeatureNormRows,
+    FeatureRows,
+    GradientRows,
+    IntervalRows,
+    Lookup,
+    MomentRows,
+    NormRows,
+)
 from dpcurate.private.sources import open_source
 from dpcurate.schema import Categorical, Numeric, Ordinal, Person, Schema
 
@@ -72,7 +81,22 @@ def row_sums(schema):
         MomentRows(names, steps, 0.9),
         GradientRows(names, steps, weights, 0.4),
         NormRows(names, steps, weights, (0.3, 1.0)),
+        *(IntervalRows(c.name, 64, c.missing == "own") for c in schema.columns if not c.has_levels),
+        FeatureRows(lookups(schema), 900.0),
+        FeatureRows(lookups(schema)[:2], 1e6),
+        FeatureNormRows(lookups(schema), (250_000.0, 1e6, 2.5e6)),
     ]
+
+
+def lookups(schema):
+    """Two features a column: any whole numbers do."""
+    return tuple(lookup(c, np.random.default_rng(i)) for i, c in enumerate(schema.columns))
+
+
+def lookup(column, rng):
+    intervals = 0 if column.has_levels else 512
+    places = intervals + (column.missing == "own") if intervals else column.size
+    return Lookup(column.name, intervals, tuple(map(tuple, rng.integers(-1000, 1000, (places, 2)).tolist())))
 
 
 def same_integers(forms, schema, table=None):

@@ -89,7 +89,8 @@ def test_the_client_gets_totals_and_no_rows():
     def size(x):
         return sum(map(size, x)) if isinstance(x, (list, tuple)) else x.size
 
-    assert [size(found) for found in got] == [1, 144, 6 * 6 * 2 + 5 * 5 + 3]  # rows, all cells, sums
+    features = 11 * 11 + 5 * 5 + 4
+    assert [size(found) for found in got] == [1, 144, 6 * 6 * 2 + 5 * 5 + 3 + features]  # rows, all cells, sums
 
 
 def test_totals_are_added_in_a_tree(monkeypatch):

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpcurate.private.row_sums import CountRows, Integers
+from dpcurate.private.row_sums import Counted, CountRows, Integers
 
 STORE_BYTES = 1 << 28
 """Tables kept for queries to come."""
@@ -103,9 +103,9 @@ def _cells(sizes: dict[str, int]) -> int:
     return total
 
 
-def passes(tables: Sequence[CountRows], most_cells: int) -> list[list[CountRows]]:
+def passes(tables: Sequence[Counted], most_cells: int) -> list[list[Counted]]:
     """Tables in batches, so that no batch's result has more than so many cells."""
-    batches: list[list[CountRows]] = []
+    batches: list[list[Counted]] = []
     space = 0
     for table in tables:
         if not batches or table.cells > space:

@@ -101,6 +101,14 @@ class PostgresDialect(Dialect):
         """Whether a double is no number."""
         return f"({value} = 'NaN')"
 
+    def quotient(self, part: str, whole: int) -> str:
+        """Whole numbers divide to whole numbers here."""
+        return f"({part}) / {whole}"
+
+    def looked_up(self, values: Sequence[int], place: str) -> str:
+        """An array is written in braces."""
+        return f"(CAST('{{{', '.join(map(str, values))}}}' AS INTEGER[]))[{place} + 1]"
+
     def ratio(self, part: str, whole: float) -> str:
         """A double over a public number; a billionth and less of it is 0, which no grid can tell from it."""
         return f"CASE WHEN abs({part}) < {self.number(whole * 1e-9)} THEN 0 ELSE ({part}) / {self.number(whole)} END"

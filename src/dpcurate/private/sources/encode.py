@@ -7,7 +7,7 @@ the same integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Literal
@@ -67,6 +67,14 @@ class Dialect:
     def ratio(self, part: str, whole: float) -> str:
         """A double over a public number."""
         return f"({part}) / {self.number(whole)}"
+
+    def quotient(self, part: str, whole: int) -> str:
+        """A whole number of at least 0 over another, rounded down."""
+        return f"({part}) // {whole}"
+
+    def looked_up(self, values: Sequence[int], place: str) -> str:
+        """The whole number at a place, counted from 0, of a public list."""
+        return f"(CAST('[{', '.join(map(str, values))}]' AS INTEGER[]))[{place} + 1]"
 
     def whole(self, value: str) -> str:
         """A double as a 64-bit integer, rounded toward zero."""
@@ -213,6 +221,13 @@ def code_name(schema: Schema, name: str) -> str:
 def value_name(schema: Schema, name: str) -> str:
     """The encoded table's column of grid values."""
     return f"v{schema.names.index(name)}"
+
+
+def interval_sql(schema: Schema, name: str, intervals: int, say: Dialect) -> str:
+    """The interval in which a number lies, as `row_sums.interval` counts them; a missing one comes after the last."""
+    column, value = schema[name], f"CAST({value_name(schema, name)} AS BIGINT)"
+    place = say.quotient(f"({value} + {GRID}) * {intervals}", 2 * GRID + 1)
+    return f"CASE WHEN {value} = {MISSING_VALUE} THEN {intervals} ELSE {place} END" if column.missing == OWN else place
 
 
 def cells(schema: Schema, kinds: Mapping[str, Kind], say: Dialect) -> list[Cell]:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.noise import Randomness
-from dpcurate.private.row_sums import CountRows, Integers, RowSum
+from dpcurate.private.row_sums import Counted, CountRows, Integers, IntervalRows, RowSum
 from dpcurate.private.sources import formulas
-from dpcurate.private.sources.encode import Dialect, Kind, code_name, value_name
+from dpcurate.private.sources.encode import Dialect, Kind, code_name, interval_sql, value_name
 from dpcurate.private.sources.persons import check_stored
 from dpcurate.schema import Schema, did_you_mean
 
@@ -54,11 +54,11 @@ class Encoded(Protocol):
     def scan(self) -> int:
         """Read every cell once; the number of rows."""
 
-    def count(self, tables: Sequence[CountRows]) -> list[Integers]:
+    def count(self, tables: Sequence[Counted]) -> list[Integers]:
         """Tables in one pass."""
 
     def add(self, row_sums: Sequence[formulas.RowKernel]) -> list[Integers]:
-        """The sums over rows of moments, gradients or norms."""
+        """The sums over rows of moments, gradients, features or norms."""
 
     def add_passes(self, row_sums: Sequence[formulas.RowKernel]) -> int:
         """How many passes `add` takes."""
@@ -71,6 +71,8 @@ class Engine(ABC):
     """A table that stays where it is, and SQL to ask about it."""
 
     dialect = Dialect()
+    most_sums = 1600
+    """Sums in one query: PostgreSQL takes 1,664 columns."""
     relation: str
 
     @abstractmethod
@@ -88,14 +90,14 @@ class Engine(ABC):
     def close(self) -> None:  # noqa: B027 - most engines hold nothing
         """Let go of the table, after it was refused."""
 
-    def count(self, tables: Sequence[CountRows], encoded: str, schema: Schema) -> list[Integers]:
+    def count(self, tables: Sequence[Counted], encoded: str, schema: Schema) -> list[Integers]:
         starts = np.cumsum([0, *(t.cells for t in tables)])
-        keys = [key_sql(t, int(start), schema) for t, start in zip(tables, starts[:-1], strict=True)]
+        keys = [key_sql(t, int(start), schema, self.dialect) for t, start in zip(tables, starts[:-1], strict=True)]
         parts = np.split(_dense(*self.tally(self.grouped(keys, encoded)), starts[-1]), starts[1:-1])
         return [p.reshape(t.sizes) for p, t in zip(parts, tables, strict=True)]
 
     def collapse(self, table: CountRows, weighted: str, schema: Schema) -> Integers:
-        keyed = f"SELECT {key_sql(table, 0, schema)} AS k, w FROM ({weighted}) AS e"
+        keyed = f"SELECT {key_sql(table, 0, schema, self.dialect)} AS k, w FROM ({weighted}) AS e"
         found = self.tally(f"SELECT k, CAST(sum(w) AS BIGINT) AS c FROM ({keyed}) AS q GROUP BY k")
         return _dense(*found, table.cells).reshape(table.sizes)
 
@@ -108,12 +110,12 @@ class Engine(ABC):
 
     def add(self, row_sum: formulas.RowKernel, encoded: str, schema: Schema) -> Integers:
         found: list[int] = []
-        for query in formulas.queries(row_sum, encoded, schema, self.dialect):
+        for query in formulas.queries(row_sum, encoded, schema, self.dialect, self.most_sums):
             found += [int(column[0]) for column in self.fetch(query).values()]
         return formulas.total(row_sum, np.array(found, dtype=np.int64))
 
     def add_passes(self, row_sum: formulas.RowKernel, schema: Schema) -> int:
-        return len(formulas.queries(row_sum, "", schema, self.dialect))
+        return -(-formulas.count(row_sum) // self.most_sums)
 
     def check(self, row_sum: RowSum) -> None:
         formulas.check(row_sum)
@@ -134,9 +136,10 @@ class Asked:
         sums = ", ".join(f"sum({field}) AS s{i}" for i, field in enumerate(fields))
         return int(self.engine.fetch(f"SELECT count(*) AS n, {sums} FROM ({self.sql}) AS e")["n"][0])
 
-    def count(self, tables: Sequence[CountRows]) -> list[Integers]:
-        if self.weighted and len(tables[0].columns) == len(self.schema.names):  # which is then the only one
-            return [self.engine.collapse(tables[0], self.weighted, self.schema)]
+    def count(self, tables: Sequence[Counted]) -> list[Integers]:
+        first = tables[0]
+        if self.weighted and isinstance(first, CountRows) and len(first.columns) == len(self.schema.names):
+            return [self.engine.collapse(first, self.weighted, self.schema)]  # it is then the only one
         return self.engine.count(tables, self.sql, self.schema)
 
     def add(self, row_sums: Sequence[formulas.RowKernel]) -> list[Integers]:
@@ -156,8 +159,10 @@ def _dense(keys: NDArray[Any], counts: NDArray[Any], cells: int) -> Integers:
     return table
 
 
-def key_sql(table: CountRows, start: int, schema: Schema) -> str:
+def key_sql(table: Counted, start: int, schema: Schema, say: Dialect) -> str:
     """A row's cell in a table as one integer."""
+    if isinstance(table, IntervalRows):
+        return f"({interval_sql(schema, table.column, table.intervals, say)}) + {start}"
     key = "CAST(0 AS BIGINT)"
     for column, size in zip(table.columns, table.sizes, strict=True):
         key = f"({key} * {size} + {code_name(schema, column)})"

@@ -1,4 +1,4 @@
-"""Moments and clipped gradients as SQL: the row_sums' own arithmetic, in their own order of operations.
+"""Moments, clipped gradients and features as SQL: the row_sums' own arithmetic, in their own order of operations.
 
 Every step is one that IEEE 754 rounds in one way only (+ - * / and the root), so an engine's rows
 equal NumPy's bit for bit, and their integers add up to the same totals.
@@ -6,7 +6,7 @@ equal NumPy's bit for bit, and their integers add up to the same totals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,30 +14,38 @@ from dpcurate.errors import QueryError
 from dpcurate.private.row_sums import (
     GRADIENT_STEPS,
     SAFE,
-    CountRows,
+    Counted,
     FeatureNormRows,
     FeatureRows,
     GradientRows,
     Integers,
-    IntervalRows,
+    Lookup,
     MomentRows,
     NormRows,
     RowSum,
 )
-from dpcurate.private.sources.encode import Dialect, code_name, value_name
+from dpcurate.private.sources.encode import Dialect, code_name, interval_sql, value_name
 from dpcurate.schema import GRID, MISSING_VALUE, OWN, Numeric, Schema
 
-Formulated = MomentRows | GradientRows | NormRows
-RowKernel = Formulated | IntervalRows | FeatureRows | FeatureNormRows
-MOST_SUMS = 1024
-"""Sums in one query."""
+OfColumns = MomentRows | GradientRows | NormRows
+OfFeatures = FeatureRows | FeatureNormRows
+RowKernel = OfColumns | OfFeatures
+MOST_FEATURES = 250
+"""Features of a row: their norm is one expression, and their products are half the square of so many sums."""
 MOST_COLUMNS = 64
 """Columns of a gradient or of clipped moments: one row's matrix is one expression."""
 
 
 def check(row_sum: RowSum) -> None:
     """Refuse, from public facts, what would be too long a formula."""
-    plain = isinstance(row_sum, CountRows) or (isinstance(row_sum, MomentRows) and row_sum.clip is None)
+    if isinstance(row_sum, OfFeatures):
+        size = sum(len(one.vectors[0]) for one in row_sum.lookups)
+        if size > MOST_FEATURES:
+            raise QueryError(
+                f"a table that stays where it is takes at most {MOST_FEATURES} features, got {size}: load it"
+            )
+        return
+    plain = isinstance(row_sum, Counted) or (isinstance(row_sum, MomentRows) and row_sum.clip is None)
     if not plain and len(row_sum.columns) > MOST_COLUMNS:
         raise QueryError(
             f"gradients and clipped moments of a table that stays where it is take at most {MOST_COLUMNS} columns, "
@@ -45,20 +53,34 @@ def check(row_sum: RowSum) -> None:
         )
 
 
-def queries(row_sum: RowKernel, encoded: str, schema: Schema, say: Dialect) -> list[str]:
-    """Queries whose single rows, one after the other, hold the row_sum's sums."""
-    if not isinstance(row_sum, Formulated):
-        raise QueryError("features of a table that stays where it is cannot be added up yet: load it into memory")
-    rows = Formula(row_sum, encoded, schema, say)
+def queries(row_sum: RowKernel, encoded: str, schema: Schema, say: Dialect, most: int) -> list[str]:
+    """Queries whose single rows, one after the other, hold the row_sum's sums, at most so many each."""
+    rows: Formula | FeatureFormula
+    if isinstance(row_sum, OfFeatures):
+        rows = FeatureFormula(row_sum, encoded, schema, say)
+    else:
+        rows = Formula(row_sum, encoded, schema, say)
     sums, relation = list(rows.sums()), rows.relation()
-    parts = [sums[i : i + MOST_SUMS] for i in range(0, len(sums), MOST_SUMS)]
+    parts = [sums[i : i + most] for i in range(0, len(sums), most)]
     return [f"SELECT {', '.join(f'{s} AS s{i}' for i, s in enumerate(part))} FROM {relation}" for part in parts]
+
+
+def count(row_sum: RowKernel) -> int:
+    """How many sums it takes."""
+    if isinstance(row_sum, NormRows | FeatureNormRows):
+        return len(row_sum.edges) + 1
+    d = _size(row_sum)
+    return d * (d - 1) if isinstance(row_sum, GradientRows) else (d + 1) * (d + 2) // 2
+
+
+def _size(row_sum: RowKernel) -> int:
+    return row_sum.size if isinstance(row_sum, FeatureRows) else len(row_sum.columns)
 
 
 def total(row_sum: RowKernel, found: Integers) -> Integers:
     """The row_sum's value from its sums."""
-    d = len(row_sum.columns)
-    if isinstance(row_sum, NormRows):
+    d = _size(row_sum)
+    if isinstance(row_sum, NormRows | FeatureNormRows):
         return found - np.append(found[1:], np.int64(0))
     if isinstance(row_sum, GradientRows):
         whole = np.zeros((d, d), dtype=np.int64)
@@ -69,10 +91,27 @@ def total(row_sum: RowKernel, found: Integers) -> Integers:
     return matrix + np.triu(matrix, 1).T
 
 
-class Formula:
-    """One row_sum in one dialect."""
+def _sum(term: str) -> str:
+    return f"CAST(coalesce(sum({term}), 0) AS BIGINT)"
 
-    def __init__(self, row_sum: Formulated, encoded: str, schema: Schema, say: Dialect) -> None:
+
+def _products(size: int) -> Iterator[str]:
+    """Sums of products of 1, y0, y1, ..., the upper triangle row by row."""
+    names = ["1", *(f"y{i}" for i in range(size))]
+    for i in range(size + 1):
+        yield from (_sum(f"CAST({names[i]} AS BIGINT) * {names[j]}") for j in range(i, size + 1))
+
+
+def _at_least(edges: Sequence[float], say: Dialect) -> Iterator[str]:
+    """How many rows there are, and how many whose norm is at least each edge."""
+    yield _sum("CAST(1 AS BIGINT)")
+    yield from (_sum(f"CASE WHEN norm >= {say.number(edge)} THEN 1 ELSE 0 END") for edge in edges)
+
+
+class Formula:
+    """One row_sum of columns in one dialect."""
+
+    def __init__(self, row_sum: OfColumns, encoded: str, schema: Schema, say: Dialect) -> None:
         self._row_sum, self._encoded, self._schema, self._say = row_sum, encoded, schema, say
         self._d = len(row_sum.columns)
         self._pairs = [(i, j) for i in range(self._d) for j in range(self._d) if i != j]
@@ -81,18 +120,11 @@ class Formula:
         """The sums over rows, in the order that `total` takes them."""
         row_sum = self._row_sum
         if isinstance(row_sum, MomentRows):
-            names = ["1", *(f"y{i}" for i in range(self._d))]
-            for i in range(self._d + 1):
-                yield from (self._sum(f"CAST({names[i]} AS BIGINT) * {names[j]}") for j in range(i, self._d + 1))
+            yield from _products(self._d)
         elif isinstance(row_sum, GradientRows):
-            yield from (self._sum(self._say.whole(f"x{i} * r{j} * factor")) for i, j in self._pairs)
+            yield from (_sum(self._say.whole(f"x{i} * r{j} * factor")) for i, j in self._pairs)
         else:
-            yield self._sum("CAST(1 AS BIGINT)")
-            for edge in row_sum.edges:
-                yield self._sum(f"CASE WHEN norm >= {self._say.number(edge)} THEN 1 ELSE 0 END")
-
-    def _sum(self, term: str) -> str:
-        return f"CAST(coalesce(sum({term}), 0) AS BIGINT)"
+            yield from _at_least(row_sum.edges, self._say)
 
     def relation(self) -> str:
         """The rows that are summed, with what the sums need."""
@@ -149,3 +181,53 @@ class Formula:
     def _added(self, terms: list[str]) -> str:
         """From left to right, beginning with 0, as the row_sums add."""
         return " + ".join([self._say.number(0), *terms])
+
+
+class FeatureFormula:
+    """One row_sum of features in one dialect; a feature is looked up by the place of its column's cell."""
+
+    def __init__(self, row_sum: OfFeatures, encoded: str, schema: Schema, say: Dialect) -> None:
+        self._row_sum, self._encoded, self._schema, self._say = row_sum, encoded, schema, say
+        self._size = sum(len(one.vectors[0]) for one in row_sum.lookups)
+
+    def sums(self) -> Iterator[str]:
+        """The sums over rows, in the order that `total` takes them."""
+        if isinstance(self._row_sum, FeatureRows):
+            yield from _products(self._size)
+        else:
+            yield from _at_least(self._row_sum.edges, self._say)
+
+    def relation(self) -> str:
+        """The rows that are summed, with what the sums need."""
+        return self._shrunk(self._row_sum.clip) if isinstance(self._row_sum, FeatureRows) else self._normed()
+
+    def _places(self) -> str:
+        parts = [f"{self._place(one)} AS p{i}" for i, one in enumerate(self._row_sum.lookups)]
+        return f"(SELECT {', '.join(parts)} FROM ({self._encoded}) AS e{self._say.fence}) AS q"
+
+    def _place(self, one: Lookup) -> str:
+        if one.intervals:
+            return interval_sql(self._schema, one.column, one.intervals, self._say)
+        return f"CAST({code_name(self._schema, one.column)} AS BIGINT)"
+
+    def _features(self) -> str:
+        found = [
+            (f"p{i}", values)
+            for i, one in enumerate(self._row_sum.lookups)
+            for values in zip(*one.vectors, strict=True)
+        ]
+        parts = [f"{self._say.looked_up(values, place)} AS z{i}" for i, (place, values) in enumerate(found)]
+        return f"(SELECT {', '.join(parts)} FROM {self._places()}{self._say.fence}) AS q"
+
+    def _normed(self) -> str:
+        """With the squared norm, a whole number below 2^53 and so exact as a double."""
+        squares = " + ".join(f"CAST(z{i} AS BIGINT) * z{i}" for i in range(self._size))
+        norm = f"CAST({squares} AS {self._say.double}) AS norm"
+        return f"(SELECT *, {norm} FROM {self._features()}{self._say.fence}) AS q"
+
+    def _shrunk(self, clip: float) -> str:
+        say = self._say
+        ratio = f"{say.number(clip * SAFE)} / sqrt(greatest(norm, {say.number(1)}))"
+        shrink = f"(SELECT *, least({say.number(1)}, {ratio}) AS shrink FROM {self._normed()}{say.fence}) AS q"
+        parts = [f"{say.whole(f'CAST(z{i} AS {say.double}) * shrink')} AS y{i}" for i in range(self._size)]
+        return f"(SELECT {', '.join(parts)} FROM {shrink}{say.fence}) AS q"

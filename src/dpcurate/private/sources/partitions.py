@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcurate.errors import OwnerError
-from dpcurate.private.row_sums import CountRows, Integers, Rows, RowSum
+from dpcurate.private.row_sums import Counted, CountRows, Integers, Rows, RowSum
 from dpcurate.private.sources import duck, owner
 from dpcurate.private.sources.encode import capped_sql, encoded_sql, people_sql
 from dpcurate.private.sources.engine import kinds_of
@@ -51,7 +51,7 @@ class Partitions:
     def scan(self) -> int:
         return int(self._totals([CountRows((), ())])[0])
 
-    def count(self, tables: Sequence[CountRows]) -> list[Integers]:
+    def count(self, tables: Sequence[Counted]) -> list[Integers]:
         return self._totals(tables)
 
     def add(self, row_sums: Sequence[RowKernel]) -> list[Integers]:

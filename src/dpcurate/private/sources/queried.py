@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from dpcurate.errors import QueryError
 from dpcurate.private.noise import Randomness
-from dpcurate.private.row_sums import CountRows, Integers, RowSum
+from dpcurate.private.row_sums import Counted, CountRows, Integers, IntervalRows, RowSum
 from dpcurate.private.sources.batches import Covers, Store, covers, cut, ordered, passes, turned
 from dpcurate.private.sources.engine import RESULT_CELLS, Encoded, check_size
 from dpcurate.private.sources.formulas import RowKernel
@@ -38,28 +38,38 @@ class Queried:
 
     def totals(self, row_sums: Sequence[RowSum]) -> list[Integers]:
         """Each row_sum's sum over all rows."""
-        tables = self._tables([k for k in row_sums if isinstance(k, CountRows)])
-        added = self._added([k for k in row_sums if not isinstance(k, CountRows)])
-        return [turned(tables[ordered(k)], k) if isinstance(k, CountRows) else added[k] for k in row_sums]
+        tables = self._tables(row_sums)
+        others = self._added([k for k in row_sums if not isinstance(k, Counted)])
+        return [
+            turned(tables[ordered(k)], k)
+            if isinstance(k, CountRows)
+            else tables[k]
+            if isinstance(k, IntervalRows)
+            else others[k]
+            for k in row_sums
+        ]
 
     def _added(self, row_sums: list[RowKernel]) -> dict[RowKernel, Integers]:
         self._made += self._encoded.add_passes(row_sums)
         return dict(zip(row_sums, self._encoded.add(row_sums), strict=True))
 
-    def _tables(self, row_sums: Sequence[CountRows]) -> dict[CountRows, Integers]:
-        """Tables in order of name, each cut out of one that was stored or is read now."""
-        wanted = {ordered(k) for k in row_sums}
-        found: dict[CountRows, Integers] = {}
+    def _tables(self, row_sums: Sequence[RowSum]) -> dict[Counted, Integers]:
+        """Tables in order of name, each cut out of one that was stored or is read now; and numbers by interval."""
+        wanted = {ordered(k) for k in row_sums if isinstance(k, CountRows)}
+        found: dict[Counted, Integers] = {}
         for row_sum in wanted:
-            cover = self._store.find(row_sum)
-            if cover is not None:
-                found[row_sum] = cut(self._store.get(cover), cover, row_sum)
-        packed = self._covers(wanted - found.keys())
-        for batch in passes(list(packed), RESULT_CELLS):
+            held = self._store.find(row_sum)
+            if held is not None:
+                found[row_sum] = cut(self._store.get(held), held, row_sum)
+        packed = self._covers({k for k in wanted if k not in found})
+        for batch in passes([*packed, *_intervals(row_sums)], RESULT_CELLS):
             self._made += 1
             for cover, table in zip(batch, self._encoded.count(batch), strict=True):
-                found.update({k: cut(table, cover, k) for k in packed[cover]})
-                self._store.put(cover, table)
+                if isinstance(cover, IntervalRows):
+                    found[cover] = table
+                else:
+                    found.update({k: cut(table, cover, k) for k in packed[cover]})
+                    self._store.put(cover, table)
         return found
 
     def _covers(self, row_sums: set[CountRows]) -> Covers:
@@ -74,8 +84,8 @@ class Queried:
         """How many passes `totals` would take now."""
         counts = {ordered(k) for k in row_sums if isinstance(k, CountRows)}
         missing = {k for k in counts if self._store.find(k) is None}
-        others = [k for k in row_sums if not isinstance(k, CountRows)]
-        batches = passes(list(self._covers(missing)), RESULT_CELLS)
+        others = [k for k in row_sums if not isinstance(k, Counted)]
+        batches = passes([*self._covers(missing), *_intervals(row_sums)], RESULT_CELLS)
         return len(batches) + self._encoded.add_passes(others)
 
     def check(self, row_sum: RowSum) -> None:
@@ -92,3 +102,7 @@ class Queried:
     def sample(self, rate: int, randomness: Randomness) -> NoReturn:
         """Never reached by way of the queryable."""
         self.check_sample()
+
+
+def _intervals(row_sums: Sequence[RowSum]) -> list[IntervalRows]:
+    return list(dict.fromkeys(k for k in row_sums if isinstance(k, IntervalRows)))
