@@ -7,6 +7,7 @@ import gzip
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from glob import glob
 from itertools import count
 from pathlib import Path
@@ -16,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, SchemaError
-from dpcurate.private.sources import spill
+from dpcurate.private.row_sums import Counted, Integers, IntervalRows, RowSum
+from dpcurate.private.sources import formulas, spill
 from dpcurate.private.sources.encode import Kind
 from dpcurate.private.sources.engine import Engine, check_unique, first_line
+from dpcurate.private.sources.needed import Needed
 from dpcurate.private.sources.persons import plain_ids, untyped
 from dpcurate.schema import Schema
 
@@ -34,6 +37,8 @@ KNOWN_FILES = (
 KNOWN_TABLES = (
     "pass a pandas, polars, Arrow, Dask, Spark or Ibis table, a mapping of names to lists, a NumPy array, or a path"
 )
+BATCH = 1 << 18
+"""Rows handed to NumPy at a time."""
 LONGEST_HEADER = 1 << 24
 """Characters of a header: a file without an end of line, or a small one that unpacks to a large one, ends there."""
 
@@ -67,6 +72,45 @@ class Duck(Engine):
         with self._lock:  # a connection has one result at a time
             found: dict[str, NDArray[Any]] = self.connection.execute(query).fetchnumpy()
         return found
+
+    def count(self, tables: Sequence[Counted], encoded: str, schema: Schema) -> list[Integers]:
+        """Tables in one pass; NumPy counts a number's many intervals sooner than groups are made of them."""
+        if any(isinstance(t, IntervalRows) for t in tables) and streams():
+            return self._streamed(tables, encoded, schema)
+        return super().count(tables, encoded, schema)
+
+    def add(self, row_sum: formulas.RowKernel, encoded: str, schema: Schema) -> Integers:
+        """Features in batches, where that can be: a product of matrices takes a tenth of the time of as many sums."""
+        if isinstance(row_sum, formulas.OfFeatures) and streams():
+            return self._streamed([row_sum], encoded, schema)[0]
+        return super().add(row_sum, encoded, schema)
+
+    def check(self, row_sum: RowSum) -> None:
+        """Batches can be of any number of features."""
+        if not (isinstance(row_sum, formulas.OfFeatures) and streams()):
+            super().check(row_sum)
+
+    def _streamed(self, row_sums: Sequence[RowSum], encoded: str, schema: Schema) -> list[Integers]:
+        """Sums of rows that stay in this process but for their engine, a batch at a time."""
+        needed = Needed.of(row_sums, schema)
+        totals = [k.apply(needed.rows({f: np.zeros(0, np.int16) for f in needed.fields}, 0)) for k in row_sums]
+        with self._lock:
+            found = self.connection.sql(f"SELECT {', '.join(needed.fields)} FROM ({encoded}) AS e")
+            for batch in found.to_arrow_reader(BATCH):
+                rows = needed.rows({f: batch[f].to_numpy() for f in needed.fields}, batch.num_rows)
+                for total, row_sum in zip(totals, row_sums, strict=True):
+                    np.add(total, row_sum.apply(rows), out=total)
+        return totals
+
+
+@cache
+def streams() -> bool:
+    """Whether rows can be had in batches, which takes pyarrow."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _connection() -> Any:

@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, QueryError
 from dpcurate.private import row_sums as row_sums_module
-from dpcurate.private.row_sums import Counted, CountRows, FeatureNormRows, FeatureRows, Integers, Rows, RowSum
-from dpcurate.private.sources.encode import Dialect, Kind, code_name, value_name
+from dpcurate.private.row_sums import Counted, CountRows, FeatureRows, Integers, Rows, RowSum
+from dpcurate.private.sources.encode import Dialect, Kind
 from dpcurate.private.sources.engine import RESULT_CELLS, Engine, check_unique, first_line
 from dpcurate.private.sources.formulas import RowKernel
-from dpcurate.schema import Numeric, Schema
+from dpcurate.private.sources.needed import Needed
+from dpcurate.schema import Schema
 
 PART = 1 << 16
 """Rows a task adds up at a time; with the totals (RESULT_CELLS at most) that is the memory it needs."""
@@ -143,11 +144,11 @@ class Spark(Engine):
             )
 
     def _totals(self, row_sums: Sequence[RowSum], encoded: str, schema: Schema) -> list[Integers]:
-        needed = _Needed.of(row_sums, schema)
+        needed = Needed.of(row_sums, schema)
         rows = self._rows(f"SELECT {', '.join(needed.fields)} FROM ({encoded}) AS e")
         return self._job(rows, row_sums, needed)
 
-    def _job(self, rows: Any, row_sums: Sequence[RowSum], needed: _Needed) -> list[Integers]:
+    def _job(self, rows: Any, row_sums: Sequence[RowSum], needed: Needed) -> list[Integers]:
         work = _Shipped(partial(_task, row_sums=tuple(row_sums), codes=needed.codes, values=needed.values))
         with warnings.catch_warnings():
             # Spark warns of new versions of pandas wherever it might be used; here it is not.
@@ -164,7 +165,7 @@ class Spark(Engine):
         """One empty task, so that an owner hears now what would otherwise fail after a query was charged."""
         try:
             row = self._session.range(1).selectExpr("CAST(id AS SMALLINT) AS c0")
-            self._job(row, [CountRows(("a",), (1,))], _Needed({"a": "c0"}, {}))
+            self._job(row, [CountRows(("a",), (1,))], Needed({"a": "c0"}, {}))
         except Exception as error:
             raise OwnerError(
                 "Spark could not run a task in Python; its workers need numpy and pyarrow, and the Python version "
@@ -197,32 +198,6 @@ def _by_place(frame: Any) -> Any:
 def _plain(column: Any) -> NDArray[Any]:
     found: NDArray[Any] = (column.cast("double") if str(column.type).startswith("decimal") else column).to_numpy()
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Needed:
-    """The encoded columns that some row_sums read, by the name of the schema's column."""
-
-    codes: dict[str, str]
-    values: dict[str, str]
-
-    @classmethod
-    def of(cls, row_sums: Sequence[RowSum], schema: Schema) -> _Needed:
-        """Codes for tables and features of levels, grid values for sums over numeric columns."""
-        lookups = [one for k in row_sums if isinstance(k, FeatureRows | FeatureNormRows) for one in k.lookups]
-        counted = {c for k in row_sums if isinstance(k, CountRows) for c in k.columns}
-        counted |= {one.column for one in lookups if not one.intervals}
-        added = {c for k in row_sums if not isinstance(k, CountRows | FeatureRows | FeatureNormRows) for c in k.columns}
-        added |= {one.column for one in lookups if one.intervals}
-        numeric = {c.name for c in schema.columns if isinstance(c, Numeric)}
-        codes = sorted(counted | added - numeric) or ([] if added else [schema.names[0]])
-        values = sorted(added & numeric)
-        return cls({n: code_name(schema, n) for n in codes}, {n: value_name(schema, n) for n in values})
-
-    @property
-    def fields(self) -> list[str]:
-        """The names in the encoded table."""
-        return [*self.codes.values(), *self.values.values()]
 
 
 # --- what runs in a task --------------------------------------------------------------------------
