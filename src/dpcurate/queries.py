@@ -212,18 +212,24 @@ class FeatureMap:
 
     def __post_init__(self) -> None:
         (column,) = plain.names(self.column)
-        table = np.asarray(self.vectors)
-        if table.ndim != 2 or table.dtype.kind != "i" or not table.size or np.abs(table).max() > LARGEST_FEATURE:
-            raise QueryError(
-                f"the features of {column!r} come as vectors of one length, of whole numbers of at most "
-                f"{LARGEST_FEATURE} steps in size"
-            )
-        _keep(self, column=column, vectors=tuple(map(tuple, table.tolist())))
+        _keep(self, column=column, vectors=_vectors(column, self.vectors))
 
     @property
     def size(self) -> int:
         """How many features a cell becomes."""
         return len(self.vectors[0])
+
+
+def _vectors(column: str, given: Any) -> tuple[tuple[int, ...], ...]:
+    rows = given.tolist() if type(given) is np.ndarray else plain.listed(given, "features come as a tuple of vectors")
+    vectors = tuple(tuple(plain.listed(row, "a vector of features is a tuple of whole numbers")) for row in rows)
+    even = len({len(vector) for vector in vectors}) == 1 and len(vectors[0]) > 0
+    if not even or any(type(x) is not int or abs(x) > LARGEST_FEATURE for vector in vectors for x in vector):
+        raise QueryError(
+            f"the features of {column!r} come as vectors of one length, of whole numbers of at most "
+            f"{LARGEST_FEATURE} steps in size"
+        )
+    return vectors
 
 
 def _maps(given: Any) -> tuple[FeatureMap, ...]:

@@ -87,7 +87,7 @@ def pairwise(size, least=-40.0, **links):
 
 
 def test_evidence_without_errors_gives_the_true_class():
-    """Of sixty graphs one is missed; with half the starts, one candidate or no exchange it is two to four."""
+    """None of sixty graphs is missed; without a spare parent it is seven, with half the starts some."""
     dags = [random_dag(4 + seed % 6, degree=1.5 + seed % 3 / 2, seed=seed) for seed in range(60)]
     missed = []
     for seed, dag in enumerate(dags):
@@ -95,7 +95,7 @@ def test_evidence_without_errors_gives_the_true_class():
         few = max(sum(head == n for _, head in dag.arrows) for n in dag.nodes) <= Constants().max_parents
         if few and orient(skeleton) != dag.cpdag():
             missed.append(seed)
-    assert len(missed) <= 1
+    assert not missed
 
 
 def test_equal_orders_are_not_told_apart_by_rounding():
@@ -110,20 +110,34 @@ def test_equal_orders_are_not_told_apart_by_rounding():
             assert other.probabilities == pytest.approx(plain.probabilities, abs=1e-9)
 
 
-def candidates(evidence):
+def parents_of_first(evidence):
     families = FamilySearch.of(evidence, Constraints.of(names(30), None), Constants())
-    return families._candidates(0, (), families.indicator(range(1, 30)))
+    return families.best(0, range(1, 30))[0]
 
 
-@pytest.mark.parametrize(("second", "tried"), [(4.0, [1, 2]), (2.0, [1])])
-def test_a_second_parent_is_tried_only_near_the_first(second, tried):
-    assert candidates(pairwise(30, X1X2=10.0, X1X3=second)) == tried
+@pytest.mark.parametrize(("second", "found"), [(3.2, (1, 2)), (3.1, (1,))])
+def test_a_parent_enters_if_its_evidence_is_worth_an_edge(second, found):
+    """Of 30 columns an edge costs 3.14 = -log(p / (1 - p)), p = 1.2 / 29."""
+    assert parents_of_first(pairwise(30, X1X2=10.0, X1X3=second)) == found
 
 
-@pytest.mark.parametrize(("each", "tried"), [(1.5, []), (1.7, [1, 2])])
-def test_parents_are_tried_only_if_all_evidence_together_is_worth_an_edge(each, tried):
-    """Of 30 columns an edge costs 3.15 = -log(1.2 / 27.8)."""
-    assert candidates(pairwise(30, X1X2=each, X1X3=each)) == tried
+class Explained:
+    """X1 depends on X2 until X3 is known: X2 speaks loudest, and is needless at last."""
+
+    measured = ~np.eye(4, dtype=bool)
+
+    def row(self, column, given):
+        row = np.full(4, -10.0)
+        if column == 0:
+            row[[1, 2]] = (-10.0 if 2 in given else 30.0), 20.0
+        row[[column, *given]] = 0
+        return row
+
+
+def test_a_parent_that_another_makes_needless_is_dropped():
+    families = FamilySearch.of(Explained(), Constraints.of(names(4), None), Constants())
+    assert families.best(0, (1, 2, 3))[0] == (2,)
+    assert families.best(0, (1, 3))[0] == (1,)
 
 
 def test_small_tables_are_searched_from_more_orders():
@@ -329,9 +343,9 @@ def test_triples_are_bought_as_soon_as_sampling_error_would_rule_the_pairs(ratio
 
 
 SAID = {
-    (3, 20_000, 3e-4): "95 980 143 115 191 643 90 980 167 73 181 189 101 152 183 980 29 39 275 48 969",
-    (3, 20_000, 0.01): "980 980 58 43 188 28 53 980 15 2 5 965 57 45 30 980 1 4 12 19 980",
-    (5, 20_000, 0.01): "980 980 101 52 4 25 958 980 7 0 10 979 53 2 149 980 0 13 2 980 980",
+    (3, 20_000, 3e-4): "95 980 121 115 192 467 90 980 111 73 181 238 109 152 137 980 26 39 244 50 973",
+    (3, 20_000, 0.01): "980 980 31 30 188 28 57 980 17 2 5 980 42 45 30 980 1 4 12 19 980",
+    (5, 20_000, 0.01): "980 980 101 52 4 25 958 980 7 0 10 980 53 2 149 980 0 13 2 980 980",
 }
 """Thousandths of P(edge) for each pair: the same numbers in, the same probabilities out.
 

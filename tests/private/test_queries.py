@@ -24,9 +24,13 @@ from dpcurate.queries import (
     Contrasts,
     Counts,
     Exact,
+    FeatureMap,
+    FeatureMoments,
+    FeatureNorms,
     Gaussian,
     Gradient,
     GradientNorms,
+    Histograms,
     KendallP,
     Laplace,
     Moments,
@@ -39,6 +43,7 @@ from dpcurate.queries import (
 )
 
 SCORE = Score(Tau("a", "b"), 3.0, "above")
+FEATURES = FeatureMap("a", ((1, -2), (3, 4)))
 VALUES = [
     Counts(("a", "b")),
     Counts(()),
@@ -48,6 +53,10 @@ VALUES = [
     Moments(("a", "x"), clip=0.5),
     Gradient(("a", "x"), ((0.0, 0.5), (0.0, 0.0)), clip=1),
     GradientNorms(("a", "x"), ((0.0, 0.5), (0.0, 0.0)), (0.5, 1.0)),
+    Histograms(("a", "x"), 2),
+    FEATURES,
+    FeatureMoments((FEATURES,), 2.0),
+    FeatureNorms((FEATURES,), (0.5, 1.0)),
     Tau("a", "b", ("c",)),
     KendallP("a", "b"),
     PublishedKendallP("a", "b", bound="priv-pc"),

@@ -11,7 +11,22 @@ from dpcurate.audit.controls import published_pair
 from dpcurate.audit.pairs import Pair
 from dpcurate.errors import QueryError
 from dpcurate.private.replay import proved_statistics
-from dpcurate.queries import Contrasts, Counts, Gradient, GradientNorms, KendallP, Moments, Statistic, Tables, Tau
+from dpcurate.queries import (
+    FEATURE_STEPS,
+    Contrasts,
+    Counts,
+    FeatureMap,
+    FeatureMoments,
+    FeatureNorms,
+    Gradient,
+    GradientNorms,
+    Histograms,
+    KendallP,
+    Moments,
+    Statistic,
+    Tables,
+    Tau,
+)
 from dpcurate.schema import Neighbours
 
 AB, ABC = ("a", "b"), ("a", "b", "c")
@@ -39,9 +54,17 @@ def _known() -> dict[type[Statistic], Example]:
         Moments: Example({"moments": Moments(ABC), "clipped moments": Moments(ABC, clip=1.0)}, pairs.sums),
         Gradient: Example({"gradient": Gradient(AB, ZERO, clip=1.0)}, pairs.gradients),
         GradientNorms: Example({"gradient norms": GradientNorms(AB, ZERO, edges=(0.5, 1.0))}, pairs.norms),
+        Histograms: Example({"histograms": Histograms(ABC)}, pairs.sums),
+        FeatureMoments: Example({"feature moments": FeatureMoments(tuple(map(_sign, ABC)), clip=1.732)}, pairs.sums),
+        FeatureNorms: Example({"feature norms": FeatureNorms((FeatureMap("a", ((0,), (1,))),), (1e-9,))}, pairs.sums),
         Tau: Example({"tau": Tau("a", "b", ("c",))}, pairs.ranks),
         KendallP: Example({"kendall-p": KendallP("a", "b", ("c",))}, pairs.p_values),
     }
+
+
+def _sign(column: str) -> FeatureMap:
+    """-1 and 1 for the two levels of a column."""
+    return FeatureMap(column, ((-FEATURE_STEPS,), (FEATURE_STEPS,)))
 
 
 def examples() -> dict[str, Statistic]:

@@ -25,6 +25,9 @@ from dpcurate.learn.measure_once.evidence import DependenceEvidence
 AGAINST_KNOWLEDGE = 1e9
 """What an order loses in score for each required arrow that it would turn round: more than any evidence."""
 
+SPARE = 1
+"""So many parents more than a column may have are held while it is not yet clear which make the others needless."""
+
 
 @dataclass(frozen=True, slots=True)
 class FamilySearch:
@@ -87,24 +90,25 @@ class FamilySearch:
         parents, seen = self._required(column, before), set[Columns]()
         while parents not in seen:  # noised evidence can lead in a circle
             seen.add(parents)
-            parents = self._shrunk(column, self._grown(column, parents, before))
+            parents = self._shrunk(column, self._grown(column, parents, before), self.constants.max_parents + SPARE)
+        parents = self._shrunk(column, parents, self.constants.max_parents)
         return parents, self.score(column, parents, before)
 
     def _grown(self, column: int, parents: Columns, before: FloatArray) -> Columns:
-        if len(parents) >= self.constants.max_parents:
-            return parents
+        """With the clearest parent more, if any is clear; a full set grows too, which then costs it the weakest."""
         free = (before > 0) & self.constraints.allowed[:, column]
         free[list(parents)] = False
         row = np.where(free, self.row(column, parents), -np.inf)
         best = int(np.argmax(row))
         return sorted_set(*parents, best) if row[best] + self.edge_log_odds > 0 else parents
 
-    def _shrunk(self, column: int, parents: Columns) -> Columns:
+    def _shrunk(self, column: int, parents: Columns, most: int) -> Columns:
+        """Without those that the others make needless, and without the weakest while there are too many."""
         while len(parents) > 1:
             optional = [x for x in parents if not self.constraints.required[x, column]]
             gains = {x: self.gain(column, x, _without(parents, x)) for x in optional}
             weakest = min(gains, key=gains.__getitem__, default=None)
-            if weakest is None or gains[weakest] >= 0:
+            if weakest is None or (gains[weakest] >= 0 and len(parents) <= most):
                 break
             parents = _without(parents, weakest)
         return parents

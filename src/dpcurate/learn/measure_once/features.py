@@ -25,6 +25,8 @@ MOST_GROUPS = 64
 """Levels that keep an indicator of their own; the rarest of a longer list share one."""
 WHITENING = 0.25
 """Directions are divided by their spread to the power of twice this: 0.5 makes all variances equal, 0 none."""
+MOST_POWERS = 3
+"""Where noise is small a score comes with its square and its cube, for links that bend."""
 LONGEST = 3.0
 """The mean squared length of a column's features at most; a number's is 1."""
 
@@ -37,7 +39,7 @@ class Features:
     values: FloatArray
     covariance: FloatArray
     curved: int = 0
-    """How many of them, the last, are squares of scores."""
+    """How many of them, the last, are powers of a score."""
 
     @property
     def size(self) -> int:
@@ -54,7 +56,7 @@ class Features:
 
 
 def features_of(known: Distribution, *, curved: bool) -> Features:
-    """The features of one column; `curved` adds the square of a score, for links that bend."""
+    """The features of one column; `curved` adds powers of a score, for links that bend."""
     if isinstance(known.column, (Numeric, Ordinal)):
         return _scored(known, curved=curved)
     return _indicators(known)
@@ -64,14 +66,13 @@ def _scored(known: Distribution, *, curved: bool) -> Features:
     shares = known.shares
     score = np.clip(ndtri(np.clip(np.cumsum(shares) - shares / 2, 1e-6, 1 - 1e-6)), -FURTHEST, FURTHEST)
     columns = [_standard(score, shares)]
-    bent = curved and (shares > 0.01).sum() > 2
-    if bent:
-        square = columns[0] ** 2
-        columns.append(_standard(square - float((shares * square) @ columns[0]) * columns[0], shares))
+    powers = min(MOST_POWERS, int((shares > 0.01).sum()) - 1) if curved else 1
+    for power in range(2, powers + 1):
+        columns.append(_standard(_apart(columns[0] ** power, columns, shares), shares))
     if known.column.missing == OWN:
         columns, shares = _with_missing(columns, shares, known.missing)
     values = np.column_stack(columns)
-    return Features(known.column.name, values, _covariance(values, shares), int(bent))
+    return Features(known.column.name, values, _covariance(values, shares), len(range(2, powers + 1)))
 
 
 def _with_missing(columns: list[FloatArray], shares: FloatArray, missing: float) -> tuple[list[FloatArray], FloatArray]:
@@ -103,6 +104,13 @@ def _groups(known: Distribution) -> IntArray:
     rank = np.empty(levels, dtype=np.int64)
     rank[np.argsort(-known.shares, kind="stable")] = np.arange(levels)
     return np.minimum(rank, MOST_GROUPS - 1)
+
+
+def _apart(values: FloatArray, columns: list[FloatArray], shares: FloatArray) -> FloatArray:
+    """What others, standard and uncorrelated, do not say of these values."""
+    for column in columns:
+        values = values - float((shares * values) @ column) * column
+    return values
 
 
 def _standard(values: FloatArray, shares: FloatArray) -> FloatArray:

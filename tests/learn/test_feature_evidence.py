@@ -1,0 +1,172 @@
+"""Evidence from features: its null distribution for every mix of kinds, and what the features themselves are."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from dpcurate import Budget, Curator
+from dpcurate.accounting import rho_of
+from dpcurate.learn.measure_once import MeasureOnce
+from dpcurate.learn.measure_once.constants import FeatureConstants
+from dpcurate.learn.measure_once.distributions import of_levels, of_number
+from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence, _Regressed
+from dpcurate.learn.measure_once.feature_release import buy_features
+from dpcurate.learn.measure_once.features import MOST_GROUPS, features_of
+from dpcurate.schema import Categorical, Numeric, Ordinal, Schema
+
+KINDS = ("number", "ordinal", "category", "many levels", "missing")
+NOISES = {"none": 100.0, "as sampling": 0.4, "ruling": 0.002}
+"""rho: noise far below, about equal to and far above the sampling error of 2,000 rows."""
+
+
+def drawn(kind, signal, random):
+    """A column of a kind that follows a signal of variance 1, and how it is declared."""
+    latent = 0.8 * signal + random.standard_normal(len(signal))
+    if kind == "number":
+        return np.exp(latent), lambda name: Numeric(name, 0, 1000)
+    if kind == "missing":
+        shown = np.where(random.random(len(latent)) < 0.2, np.nan, latent)
+        return shown, lambda name: Numeric(name, -10, 10, missing="own")
+    size = {"ordinal": 4, "category": 3, "many levels": 12}[kind]
+    level = np.clip(np.floor(latent + size / 2), 0, size - 1).astype(int)
+    if kind == "ordinal":
+        return level, lambda name: Ordinal(name, tuple(map(str, range(size))))
+    return level, lambda name: Categorical(name, tuple(map(str, range(size))))
+
+
+def table(kinds, signal, random, given="number"):
+    """Columns that depend on each other only through s, which shows the signal (nothing if it is 0)."""
+    made = {f"x{i}": drawn(kind, signal, random) for i, kind in enumerate(kinds)}
+    columns = [declare(name) for name, (_, declare) in made.items()]
+    values = {name: shown for name, (shown, _) in made.items()}
+    return values | {"s": signal}, Schema((*columns, Numeric("s", -6, 6)))
+
+
+def residuals(one, other, given, rho, tables=40, rows=2000):
+    """Squared residuals of independent columns over what their null says, one mean a table."""
+    found = []
+    for seed in range(tables):
+        random = np.random.default_rng(seed)
+        strength = 1.0 if given else 0.0
+        signal = random.standard_normal(rows)
+        values, schema = table((one, other), strength * signal, random)
+        values["s"] = signal
+        curator = Curator(values, schema, budget=Budget(rho=rho), insecure_seed=seed)
+        released = buy_features(curator, rho, FeatureConstants()).released
+        evidence = FeatureEvidence(released, (0.1,), 0.0)
+        fixed = [evidence._blocks[2]] if given else []
+        after = _Regressed.on(released, evidence._smooth, fixed)
+        left, right = (after.white(evidence._blocks[i][None, :], released.curved[i]) for i in (0, 1))
+        b = evidence._blocks[1]
+        seen, variance = after.compared(evidence._blocks[0][None, :], b, after.residual(b), left, right)
+        used = np.ones(seen.shape[1:], dtype=bool)
+        if released.curved[0] and released.curved[1]:
+            used[-released.curved[0] :, -released.curved[1] :] = False
+        found.append(float(np.mean((seen**2 / (variance + 1 / released.rows))[0][used])))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize(("one", "other"), list(combinations_with_replacement(KINDS, 2)), ids=str)
+def test_independent_columns_leave_what_the_null_says(one, other, noise):
+    found = residuals(one, other, (), NOISES[noise], tables=24)
+    error = max(found.std() / np.sqrt(len(found)), 0.05)
+    assert abs(found.mean() - 1) < 4 * error + 0.1
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize(("one", "other"), [("number", "number"), ("number", "ordinal"), ("ordinal", "missing")])
+def test_columns_that_a_third_explains_leave_what_the_null_says(one, other, noise):
+    found = residuals(one, other, ("s",), NOISES[noise], tables=24)
+    error = max(found.std() / np.sqrt(len(found)), 0.05)
+    assert found.mean() - 1 < 4 * error + 0.25
+
+
+def test_the_null_counts_the_noise_of_the_release(monkeypatch):
+    """Without it the same residuals would be dozens of times too large: the tests above can fail."""
+    found = residuals("number", "category", (), NOISES["ruling"], tables=6)
+    assert 0.3 < found.mean() < 3
+    honest = _Regressed.compared
+    monkeypatch.setattr(_Regressed, "compared", lambda *a: (honest(*a)[0], 0 * honest(*a)[1]))
+    assert residuals("number", "category", (), NOISES["ruling"], tables=6).mean() > 10
+
+
+def exact(values, bounds=(0.0, 10.0), depth=4):
+    column = Numeric("x", *bounds)
+    place = np.clip(((values - bounds[0]) / (bounds[1] - bounds[0]) * 4096).astype(int), 0, 4095)
+    finest = np.bincount(place, minlength=4096).astype(float)
+    depths = [finest.reshape(8**k, -1).sum(axis=1) for k in range(1, depth + 1)]
+    return of_number(column, depths, float(len(values)), 0.0, own=False), place
+
+
+def test_scores_do_not_change_with_bounds_or_a_monotone_transform():
+    x = np.random.default_rng(0).normal(5, 1, 20_000)
+    plain, place = exact(x)
+    wide, far = exact(x, (-500.0, 500.0))
+    bent, exp = exact(np.exp(x), (0.0, float(np.exp(9.5))))
+    scores = [features_of(d, curved=False).values[p, 0] for d, p in ((plain, place), (wide, far), (bent, exp))]
+    assert np.corrcoef(scores)[0, 1] > 0.99
+    assert np.corrcoef(scores)[0, 2] > 0.99
+    assert abs(scores[0].mean()) < 0.02
+    assert abs(scores[0].std() - 1) < 0.02
+
+
+def test_many_zeros_share_one_score():
+    x = np.where(np.random.default_rng(1).random(5000) < 0.7, 0.0, np.random.default_rng(2).exponential(2, 5000))
+    known, place = exact(np.minimum(x, 9.9))
+    found = features_of(known, curved=False).values[place, 0]
+    assert len(set(found[x == 0])) == 1
+    assert found[x == 0].max() < found[x > 0.01].min()
+
+
+def test_noise_alone_never_makes_a_distribution_go_backwards():
+    random = np.random.default_rng(3)
+    depths = [random.normal(10, 50, 8**k) for k in range(1, 5)]
+    known = of_number(Numeric("x", 0, 1), depths, 1000.0, 50.0, own=False)
+    assert (known.shares >= 0).all()
+    assert known.shares.sum() == pytest.approx(1)
+    values = features_of(known, curved=True).values
+    assert np.isfinite(values).all()
+    assert (np.diff(values[:, 0]) >= 0).all()
+
+
+def test_a_thousand_levels_become_few_features():
+    column = Categorical("c", tuple(map(str, range(1000))))
+    counts = np.random.default_rng(4).zipf(1.3, 1000).clip(max=10_000).astype(float)
+    found = features_of(of_levels(column, counts, counts.sum(), 1.0), curved=False)
+    assert found.values.shape == (1000, MOST_GROUPS - 1)
+    assert np.isfinite(found.values).all()
+    rare = np.argsort(-counts, kind="stable")[MOST_GROUPS:]
+    assert np.ptp(found.values[rare], axis=0).max() == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"neighbours": "replace"}, {"budget": Budget(epsilon=50.0, delta=0)}, {}],
+    ids=["replace", "pure", "rho"],
+)
+def test_the_default_learns_a_mixed_table_under_every_kind_of_budget(options):
+    random = np.random.default_rng(5)
+    a = random.standard_normal(20_000)
+    b = np.where(a + random.standard_normal(20_000) > 0, "yes", "no")
+    c = (b == "yes") + 0.7 * random.standard_normal(20_000)
+    schema = Schema((Numeric("a", -100, 100), Categorical("b", ("no", "yes")), Numeric("c", -20, 20)))
+    budget = Budget(rho=rho_of(epsilon=1, delta=1e-10))
+    curator = Curator({"a": a, "b": b, "c": c}, schema, insecure_seed=1, **({"budget": budget} | options))
+    found = MeasureOnce().fit(curator)
+    assert {frozenset(e) for e in (("a", "b"), ("b", "c"))} == found.skeleton.edges
+    assert "features" in found.notes[0]
+    assert sum(found.leaked) <= curator.budget.ceiling
+
+
+def test_a_copied_column_does_not_break_the_search():
+    random = np.random.default_rng(6)
+    a = random.standard_normal(5000)
+    schema = Schema(tuple(Numeric(name, -10, 10) for name in "abcd"))
+    values = {"a": a, "b": a, "c": 2 * a - 1, "d": random.standard_normal(5000)}
+    found = MeasureOnce().fit(Curator(values, schema, budget=Budget(rho=1.0), insecure_seed=2))
+    assert all("d" not in edge for edge in found.skeleton.edges)
+    assert found.skeleton.edges
