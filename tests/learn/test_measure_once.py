@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from itertools import combinations
 
 import numpy as np
@@ -214,10 +213,19 @@ def test_mixed_and_small_schemas_run():
         assert len(QUICK.fit(Curator(table, pair, budget=budget, insecure_seed=1)).graph.nodes) == 2
     with pytest.raises(RequestError, match="at least two columns"):
         QUICK.fit(Curator(table, Schema(schema.columns[:1]), budget=Budget(rho=1)))
-    for bins in (32, 33):
+    for bins, means in ((32, "contrasts"), (33, "features"), (None, "features")):
         wide = Curator(table, Schema((Numeric("age", 0, 100, bins=bins), schema.columns[1])), budget=Budget(rho=1))
-        with pytest.raises(RequestError, match="at most 32") if bins > 32 else nullcontext():
-            QUICK.fit(wide)
+        assert means in QUICK.fit(wide).notes[0]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("budget", [Budget(rho=1e-9), Budget(epsilon=1, delta=0), Budget.unlimited()], ids=str)
+def test_tables_with_nothing_to_see_give_an_answer_like_any_other(rows, budget):
+    table = {"x": np.full(rows, 3.0), "y": np.full(rows, np.nan), "c": np.zeros(rows, dtype=int)}
+    schema = Schema((Numeric("x", 0, 5), Numeric("y", 0, 5, missing="own"), Categorical("c", tuple(range(100)))))
+    found = QUICK.fit(Curator(table, schema, budget=budget, insecure_seed=1))
+    assert len(found.confidence) == 3
+    assert all(0 <= p <= 1 for p in found.confidence.values())
 
 
 def test_an_empty_table_gives_an_answer_like_any_other():

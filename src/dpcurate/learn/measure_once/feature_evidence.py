@@ -155,8 +155,8 @@ def smoothed(released: FeatureCovariance) -> FloatArray:
 def _within(released: FeatureCovariance, column: int) -> FloatArray:
     """The covariance within a column: as its distribution has it, scaled, unless what was released says otherwise."""
     block = slice(*released.blocks[column])
-    observed, known = released.covariance[block, block], released.known[column]
-    size = len(known)
+    observed, size = released.covariance[block, block], len(released.known[column])
+    known = released.known[column] + LEAST_RESIDUAL * np.eye(size)
     scaled = known * max(float(np.trace(observed) / np.trace(known)), 0.05)
     apart = observed - scaled
     kept = max(0.0, 1 - released.noise * size * (size + 1) / max(float(np.sum(apart**2)), 1e-300))

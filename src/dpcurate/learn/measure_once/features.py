@@ -27,6 +27,9 @@ WHITENING = 0.25
 """Directions are divided by their spread to the power of twice this: 0.5 makes all variances equal, 0 none."""
 MOST_POWERS = 3
 """Where noise is small a score comes with its square and its cube, for links that bend."""
+LEAST_SPREAD = 0.1
+"""A column that hardly varies is not blown up beyond this."""
+LARGEST = 8.0
 LONGEST = 3.0
 """The mean squared length of a column's features at most; a number's is 1."""
 
@@ -115,7 +118,8 @@ def _apart(values: FloatArray, columns: list[FloatArray], shares: FloatArray) ->
 
 def _standard(values: FloatArray, shares: FloatArray) -> FloatArray:
     centred = values - float(shares @ values)
-    return np.asarray(centred / np.sqrt(max(float(shares @ centred**2), 1e-6)))
+    spread = math.sqrt(max(float(shares @ centred**2), LEAST_SPREAD**2))
+    return np.asarray(np.clip(centred / spread, -LARGEST, LARGEST))
 
 
 def _covariance(values: FloatArray, shares: FloatArray) -> FloatArray:
