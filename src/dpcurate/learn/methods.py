@@ -14,6 +14,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.recipes import EMPC, PC, SVTPC, CuratePC, PrivPC
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.outcome import Learned
+from dpcurate.learn.score.exact_search import OrderSearch
 from dpcurate.learn.score.noised_gradients import CurateScore, Noleaks
 from dpcurate.learn.score.notears import Notears, NotearsOnMoments
 from dpcurate.queries import Queryable
@@ -21,7 +22,7 @@ from dpcurate.schema import did_you_mean
 
 __all__ = [
     "EMPC", "PC", "SVTPC", "CuratePC", "CurateScore", "Family", "Listed", "MeasureOnce", "Method", "Noleaks",
-    "Notears", "NotearsOnMoments", "PrivPC", "Variant", "check_keeps_budget", "entry_of",
+    "Notears", "NotearsOnMoments", "OrderSearch", "PrivPC", "Variant", "check_keeps_budget", "entry_of",
     "find", "get", "listed", "private", "register",
 ]  # fmt: skip
 
@@ -80,6 +81,7 @@ for _entry in (
     Listed("noleaks", Noleaks(), "score", "Descent on noised clipped gradients, even budgets.", "numbers", pure=False),
     Listed("curate-score", CurateScore(), "score", "The same descent, budgets that grow.", "numbers", pure=False),
     Listed("pc", PC(), "constraint", "The PC algorithm on exact tables.", private=False),
+    Listed("order-search", OrderSearch(), "score", "Orders by BIC, BDeu or BGe on exact tables.", private=False),
     Listed("notears", Notears(), "score", "NOTEARS on exact moments.", "numbers", private=False),
 ):
     register(_entry)

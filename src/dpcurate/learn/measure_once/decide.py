@@ -49,7 +49,7 @@ def scout(families: FamilySearch, random: Random) -> Decision:
     return Decision(tuple(order.parents()), tuple(order.columns), edge_probabilities(order))
 
 
-def _at_best_threshold(families: FamilySearch, start: list[int], probabilities: FloatArray) -> Order:
+def _at_best_threshold(families: FamilySearch, start: list[int], probabilities: FloatArray) -> Order[FamilySearch]:
     """The search once more with the log odds of an edge shifted to where it pays in expected F1."""
     threshold = f1_threshold(probabilities[np.triu_indices(families.columns, 1)])
     return best_order(families.shifted(log((1 - threshold) / threshold)), Random(0), [start])
@@ -62,7 +62,7 @@ def f1_threshold(probabilities: FloatArray) -> float:
     return max(float(f1.max()) / 2, LEAST_THRESHOLD)
 
 
-def edge_probabilities(order: Order) -> FloatArray:
+def edge_probabilities(order: Order[FamilySearch]) -> FloatArray:
     """P(edge) of every pair at one order, given the other parents of its later column."""
     families, p = order.families, np.zeros((len(order.columns), len(order.columns)))
     for place, column in enumerate(order.columns):
@@ -77,7 +77,7 @@ def edge_probabilities(order: Order) -> FloatArray:
     return p + p.T
 
 
-def walk(order: Order, random: Random, steps: int) -> FloatArray:
+def walk(order: Order[FamilySearch], random: Random, steps: int) -> FloatArray:
     """Average P(edge) over orders visited by a Metropolis walk of adjacent swaps (Friedman and Koller, 2003)."""
     total, visits = edge_probabilities(order), 1
     for step in range(1, steps + 1):

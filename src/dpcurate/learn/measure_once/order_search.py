@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from random import Random
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,10 +16,24 @@ LEAST_GAIN = 1e-6
 """Orders of the same score are common, and rounding must not decide between them: a run could not be repeated."""
 
 
-class Order:
+class BestParents(Protocol):
+    """What a search over orders needs to know of families."""
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+
+    def best(self, column: int, before: Iterable[int]) -> tuple[Columns, float]:
+        """The best parents of a column among those before it, and their score."""
+
+
+Families = TypeVar("Families", bound=BestParents)
+
+
+class Order(Generic[Families]):
     """An order of the columns, each with its best parents among those before it."""
 
-    def __init__(self, families: FamilySearch, columns: Sequence[int]) -> None:
+    def __init__(self, families: Families, columns: Sequence[int]) -> None:
         self.families, self.columns = families, list(columns)
         self.scores = [0.0] * families.columns
         for place, column in enumerate(self.columns):
@@ -72,7 +87,7 @@ class Order:
             pass
 
 
-def best_order(families: FamilySearch, random: Random, starts: Iterable[Sequence[int]]) -> Order:
+def best_order(families: Families, random: Random, starts: Iterable[Sequence[int]]) -> Order[Families]:
     """Climb from every start and take the best, of equals the first."""
     orders = [Order(families, columns) for columns in starts]
     for order in orders:

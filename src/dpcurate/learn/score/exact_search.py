@@ -1,0 +1,132 @@
+"""Exact score search over orders of the columns: what the data could tell if nobody had to be protected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from random import Random
+from typing import Literal, get_args
+
+import numpy as np
+
+from dpcurate.errors import QueryError
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.measure_once.blocks import sorted_set
+from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.order_search import Order, best_order
+from dpcurate.learn.options import check_choice
+from dpcurate.learn.outcome import Evidence, Learned
+from dpcurate.learn.score.acyclic import dag_of
+from dpcurate.learn.score.parent_search import ParentSearch
+from dpcurate.learn.score.results import markov_class
+from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, SetScores, TableScores, row_count
+from dpcurate.queries import Exact, Moments, Queryable, Release
+from dpcurate.schema import Numeric
+
+ScoreName = Literal["bic", "bdeu", "bge"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderSearch:
+    """Order search with a decomposable score on exact tables or moments, at infinite cost. NOT PRIVATE.
+
+    `score` is 'bic' (levels by tables, or numbers alone as linear and normal), 'bdeu' (levels, with
+    `equivalent_sample_size`, 1 unless given) or 'bge' (numbers). Columns move to their best places in `starts` orders,
+    each with the best of at most `max_parents` parents before it (Teyssier and Koller 2005; BOSS, Andrews et al. 2023).
+    Returns the CPDAG of the best graph found.
+    """
+
+    score: ScoreName = "bic"
+    equivalent_sample_size: float | None = None
+    max_parents: int = 6
+    starts: int = 4
+
+    def __post_init__(self) -> None:
+        check_choice("score", self.score, get_args(ScoreName))
+        if self.equivalent_sample_size is not None and (self.score != "bdeu" or not self.equivalent_sample_size > 0):
+            raise QueryError(
+                "equivalent_sample_size is a number above 0 that score='bdeu' takes, "
+                f"got {self.equivalent_sample_size!r} with score={self.score!r}"
+            )
+        for name, value in (("max_parents", self.max_parents), ("starts", self.starts)):
+            if value < 1:
+                raise QueryError(f"{name} must be at least 1, got {value!r}")
+
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+        """Learn from exact releases; needs an unlimited budget or allow_unproved=True."""
+        names = queryable.schema.names
+        if len(names) < 2:
+            raise QueryError(f"a graph needs at least two columns, the schema has {len(names)}")
+        if knowledge is not None:
+            knowledge.check(names)
+        constraints = Constraints.of(names, knowledge)
+        families = ParentSearch(self._scores(queryable), constraints, self.max_parents)
+        _check_required(names, families)
+        random = Random(0)  # a fixed stream: a run can be repeated
+        order = best_order(families, random, [_start(constraints, random) for _ in range(self.starts)])
+        return _learned(names, order, knowledge, self.score)
+
+    def _scores(self, queryable: Queryable) -> SetScores:
+        schema = queryable.schema
+        numbers = all(isinstance(column, Numeric) for column in schema.columns)
+        levels = all(column.has_levels for column in schema.columns)
+        if self.score == "bge" or (self.score == "bic" and numbers and not levels):
+            _check_numbers(queryable)
+            answer = queryable.ask(Release(Moments(schema.names), Exact()))
+            return (BGe if self.score == "bge" else GaussianBIC).of_moments(answer, schema.columns)
+        schema.check_levels(schema.names, f"score={self.score!r} on a table that is not of numbers alone")
+        rows = row_count(queryable)
+        return TableScores(queryable, self._of_cells(rows), rows)
+
+    def _of_cells(self, rows: float) -> BIC | BDeu:
+        return BIC(rows) if self.score == "bic" else BDeu(self.equivalent_sample_size or 1.0)
+
+
+def _check_numbers(queryable: Queryable) -> None:
+    for column in queryable.schema.columns:
+        if not isinstance(column, Numeric):
+            raise QueryError(
+                f"column {column.name!r} has levels, and score='bge' is for tables of numbers alone: "
+                "use score='bic' or 'bdeu', with bins for the numbers"
+            )
+
+
+def _check_required(names: tuple[str, ...], families: ParentSearch) -> None:
+    for y, name in enumerate(names):
+        required = tuple(int(x) for x in np.flatnonzero(families.constraints.required[y]))
+        if not families.scores.fits(sorted_set(*required, y)):
+            raise QueryError(
+                f"the background knowledge requires {len(required)} edges at {name!r}, and a table of so many "
+                "columns is too large: require fewer, or declare fewer levels or bins"
+            )
+
+
+def _start(constraints: Constraints, random: Random) -> list[int]:
+    """A random order in which every required arrow points forward."""
+    left = random.sample(range(len(constraints.allowed)), len(constraints.allowed))
+    order: list[int] = []
+    while left:
+        first = next(x for x in left if not constraints.against[x, left].any())
+        order.append(first)
+        left.remove(first)
+    return order
+
+
+def _learned(names: tuple[str, ...], order: Order[ParentSearch], knowledge: Knowledge | None, score: str) -> Learned:
+    arrows = np.zeros((len(names), len(names)), dtype=bool)
+    for y, parents in enumerate(order.parents()):
+        arrows[list(parents), y] = True
+    graph = markov_class(dag_of(names, arrows), knowledge)
+    sets = order.families.sets
+    note = f"order search with {score}: score {order.total():.1f}, {len(sets):,} sets of columns scored"
+    return Learned(graph, graph.skeleton, evidence=tuple(_evidence(names, order)), tests=(len(sets),), notes=(note,))
+
+
+def _evidence(names: tuple[str, ...], order: Order[ParentSearch]) -> Iterable[Evidence]:
+    """For every pair of an edge what it adds to the score, given the other parents of its later column."""
+    families = order.families
+    for y, parents in enumerate(order.parents()):
+        for x in parents:
+            rest = tuple(p for p in parents if p != x)
+            gain = families.family(y, parents) - families.family(y, rest)
+            yield Evidence((names[x], names[y]), tuple(names[p] for p in rest), "kept", gain, None, 0.0)
