@@ -17,6 +17,7 @@ from dpcurate.learn.measure_once.order_search import Order, best_order
 from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Evidence, Learned
 from dpcurate.learn.score.acyclic import dag_of
+from dpcurate.learn.score.equivalent_orders import lawful_order, settled
 from dpcurate.learn.score.parent_search import ParentSearch
 from dpcurate.learn.score.results import markov_class
 from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, SetScores, TableScores, row_count
@@ -31,15 +32,17 @@ class OrderSearch:
     """Order search with a decomposable score on exact tables or moments, at infinite cost. NOT PRIVATE.
 
     `score` is 'bic' (levels by tables, or numbers alone as linear and normal), 'bdeu' (levels, with
-    `equivalent_sample_size`, 1 unless given) or 'bge' (numbers). Columns move to their best places in `starts` orders,
-    each with the best of at most `max_parents` parents before it (Teyssier and Koller 2005; BOSS, Andrews et al. 2023).
-    Returns the CPDAG of the best graph found.
+    `equivalent_sample_size`, 1 unless given) or 'bge' (numbers). From `starts` random orders columns move to their best
+    places, each with the best of at most `max_parents` parents before it (Teyssier and Koller 2005; BOSS, Andrews et
+    al. 2023), and again from orders of equivalent graphs (GRaSP, Lam et al. 2022) until `patience` climbs in a row gain
+    nothing. Returns the CPDAG of the best graph found.
     """
 
     score: ScoreName = "bic"
     equivalent_sample_size: float | None = None
     max_parents: int = 6
-    starts: int = 4
+    starts: int = 2
+    patience: int = 10
 
     def __post_init__(self) -> None:
         check_choice("score", self.score, get_args(ScoreName))
@@ -48,9 +51,9 @@ class OrderSearch:
                 "equivalent_sample_size is a number above 0 that score='bdeu' takes, "
                 f"got {self.equivalent_sample_size!r} with score={self.score!r}"
             )
-        for name, value in (("max_parents", self.max_parents), ("starts", self.starts)):
-            if value < 1:
-                raise QueryError(f"{name} must be at least 1, got {value!r}")
+        for name, least in (("max_parents", 1), ("starts", 1), ("patience", 0)):
+            if getattr(self, name) < least:
+                raise QueryError(f"{name} must be at least {least}, got {getattr(self, name)!r}")
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """Learn from exact releases; needs an unlimited budget or allow_unproved=True."""
@@ -62,9 +65,13 @@ class OrderSearch:
         constraints = Constraints.of(names, knowledge)
         families = ParentSearch(self._scores(queryable), constraints, self.max_parents)
         _check_required(names, families)
+        return _learned(names, self._best_order(families), knowledge, self.score)
+
+    def _best_order(self, families: ParentSearch) -> Order[ParentSearch]:
         random = Random(0)  # a fixed stream: a run can be repeated
-        order = best_order(families, random, [_start(constraints, random) for _ in range(self.starts)])
-        return _learned(names, order, knowledge, self.score)
+        starts = [lawful_order(families.constraints, random) for _ in range(self.starts)]
+        orders = [settled(best_order(families, random, [start]), random, self.patience) for start in starts]
+        return max(orders, key=Order.total)
 
     def _scores(self, queryable: Queryable) -> SetScores:
         schema = queryable.schema
@@ -101,17 +108,6 @@ def _check_required(names: tuple[str, ...], families: ParentSearch) -> None:
             )
 
 
-def _start(constraints: Constraints, random: Random) -> list[int]:
-    """A random order in which every required arrow points forward."""
-    left = random.sample(range(len(constraints.allowed)), len(constraints.allowed))
-    order: list[int] = []
-    while left:
-        first = next(x for x in left if not constraints.against[x, left].any())
-        order.append(first)
-        left.remove(first)
-    return order
-
-
 def _learned(names: tuple[str, ...], order: Order[ParentSearch], knowledge: Knowledge | None, score: str) -> Learned:
     arrows = np.zeros((len(names), len(names)), dtype=bool)
     for y, parents in enumerate(order.parents()):
@@ -123,7 +119,7 @@ def _learned(names: tuple[str, ...], order: Order[ParentSearch], knowledge: Know
 
 
 def _evidence(names: tuple[str, ...], order: Order[ParentSearch]) -> Iterable[Evidence]:
-    """For every pair of an edge what it adds to the score, given the other parents of its later column."""
+    """What every edge adds to the score, given the other parents of its later column."""
     families = order.families
     for y, parents in enumerate(order.parents()):
         for x in parents:
