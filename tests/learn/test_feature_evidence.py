@@ -170,3 +170,16 @@ def test_a_copied_column_does_not_break_the_search():
     found = MeasureOnce().fit(Curator(values, schema, budget=Budget(rho=1.0), insecure_seed=2))
     assert all("d" not in edge for edge in found.skeleton.edges)
     assert found.skeleton.edges
+    assert "a and b are all but the same column" in found.notes[1]
+
+
+def test_a_column_that_others_determine_is_told_unless_noise_hides_it():
+    random = np.random.default_rng(7)
+    a, b = random.standard_normal((2, 20_000))
+    values = {"a": a, "b": b, "c": a + b, "d": random.standard_normal(20_000)}
+    schema = Schema(tuple(Numeric(name, -10, 10) for name in "abcd"))
+    rich, poor = (
+        MeasureOnce().fit(Curator(values, schema, budget=Budget(rho=rho), insecure_seed=3)).notes for rho in (1.0, 1e-4)
+    )
+    assert rich[1].startswith("a, b, c: the others determine each")
+    assert len(poor) == 1

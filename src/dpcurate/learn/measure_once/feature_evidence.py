@@ -20,6 +20,8 @@ LEAST_EIGENVALUE = 0.02
 """A noised correlation matrix need not be one: its eigenvalues are raised to this."""
 LEAST_RESIDUAL = 1e-3
 """What is left of a column after regression, as a share of it: a column that others determine has little."""
+FEW = 8
+"""Features of a column whose noise is made uncorrelated."""
 CLOSEST = 0.98
 """A squared partial correlation above this is noise in what is left of a column."""
 
@@ -58,9 +60,17 @@ class FeatureEvidence:
                 )
         return row
 
+    def _missed(self, given: Columns) -> float:
+        """Variance of what regression may miss; less of one column whose features tell its levels apart.
+
+        Not nothing: a row that is shrunk ties its columns a little to each other.
+        """
+        exact = not given or (len(given) == 1 and self._released.complete[given[0]])
+        return (self._misfit * (0.5 if exact else 1.0)) ** 2
+
     def _evidence(self, values: FloatArray, variance: FloatArray, squares: tuple[int, int] | None) -> FloatArray:
         """For each pair, over its coordinates: the log of how much likelier the values are with an effect."""
-        variance = variance + 1 / self._released.rows + self._misfit**2
+        variance = variance + 1 / self._released.rows
         strength = -np.log1p(-np.minimum(values**2, CLOSEST)) / variance
         ratios = self._effects[:, None, None, None] ** 2 / variance
         each = 0.5 * strength * ratios / (1 + ratios) - 0.5 * np.log1p(ratios)
@@ -95,8 +105,8 @@ class _Regressed:
     def white(self, places: IntArray, curved: int) -> tuple[FloatArray, FloatArray]:
         """For a stack of columns: coordinates in which what is left of them is white, and its noise in each.
 
-        Squares come last, and only they are mixed with what stands before them; otherwise the noise is made
-        uncorrelated too.
+        Of few features the noise is made uncorrelated too. Powers come last and are only mixed with what stands
+        before them; so are long lists of levels, which is much faster.
         """
         size = places.shape[1]
         whole = self.smooth[places[:, :, None], places[:, None, :]]
@@ -107,13 +117,12 @@ class _Regressed:
         if size == 1:
             variance = np.maximum(left, floor[:, :, None])
             return 1 / np.sqrt(variance), (gram / variance)[:, :, 0]
-        values, axes = np.linalg.eigh(left)
-        values = np.maximum(values, floor)
-        if curved:
-            lower = np.linalg.cholesky((axes * values[:, None, :]) @ axes.swapaxes(1, 2))
+        if curved or size > FEW:
+            lower = np.linalg.cholesky(left + floor[:, :, None] * np.eye(size))
             white = np.linalg.inv(lower).swapaxes(1, 2)
-            return white, np.einsum("aik,aij,ajk->ak", white, gram, white)
-        white = axes / np.sqrt(values)[:, None, :]
+            return white, ((white.swapaxes(1, 2) @ gram) * white.swapaxes(1, 2)).sum(axis=2)
+        values, axes = np.linalg.eigh(left)
+        white = axes / np.sqrt(np.maximum(values, floor))[:, None, :]
         noise, turn = np.linalg.eigh(white.swapaxes(1, 2) @ gram @ white)
         return white @ turn, noise
 

@@ -39,6 +39,8 @@ class FeatureCovariance:
     covariance: FloatArray
     curved: tuple[int, ...]
     """How many of each column's features, the last, are squares of scores."""
+    complete: tuple[bool, ...]
+    """Whether a column's features tell all its places apart, so that regression on it alone misses nothing."""
     known: tuple[FloatArray, ...]
     """The covariance within each column, as its distribution has it."""
     noise: float
@@ -135,9 +137,9 @@ def _moments(
     mean = answer.parts[0] / rows
     blocks = tuple(zip([0, *ends[:-1]], ends, strict=True))
     noise = (answer.scales[1] / rows) ** 2
-    known = tuple(f.covariance for f in features)
+    known, complete = tuple(f.covariance for f in features), tuple(f.complete for f in features)
     covariance = products / rows - np.outer(mean, mean)
-    return FeatureCovariance(blocks, covariance, tuple(f.curved for f in features), known, noise, rows)
+    return FeatureCovariance(blocks, covariance, tuple(f.curved for f in features), complete, known, noise, rows)
 
 
 def _sentence(features: Sequence[Features], curved: bool, quantile: float) -> str:

@@ -49,6 +49,11 @@ class Features:
         return int(self.values.shape[1])
 
     @property
+    def complete(self) -> bool:
+        """Whether any function of the column is a sum of them."""
+        return self.size == len(self.values) - 1
+
+    @property
     def length(self) -> float:
         """The mean squared length."""
         return float(np.trace(self.covariance))

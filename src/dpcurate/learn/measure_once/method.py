@@ -16,6 +16,7 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import buy_features
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
+from dpcurate.learn.measure_once.redundant import redundant
 from dpcurate.learn.measure_once.release import (
     Purchase,
     Weights,
@@ -41,7 +42,7 @@ class _Learnt:
     decision: Decision
     answers: tuple[int, ...]
     costs: tuple[float, ...]
-    choice: str
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ class MeasureOnce:
             evidence=evidence,
             tests=learnt.answers,
             leaked=learnt.costs,
-            notes=(learnt.choice,),
+            notes=learnt.notes,
         )
 
     def _by_features(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
@@ -80,7 +81,8 @@ class MeasureOnce:
         bought = buy_features(queryable, min(queryable.remaining, PLENTY), self.features)
         evidence = FeatureEvidence(bought.released, self.constants.effect_sizes, self.features.misfit)
         decision = decide(FamilySearch.of(evidence, constraints, self.constants), Random(0))
-        return _Learnt(decision, (len(bought.costs),), bought.costs, bought.choice)
+        notes = (bought.choice, *redundant(bought.released, queryable.schema.names))
+        return _Learnt(decision, (len(bought.costs),), bought.costs, notes)
 
     def _by_contrasts(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """Two releases and a search; the second is chosen from what the first one's noised answers say."""
@@ -95,7 +97,7 @@ class MeasureOnce:
             released = released.merged(purchases[1].answers)
         decision = decide(self._families(released, constraints), random, orders)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
-        return _Learnt(decision, answers, costs, _contrasts_chosen(purchases))
+        return _Learnt(decision, answers, costs, (_contrasts_chosen(purchases),))
 
     def _second(
         self, released: Released, weights: Weights, constraints: Constraints, random: Random

@@ -1,0 +1,45 @@
+"""Columns that others repeat or determine, as far as released answers show it: told, because no method can tell them
+apart from their causes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from dpcurate.learn.measure_once.feature_release import FeatureCovariance
+
+SAME = 0.97
+"""A correlation of scores above this is taken for the same column twice."""
+DETERMINED = 0.95
+"""So is a share of variance for a column that others determine."""
+MOST_NOISE = 1e-4
+"""With more noise variance than this in a correlation nothing is said."""
+
+
+def redundant(released: FeatureCovariance, names: Sequence[str]) -> tuple[str, ...]:
+    """A sentence for each such column, none where the noise is too large to know."""
+    first = np.array([start for start, _ in released.blocks])
+    spread = np.sqrt(np.maximum(np.diagonal(released.covariance)[first], 1e-9))
+    single = [i for i, (start, end) in enumerate(released.blocks) if end - start - released.curved[i] == 1]
+    if released.noise > MOST_NOISE or len(single) < 2:
+        return ()
+    correlation = released.covariance[np.ix_(first, first)] / np.outer(spread, spread)
+    pairs = [(a, b) for a, b in combinations(single, 2) if abs(correlation[a, b]) > SAME]
+    told = [f"{names[a]} and {names[b]} are all but the same column: leave one out" for a, b in pairs]
+    paired = {i for pair in pairs for i in pair}
+    alone = [i for i in single if i not in paired]
+    explained = _explained(correlation[np.ix_(alone, alone)])
+    follow = [names[i] for i, share in zip(alone, explained, strict=True) if share > DETERMINED]
+    if follow:
+        told.append(f"{', '.join(follow)}: the others determine each of these; edges among them cannot be told apart")
+    return tuple(told)
+
+
+def _explained(correlation: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[float]:
+    """The share of each column's variance that a regression on all others explains."""
+    values, axes = np.linalg.eigh(correlation)
+    inverse = (axes / np.maximum(values, 1e-3)) @ axes.T
+    return [1 - 1 / max(float(d), 1.0) for d in np.diagonal(inverse)]
