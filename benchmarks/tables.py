@@ -2,9 +2,8 @@
 
     python -m benchmarks.tables [--seeds 10] [--first 1000] [--only linear mixed] [--epsilons 0.1 1 5]
 
-Skeleton F1, mean and standard error over fresh seeds of world, data and noise (add-remove, delta = 1e-10); 'none' is the
-same method without noise, 'pc' exact PC where it has a test for the table. No bounds come from the truth but those that
-a row of the table below states.
+Skeleton F1, mean and standard error over fresh seeds of world, data and noise (add-remove, delta = 1e-10); 'none'
+is the same method without noise, 'pc' exact PC with partial correlations, where it can read the table.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Drawn:
 
 
 def linear(columns: int, rows: int, seed: int, *, wide: float = 1.0, bent: bool = False) -> Drawn:
-    """Linear Gaussian, weights .3 to 1, standardised, degree 2.5; every second column's exp, the others' cubes if bent."""
+    """Linear Gaussian, weights .3 to 1, standardised, degree 2.5; exp and cubes of the columns in turn if bent."""
     dag = random_dag(columns, degree=2.5, seed=seed)
     world = random_linear(dag, weights=(0.3, 1.0), seed=seed).standardised()
     table = world.sample(rows, seed=seed)
