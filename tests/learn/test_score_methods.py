@@ -14,6 +14,7 @@ from dpcurate.learn.methods import CurateScore, Noleaks, Notears, NotearsOnMomen
 from dpcurate.learn.score.descent import ConvergenceError, Descent, Path
 from dpcurate.learn.score.noised_gradients import norm_quantile
 from dpcurate.learn.score.objectives import Gradients, Quadratic
+from dpcurate.learn.score.private_scale import released_moments
 from dpcurate.learn.score.results import markov_class
 from dpcurate.networks import load, random_dag, random_linear
 from dpcurate.published import PublishedCurateScore, PublishedNoleaks
@@ -39,6 +40,46 @@ def linear(d, arcs, seed, rows=1000, kind="er"):
 
 
 # --- exact ----------------------------------------------------------------------------------------
+
+
+# --- a released scale -----------------------------------------------------------------------------
+
+
+def _wide(rows, times, missing="drop"):
+    world = random_linear(random_dag(4, edges=3, seed=2), weights=(0.6, 0.9), seed=2)
+    columns = tuple(Numeric(c.name, times * c.low, times * c.high, missing=missing) for c in world.schema.columns)
+    return world, world.sample(rows, seed=2), Schema(columns)
+
+
+def test_moments_on_a_released_scale_are_those_of_standardised_columns():
+    world, table, schema = _wide(20_000, 30)
+    spread = released_moments(Curator(table, schema, budget=Budget(rho=1e4), insecure_seed=1), 1e3)
+    assert spread.count == pytest.approx(20_000, abs=10)
+    size, found = np.sqrt(np.diag(world.covariance)), np.sqrt(np.diag(spread.covariance))
+    assert np.allclose(found, 1, atol=0.15)
+    assert np.allclose(spread.covariance / np.outer(found, found), world.covariance / np.outer(size, size), atol=0.03)
+    assert np.allclose(spread.mean, 0, atol=0.1)
+
+
+def test_the_noise_of_a_released_scale_is_the_one_stated():
+    rng = np.random.default_rng(1)
+    table = {"a": rng.normal(size=4000), "b": rng.normal(size=4000)}  # independent: the scale moves no product
+    schema = Schema((Numeric("a", -9, 9), Numeric("b", -9, 9)))
+    found = [released_moments(Curator(table, schema, budget=Budget(rho=1), insecure_seed=s), 0.02) for s in range(80)]
+    apart = np.array([f.covariance[0, 1] for f in found])
+    assert 0.8 < apart.std() / np.mean([f.entry for f in found]) < 1.25
+    assert found[0].squares == pytest.approx(2, rel=0.01)
+
+
+def test_wide_bounds_cost_little_on_a_released_scale():
+    for missing in ("drop", "own"):
+        world, table, schema = _wide(20_000, 10, missing)
+        curator = Curator(table, schema, budget=Budget(epsilon=1, delta=1e-10), insecure_seed=1)
+        assert NotearsOnMoments().fit(curator).skeleton.edges == world.dag.edges
+        assert curator.remaining >= 0
+        assert [e.mechanism for e in curator.ledger.events][1:] == ["gaussian"] * 2
+    by_bounds = Curator(table, schema, budget=Budget(epsilon=1, delta=1e-10), insecure_seed=1)
+    assert not NotearsOnMoments(scale="bounds").fit(by_bounds).skeleton.edges
 
 
 @pytest.mark.parametrize("kind", ["er", "scale-free"])

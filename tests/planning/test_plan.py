@@ -41,6 +41,25 @@ def small():
     return plan(SMALL, 20_000, epsilons=(0.01, 0.3, 10), worlds=3, seed=1)
 
 
+def test_a_number_without_bins_is_planned_as_a_number():
+    columns = (Numeric("age", 0, 100), Numeric("dose", -1, 1), *SMALL.columns[:2])
+    schema = Schema(columns)
+    worlds = [random_world(schema, seed=s) for s in range(20)]
+    tables = [simulate(schema, world, 2000, seed=1) for world in worlds]
+    for table in tables:
+        assert len(np.unique(table["age"])) > 1900
+        assert table["age"].min() >= 0
+        assert table["age"].max() <= 100
+        assert abs(table["age"].mean() - 50) < 4
+    linked = [w.dag.edges >= {frozenset(("age", "dose"))} for w in worlds]
+    seen = [abs(np.corrcoef(t["age"], t["dose"])[0, 1]) for t in tables]
+    assert np.mean([s for s, there in zip(seen, linked, strict=True) if there]) > 0.1
+    found = plan(schema, 2000, epsilons=(1,), worlds=1, methods=("notears-moments",))
+    assert found.methods == ("notears-moments",)
+    with pytest.raises(QueryError, match="em-pc: column 'age' is a number without bins"):
+        plan(schema, 2000, epsilons=(1,), worlds=1, methods=("em-pc",))
+
+
 def test_worlds_have_the_schema_and_no_other_levels():
     world = random_world(SMALL, seed=3)
     assert world.nodes == SMALL.names

@@ -18,6 +18,7 @@ from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of
 from dpcurate.learn.score.descent import ConvergenceError, Descent
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Search, Separation, checked
 from dpcurate.learn.score.objectives import SCALES, Quadratic, ReleasedMoments, TooNoisy, factors
+from dpcurate.learn.score.private_scale import released_moments
 from dpcurate.learn.score.results import empty, learned, markov_class, to_spend
 from dpcurate.queries import Exact, Gaussian, Moments, Queryable, Release
 from dpcurate.schema import Column
@@ -70,6 +71,8 @@ def _least_squares(covariance: FloatArray, rows: float, arrows: BoolArray, thres
 class NotearsOnMoments:
     """NOTEARS on moments released once with noise; everything after that is free.
 
+    If there are numbers without bins, a small share first buys histograms, and the moments are of columns centred
+    and scaled by these, so that bounds may be wide.
     The released matrix is made a valid covariance, a descent gives a first DAG, a local search on the
     noise-aware Gaussian score mends it (an arrow enters at `enter` standard errors), and an edge stays
     if no set of up to `order` neighbours brings it below `stay` standard errors. Standard errors
@@ -95,11 +98,17 @@ class NotearsOnMoments:
         facts = AllowedArrows.of(nodes, knowledge)
         rho = to_spend(queryable, self.rho)
         try:
-            answer = queryable.ask(Release(Moments(nodes), Gaussian(rho=rho)))
-            spread = ReleasedMoments.of(answer, columns)
+            spread = self._released(queryable, rho)
         except (BudgetExceeded, TooNoisy) as error:
             return empty(facts, knowledge, str(error))
         return self._learn(spread, columns, facts, knowledge)
+
+    def _released(self, queryable: Queryable, rho: float) -> ReleasedMoments:
+        """Numbers without bins are first put on a released scale, unless the scale is to be that of units or bounds."""
+        columns = queryable.schema.columns
+        if self.scale == "moments" and not all(column.has_levels for column in columns):
+            return released_moments(queryable, rho)
+        return ReleasedMoments.of(queryable.ask(Release(Moments(queryable.schema.names), Gaussian(rho=rho))), columns)
 
     def _learn(
         self, spread: ReleasedMoments, columns: Sequence[Column], facts: AllowedArrows, knowledge: Knowledge | None

@@ -41,10 +41,10 @@ class Quadratic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedMoments:
-    """Count, means and covariance as released, on the scale of the public bounds.
+    """Count, means and covariance as released, on the scale of the public bounds or a released one.
 
     `noise` is the standard deviation of each released sum; `own` marks columns whose square was
-    released by itself (that of a binary column is the count).
+    released by itself (that of a binary column is the count), with `squares` times the noise variance.
     """
 
     count: float
@@ -52,6 +52,7 @@ class ReleasedMoments:
     covariance: FloatArray
     noise: float
     own: BoolArray
+    squares: float = 1.0
 
     @classmethod
     def of(cls, answer: Answer, columns: Sequence[Column]) -> ReleasedMoments:
@@ -91,7 +92,7 @@ class ReleasedMoments:
         each = a * b
         own = np.concatenate([[False], self.own])
         upper = (a * a).sum(axis=1) * float(b @ b) + each.sum(axis=1) ** 2 - 2.0 * (each * each).sum(axis=1)
-        squares = (each[:, own] ** 2).sum(axis=1) + each[:, ~own].sum(axis=1) ** 2
+        squares = self.squares * (each[:, own] ** 2).sum(axis=1) + each[:, ~own].sum(axis=1) ** 2
         return np.asarray(self.entry**2 * (upper + squares), dtype=np.float64)
 
 
