@@ -178,6 +178,8 @@ BRANCHES = 8
 DEEPEST = 4
 """Depth of the finest intervals, BRANCHES**DEEPEST of them: two steps of the grid each."""
 LARGEST_FEATURE = 64 * FEATURE_STEPS
+MOST_FEATURES = 4096
+"""Features of one release: their products, summed as integers, take 128 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +239,9 @@ def _maps(given: Any) -> tuple[FeatureMap, ...]:
     if not maps or any(type(m) is not FeatureMap for m in maps):
         raise QueryError("features come as a tuple of at least one FeatureMap (itself, not a subclass of it)")
     plain.columns(tuple(m.column for m in maps))
+    size = sum(m.size for m in maps)
+    if size > MOST_FEATURES:
+        raise QueryError(f"{size} features are more than the {MOST_FEATURES} of one release: ask for fewer columns")
     return maps
 
 

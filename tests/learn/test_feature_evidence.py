@@ -15,6 +15,7 @@ from dpcurate.learn.measure_once.distributions import of_levels, of_number
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence, _Regressed
 from dpcurate.learn.measure_once.feature_release import buy_features
 from dpcurate.learn.measure_once.features import MOST_GROUPS, features_of
+from dpcurate.queries import MOST_FEATURES
 from dpcurate.schema import Categorical, Numeric, Ordinal, Schema
 
 KINDS = ("number", "ordinal", "category", "many levels", "missing")
@@ -107,7 +108,7 @@ def test_scores_do_not_change_with_bounds_or_a_monotone_transform():
     plain, place = exact(x)
     wide, far = exact(x, (-500.0, 500.0))
     bent, exp = exact(np.exp(x), (0.0, float(np.exp(9.5))))
-    scores = [features_of(d, curved=False).values[p, 0] for d, p in ((plain, place), (wide, far), (bent, exp))]
+    scores = [features_of([d], curved=False)[0].values[p, 0] for d, p in ((plain, place), (wide, far), (bent, exp))]
     assert np.corrcoef(scores)[0, 1] > 0.99
     assert np.corrcoef(scores)[0, 2] > 0.99
     assert abs(scores[0].mean()) < 0.02
@@ -117,7 +118,7 @@ def test_scores_do_not_change_with_bounds_or_a_monotone_transform():
 def test_many_zeros_share_one_score():
     x = np.where(np.random.default_rng(1).random(5000) < 0.7, 0.0, np.random.default_rng(2).exponential(2, 5000))
     known, place = exact(np.minimum(x, 9.9))
-    found = features_of(known, curved=False).values[place, 0]
+    found = features_of([known], curved=False)[0].values[place, 0]
     assert len(set(found[x == 0])) == 1
     assert found[x == 0].max() < found[x > 0.01].min()
 
@@ -128,7 +129,7 @@ def test_noise_alone_never_makes_a_distribution_go_backwards():
     known = of_number(Numeric("x", 0, 1), depths, 1000.0, 50.0, own=False)
     assert (known.shares >= 0).all()
     assert known.shares.sum() == pytest.approx(1)
-    values = features_of(known, curved=True).values
+    values = features_of([known], curved=True)[0].values
     assert np.isfinite(values).all()
     assert (np.diff(values[:, 0]) >= 0).all()
 
@@ -136,11 +137,13 @@ def test_noise_alone_never_makes_a_distribution_go_backwards():
 def test_a_thousand_levels_become_few_features():
     column = Categorical("c", tuple(map(str, range(1000))))
     counts = np.random.default_rng(4).zipf(1.3, 1000).clip(max=10_000).astype(float)
-    found = features_of(of_levels(column, counts, counts.sum(), 1.0), curved=False)
+    known = of_levels(column, counts, counts.sum(), 1.0)
+    found = features_of([known], curved=False)[0]
     assert found.values.shape == (1000, MOST_GROUPS - 1)
     assert np.isfinite(found.values).all()
     rare = np.argsort(-counts, kind="stable")[MOST_GROUPS:]
     assert np.ptp(found.values[rare], axis=0).max() == pytest.approx(0)
+    assert sum(f.size for f in features_of([known] * 500, curved=True)) <= MOST_FEATURES
 
 
 @pytest.mark.parametrize(

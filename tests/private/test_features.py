@@ -161,6 +161,7 @@ def test_moments_are_the_sums_of_clipped_features():
         lambda: Histograms(("a",), 5),
         lambda: Histograms(("a",), 0),
         lambda: FeatureMoments((), 1.0),
+        lambda: FeatureMoments((FeatureMap("x", ((1,) * 4097,)),), 1.0),
         lambda: FeatureMoments((MAPS[0], MAPS[0]), 1.0),
         lambda: FeatureMoments(("a",), 1.0),
         lambda: FeatureMoments(MAPS, 0.0),

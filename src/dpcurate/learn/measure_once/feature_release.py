@@ -62,10 +62,8 @@ def buy_features(queryable: Queryable, budget: float, constants: FeatureConstant
     costs = [constants.share_histograms * budget, constants.share_norms * budget]
     costs.append(budget - sum(costs))
     known, rows = _distributions(queryable, costs[0])
-    curved = (
-        _noise_ratio(queryable, [features_of(k, curved=True) for k in known], rows, costs[2]) < constants.curved_below
-    )
-    features = [features_of(k, curved=curved) for k in known]
+    curved = _noise_ratio(queryable, features_of(known, curved=True), rows, costs[2]) < constants.curved_below
+    features = features_of(known, curved=curved)
     clip2, quantile = _clip(queryable, features, rows, costs, constants)
     released = _moments(queryable, features, clip2, rows, costs[2])
     return Bought(released, tuple(costs), _sentence(features, curved, quantile))

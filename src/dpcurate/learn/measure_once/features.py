@@ -8,6 +8,7 @@ coordinates that shrink directions of large spread, so that rare levels are not 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +17,13 @@ from scipy.special import ndtri
 from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import helmert
 from dpcurate.learn.measure_once.distributions import Distribution
-from dpcurate.queries import FEATURE_STEPS, FeatureMap
+from dpcurate.queries import FEATURE_STEPS, MOST_FEATURES, FeatureMap
 from dpcurate.schema import OWN, Numeric, Ordinal
 
 FURTHEST = 2.5
 """Normal scores end here: a few rows far out would lengthen every row that is kept whole."""
 MOST_GROUPS = 64
-"""Levels that keep an indicator of their own; the rarest of a longer list share one."""
+"""Levels that keep an indicator of their own, in wide tables fewer; the rarest of a longer list share one."""
 WHITENING = 0.25
 """Directions are divided by their spread to the power of twice this: 0.5 makes all variances equal, 0 none."""
 MOST_POWERS = 3
@@ -63,11 +64,13 @@ class Features:
         return FeatureMap(self.name, np.rint(self.values * FEATURE_STEPS).astype(np.int64))  # type: ignore[arg-type]
 
 
-def features_of(known: Distribution, *, curved: bool) -> Features:
-    """The features of one column; `curved` adds powers of a score, for links that bend."""
-    if isinstance(known.column, (Numeric, Ordinal)):
-        return _scored(known, curved=curved)
-    return _indicators(known)
+def features_of(known: Sequence[Distribution], *, curved: bool) -> list[Features]:
+    """The features of every column; `curved` adds powers of a score, for links that bend."""
+    groups = max(2, min(MOST_GROUPS, MOST_FEATURES // len(known)))
+    return [
+        _scored(one, curved=curved) if isinstance(one.column, (Numeric, Ordinal)) else _indicators(one, groups)
+        for one in known
+    ]
 
 
 def _scored(known: Distribution, *, curved: bool) -> Features:
@@ -91,8 +94,8 @@ def _with_missing(columns: list[FloatArray], shares: FloatArray, missing: float)
     return [first, own, *more], np.append(shares * (1 - missing), missing)
 
 
-def _indicators(known: Distribution) -> Features:
-    groups = _groups(known)
+def _indicators(known: Distribution, most: int) -> Features:
+    groups = _groups(known, most)
     shares: FloatArray = np.maximum(np.bincount(groups, weights=known.shares), known.noise + 1e-6).astype(np.float64)
     shares = shares / shares.sum()
     basis = helmert(len(shares))
@@ -104,14 +107,14 @@ def _indicators(known: Distribution) -> Features:
     return Features(known.column.name, (coordinates * scale)[groups], covariance * scale**2)
 
 
-def _groups(known: Distribution) -> IntArray:
+def _groups(known: Distribution, most: int) -> IntArray:
     """The group of each level: the most frequent ones for themselves, the others together."""
     levels = len(known.shares)
-    if levels <= MOST_GROUPS:
+    if levels <= most:
         return np.arange(levels, dtype=np.int64)
     rank = np.empty(levels, dtype=np.int64)
     rank[np.argsort(-known.shares, kind="stable")] = np.arange(levels)
-    return np.minimum(rank, MOST_GROUPS - 1)
+    return np.minimum(rank, most - 1)
 
 
 def _apart(values: FloatArray, columns: list[FloatArray], shares: FloatArray) -> FloatArray:
