@@ -107,7 +107,8 @@ def simulate(schema: Schema, network: Network, rows: int, *, seed: int) -> dict[
 
 def _cells(column: Column, codes: npt.NDArray[Any], source: np.random.Generator) -> npt.NDArray[Any]:
     if not isinstance(column, Numeric):
-        return np.array(column.levels, dtype=object).take(codes)
+        cells = {place: text for text, place in reversed(column.spellings)}
+        return np.array([cells[place] for place in range(column.size)], dtype=object).take(codes)
     if not column.has_levels:
         place = _normal((codes + source.random(len(codes))) / STEPS) / SPREAD
         return np.asarray((column.low + column.high) / 2 + (column.high - column.low) / 2 * place)

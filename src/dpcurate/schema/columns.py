@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,6 +18,8 @@ GRID = 4096
 MISSING_VALUE = -GRID - 1
 """Stands on the grid for a missing number whose row is kept (missing = 'own')."""
 MAX_LEVELS = 1000
+MAX_SPELLINGS = 1000
+"""Cells that the groups of a column stand for."""
 MAX_NUMBER = sys.float_info.max
 DROP = "drop"
 CLAMP = "clamp"
@@ -73,19 +77,23 @@ class Categorical:
     """A column of named levels without order.
 
     `missing` and `outside` say what becomes of a cell that is empty or holds no declared level:
-    'drop' (the row is left out) or one of the levels.
+    'drop' (the row is left out) or one of the levels. With `groups`, a mapping of a name to the cells it
+    stands for, the levels are the groups' names: many codes become a few public levels.
     """
 
     name: str
-    levels: tuple[str, ...]
+    levels: tuple[str, ...] = ()
     missing: str = DROP
     outside: str = DROP
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     kind = "categorical"
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        levels = self._texts()
+        if self.groups:
+            object.__setattr__(self, "groups", self._grouped())
+        levels = self._texts(self.levels)
         object.__setattr__(self, "levels", levels)
         if not 2 <= len(levels) <= MAX_LEVELS:
             raise _refused(
@@ -94,10 +102,11 @@ class Categorical:
                 f" has {len(levels)} level(s); it needs 2 to {MAX_LEVELS}. "
                 "A constant column tells nothing: leave it out of the schema",
             )
-        keys = [x if level_number(x) is None else level_number(x) for x in levels]
-        repeated = sorted({x for x, key in zip(levels, keys, strict=True) if keys.count(key) > 1})
-        if repeated:
-            raise _refused(self.name, "levels", f" repeats the level(s) {', '.join(map(shown, repeated[:8]))}")
+        for setting, texts in (("levels", levels), ("groups", tuple(text for text, _ in self.spellings))):
+            keys = Counter(x if level_number(x) is None else level_number(x) for x in texts)
+            repeated = sorted({x for x in texts if keys[x if level_number(x) is None else level_number(x)] > 1})
+            if repeated:
+                raise _refused(self.name, setting, f" repeats the level(s) {', '.join(map(shown, repeated[:8]))}")
         for field in ("missing", "outside"):
             rule = level_text(getattr(self, field))
             object.__setattr__(self, field, rule)
@@ -105,8 +114,30 @@ class Categorical:
                 why = f": {field} = {rule!r} is neither 'drop' nor one of its {len(levels)} levels"
                 raise _refused(self.name, field, why + (_DECLARE_A_LEVEL if rule == OWN else ""))
 
-    def _texts(self) -> tuple[str, ...]:
-        given = self.levels
+    def _grouped(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        given: Any = self.groups
+        try:
+            pairs = [(name, cells) for name, cells in (given.items() if isinstance(given, Mapping) else given)]
+        except (TypeError, ValueError):
+            raise _refused(self.name, "groups", f": groups map a name to a list of cells, got {shown(given)}") from None
+        names = self._texts(tuple(name for name, _ in pairs))
+        if self.levels not in ((), names):
+            raise _refused(self.name, "levels", ": give levels or groups, not both: the groups' names are the levels")
+        object.__setattr__(self, "levels", names)
+        groups = tuple((name, self._texts(cells)) for name, (_, cells) in zip(names, pairs, strict=True))
+        if not all(cells for _, cells in groups) or sum(len(cells) for _, cells in groups) > MAX_SPELLINGS:
+            raise _refused(
+                self.name, "groups", f": groups stand for at least one cell each, {MAX_SPELLINGS:,} in all at most"
+            )
+        return groups
+
+    @property
+    def spellings(self) -> tuple[tuple[str, int], ...]:
+        """Every text of a cell that means a level, with the level's place."""
+        groups = [cells for _, cells in self.groups] or [(level,) for level in self.levels]
+        return tuple((cell, place) for place, cells in enumerate(groups) for cell in cells)
+
+    def _texts(self, given: Any) -> tuple[str, ...]:
         plain = isinstance(given, (list, tuple, range)) and all(
             isinstance(x, (str, int)) or (isinstance(x, float) and not math.isnan(x)) for x in given
         )

@@ -19,8 +19,8 @@ _PART = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[\w-]++)"""
 _HEADER = re.compile(rf"\s*\[\[?\s*({_PART}(?:\s*\.\s*{_PART})*)\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNED = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=")
 _KINDS: Mapping[str, tuple[Callable[..., Column], tuple[str, ...], tuple[str, ...]]] = {
-    "categorical": (Categorical, ("levels",), ("missing", "outside")),
-    "ordinal": (Ordinal, ("levels",), ("missing", "outside")),
+    "categorical": (Categorical, ("levels",), ("missing", "outside", "groups")),
+    "ordinal": (Ordinal, ("levels",), ("missing", "outside", "groups")),
     "numeric": (Numeric, ("low", "high"), ("bins", "edges", "missing", "outside")),
 }
 
@@ -58,12 +58,15 @@ def _column(name: str, fields: Any, text: str) -> Column:
 
     make, needed, optional = _KINDS[kind]
     _only(fields, ("kind", *needed, *optional), f"{kind} column {name!r}", text, path)
-    absent = [key for key in needed if key not in fields]
+    absent = [key for key in needed if key not in fields and not (key == "levels" and fields.get("groups"))]
     if absent:
         raise SchemaError(f"{kind} column {name!r} needs {' and '.join(absent)}", line=_line(text, path))
     for key in ("levels", "edges"):
         if key in fields and not isinstance(fields[key], list):
             raise SchemaError(f"column {name!r}: {key} must be a list", line=_line(text, (*path, key)))
+    if "groups" in fields and not isinstance(fields["groups"], dict):
+        why = f"column {name!r}: groups must be a table of lists, such as north = [...]"
+        raise SchemaError(why, line=_line(text, (*path, "groups")))
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items() if k != "kind"}
     return _at(text, path, lambda: make(name, **values))
 
@@ -142,8 +145,11 @@ def _settings(column: Column) -> list[str]:
         facts |= {"bins": column.bins, "edges": list(column.edges)} if column.has_levels else {}
         facts |= {"missing": missing}
     else:
-        facts = {
-            "levels": f"[{', '.join(map(toml_text, column.levels))}]",
-            "missing": toml_text(column.missing),
-        }
+        groups = ", ".join(f"{_key(name)} = {_texts(cells)}" for name, cells in column.groups)
+        facts = {"groups": f"{{{groups}}}"} if groups else {"levels": _texts(column.levels)}
+        facts |= {"missing": toml_text(column.missing)}
     return [f"{key} = {value}" for key, value in facts.items()] + [f"outside = {toml_text(column.outside)}"]
+
+
+def _texts(texts: tuple[str, ...]) -> str:
+    return f"[{', '.join(map(toml_text, texts))}]"

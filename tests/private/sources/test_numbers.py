@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from dpcurate import Budget, Curator, draft, methods, networks, queries
-from dpcurate.errors import QueryError
+from dpcurate.errors import QueryError, SchemaError
+from dpcurate.networks import plausible
 from dpcurate.private.row_sums import CountRows, MomentRows
 from dpcurate.private.sources import check_rows, open_source
 from dpcurate.schema import GRID, MISSING_VALUE, Categorical, Numeric, Schema
@@ -107,3 +108,36 @@ def test_the_owner_hears_of_decimal_commas():
     assert "# left out: 'n': its numbers are texts, perhaps with a decimal comma" in draft(commas)
     assert 'kind = "numeric"' in draft(_table(np.linspace(0, 1, 40)))
     assert "bins" not in draft(_table(np.linspace(0, 1, 40)))
+
+
+# --- groups of levels -----------------------------------------------------------------------------------
+
+
+def test_cells_are_read_as_the_group_they_belong_to(tmp_path):
+    groups = {"north": ["a", "b", 7], "so uth": ["c", *(f"x{i}" for i in range(100))]}
+    schema = Schema((Categorical("r", groups=groups, missing="north"),))
+    assert schema["r"].levels == ("north", "so uth")
+    assert Schema.loads(schema.dumps()) == schema
+    frame = pd.DataFrame({"r": ["a", "b", "c", "7.0", "x99", "north", None]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    for form in (frame, tmp_path / "t.parquet"):
+        assert open_source(form, schema).totals([CountRows(("r",), (2,))])[0].tolist() == [4, 2]  # 'north' is no cell
+    world = plausible.random_world(Schema((*schema.columns, LEVELS)), seed=1)
+    assert set(plausible.simulate(Schema((*schema.columns, LEVELS)), world, 50, seed=1)["r"]) <= {"a", "c"}
+
+
+@pytest.mark.parametrize(
+    ("groups", "says"),
+    [
+        ({"n": ["a"], "s": ["a"]}, "repeats the level"),
+        ({"n": ["a"], "s": []}, "at least one cell each"),
+        ({"n": ["a"]}, r"1 level\(s\)"),
+        ([1, 2], "groups map a name to a list of cells"),
+        ({"n": "ab", "s": ["c"]}, "must be a list"),
+    ],
+)
+def test_groups_that_make_no_sense_are_refused(groups, says):
+    with pytest.raises(SchemaError, match=says):
+        Categorical("r", groups=groups)
+    with pytest.raises(SchemaError, match="levels or groups, not both"):
+        Categorical("r", ("n", "x"), groups={"n": ["a"], "s": ["b"]})

@@ -143,7 +143,7 @@ class Cell:
         say, column = self.dialect, self.column
         if isinstance(column, Numeric):
             return f"({self.number} < {say.number(column.low)} OR {self.number} > {say.number(column.high)})"
-        tests = [t for level in column.levels if (t := self._is(level))]
+        tests = [t for text, _ in column.spellings if (t := self._is(text))]
         return f"(NOT coalesce({' OR '.join(tests) or 'FALSE'}, FALSE))"
 
     @property
@@ -184,7 +184,7 @@ class Cell:
         cases = self._same_texts(column) if self.kind == "text" else []
         if column.missing != column.outside:
             cases.append(f"WHEN {self.missing} THEN {rule(column.missing)}")
-        same = [(level_number(level), code) for code, level in enumerate(column.levels)]
+        same = [(level_number(text), code) for text, code in column.spellings]
         equal = [f"WHEN {self.dialect.number(value)} THEN {code}" for value, code in same if value is not None]
         other = rule(column.outside)
         if equal:
@@ -193,7 +193,7 @@ class Cell:
 
     def _same_texts(self, column: Categorical) -> list[str]:
         """Most cells are spelt as the schema spells them, so this comes before numbers are read."""
-        return [f"WHEN {self.text} = {self.dialect.text(level)} THEN {i}" for i, level in enumerate(column.levels)]
+        return [f"WHEN {self.text} = {self.dialect.text(text)} THEN {i}" for text, i in column.spellings]
 
     def _is(self, level: str) -> str | None:
         """A test for one level."""
