@@ -7,7 +7,8 @@ between the graphs still possible. Everything after that is search.
     release             what is bought          moments              what was released, frozen
     evidence            what the search sees    contrast_evidence    how contrasts answer it
     family_search       parents of a column     order_search         orders of the columns
-    decide              edges and P(edge)       method               the recipe
+    decide              edges and P(edge)       interactions         how triples show colliders
+    arrows              directions of edges     method               the recipe
 """
 
 from dpcurate.learn.measure_once.constants import Constants

@@ -16,6 +16,7 @@ from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import Columns, Remembered, kron, subsets
 from dpcurate.learn.measure_once.constants import Constants
+from dpcurate.learn.measure_once.interactions import interaction_residuals
 from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
 from dpcurate.learn.measure_once.regression import Regression, Regressions, Terms
@@ -30,6 +31,7 @@ class ContrastEvidence:
         size = len(moments.levels)
         self.measured: BoolArray = np.array([[moments.measured(a, b) for b in range(size)] for a in range(size)])
         self._terms: Remembered[tuple[int, Columns], frozenset[Columns]] = Remembered(self._measured_terms)
+        self._interactions: Remembered[tuple[int, int, int, Columns], float] = Remembered(self._interaction)
         self.marginal = self._marginal()
 
     def row(self, column: int, given: Columns) -> FloatArray:
@@ -56,6 +58,11 @@ class ContrastEvidence:
             evidence[places] = log_bayes_factors(residuals, self.constants.effect_sizes)
         return evidence
 
+    def interaction(self, a: int, b: int, given: Columns) -> float:
+        """The evidence that a and b depend on each other in another way at other levels of members of `given`."""
+        known = tuple(s for s in given if self.measured[a, s] and self.measured[b, s])
+        return sum(self._interactions[a, b, s, known] for s in known if self.moments.measured(a, b, s))
+
     def terms(self, a: int, b: int, given: Columns) -> Terms:
         """What both columns can be regressed on: subsets of `given` that were measured with either."""
         every, both = subsets(given), self._terms[a, given] & self._terms[b, given]
@@ -71,6 +78,13 @@ class ContrastEvidence:
         noise = privacy_noise(self.regressions, others, column, terms, left, right)
         null = noise + _sampling(left, right, self.regressions.tables[given]) / self.moments.rows
         return Residuals(values.reshape(len(others), -1), null + effect * self._misfit(given, terms), effect)
+
+    def _interaction(self, key: tuple[int, int, int, Columns]) -> float:
+        a, b, s, given = key
+        terms = self.terms(a, b, given)
+        values, null, effect = interaction_residuals(self.regressions, (a, b, s), given, terms)
+        residuals = Residuals(values, null + effect * self._misfit(given, terms), effect)
+        return float(log_bayes_factors(residuals, self.constants.effect_sizes)[0])
 
     def _misfit(self, given: Columns, terms: Terms) -> float:
         """Variance of what a regression may miss that lacks some of the terms."""

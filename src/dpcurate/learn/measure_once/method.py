@@ -8,6 +8,7 @@ from random import Random
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
+from dpcurate.learn.measure_once.arrows import directed
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
@@ -95,7 +96,8 @@ class MeasureOnce:
         if wanted:
             purchases.append(buy(queryable, wanted, self.constants.share_later * budget))
             released = released.merged(purchases[1].answers)
-        decision = decide(self._families(released, constraints), random, orders)
+        evidence, families = self._families(released, constraints)
+        decision = directed(decide(families, random, orders), families, evidence.interaction, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         return _Learnt(decision, answers, costs, (_contrasts_chosen(purchases),))
 
@@ -106,13 +108,13 @@ class MeasureOnce:
         had_all_gone_to_pairs = (1 - self.constants.share_later) * noise_over_sampling(released)
         if had_all_gone_to_pairs > self.constants.later_from:
             return weights, []
-        families = self._families(released, constraints)
+        evidence, families = self._families(released, constraints)
         first_look = scout(families, random)
-        return second_weights(first_look, families.evidence, weights, self.constants), [first_look.order]
+        return second_weights(first_look, evidence, weights, self.constants), [first_look.order]
 
-    def _families(self, released: Released, constraints: Constraints) -> FamilySearch:
+    def _families(self, released: Released, constraints: Constraints) -> tuple[ContrastEvidence, FamilySearch]:
         evidence = ContrastEvidence(CentralMoments.of(released), self.constants)
-        return FamilySearch.of(evidence, constraints, self.constants)
+        return evidence, FamilySearch.of(evidence, constraints, self.constants)
 
 
 def _names(queryable: Queryable) -> tuple[str, ...]:

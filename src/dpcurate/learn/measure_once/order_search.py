@@ -105,7 +105,12 @@ def first_orders(families: FamilySearch, random: Random, count: int) -> list[lis
         return []
     evidence = [np.maximum(families.row(column, ()), 0).sum() for column in range(families.columns)]
     hubs_first = [int(x) for x in np.argsort(-np.array(evidence))]
-    return [hubs_first, *(_shuffled(families.columns, random) for _ in range(count - 1))]
+    return [hubs_first, *random_orders(families.columns, random, count - 1)]
+
+
+def random_orders(columns: int, random: Random, count: int) -> list[list[int]]:
+    """Orders to start from that know nothing."""
+    return [_shuffled(columns, random) for _ in range(count)]
 
 
 def number_of_starts(constants: Constants, columns: int) -> int:

@@ -1,0 +1,108 @@
+"""Directions of the edges found: the odds of a collider for every unshielded triple, and the order that fits them best.
+
+A triple a - c - b with a and b apart is a collider if a and b are independent without c, and no collider if they are
+independent given c: the evidence of either is at hand, weak in one triple and strong in another. An order of the
+columns directs all edges at once and without a cycle; the best one has the largest sum of log odds of its colliders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from math import log
+from random import Random
+
+import numpy as np
+
+from dpcurate.arrays import BoolArray
+from dpcurate.learn.measure_once.blocks import Columns, sorted_set
+from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.decide import Decision
+from dpcurate.learn.measure_once.family_search import AGAINST_KNOWLEDGE, FamilySearch
+from dpcurate.learn.measure_once.order_search import best_order, number_of_starts, random_orders
+
+Triple = tuple[int, int, int]
+"""Two columns apart and, between them, a neighbour of both."""
+Interaction = Callable[[int, int, Columns], float]
+"""The evidence that two columns depend on each other in another way at other levels of a set; 0 says nothing."""
+
+
+def directed(decision: Decision, families: FamilySearch, interaction: Interaction, random: Random) -> Decision:
+    """The same edges, directed as the evidence on all triples together says."""
+    adjacent = _adjacent(decision, families.constraints)
+    log_odds = collider_log_odds(decision, adjacent, families, interaction)
+    directions = Directions(adjacent, log_odds, families.constraints)
+    more = random_orders(families.columns, random, number_of_starts(families.constants, families.columns) - 1)
+    order = best_order(directions, random, [decision.order, *more])
+    return replace(decision, parents=tuple(order.parents()), order=tuple(order.columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """Families of a fixed skeleton: a column's parents are its neighbours before it, scored by the colliders there."""
+
+    adjacent: BoolArray
+    log_odds: dict[Triple, float]
+    constraints: Constraints
+    found: dict[tuple[int, Columns], float] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return len(self.adjacent)
+
+    def best(self, column: int, before: Iterable[int]) -> tuple[Columns, float]:
+        """The neighbours among these columns, and the log odds of the colliders they make."""
+        parents = sorted_set(*(x for x in before if self.adjacent[x, column]))
+        if (column, parents) not in self.found:
+            colliders = sum(self.log_odds.get((a, column, b), 0.0) for a, b in combinations(parents, 2))
+            against = sum(not self.constraints.allowed[x, column] for x in parents)
+            self.found[column, parents] = colliders - AGAINST_KNOWLEDGE * against
+        return parents, self.found[column, parents]
+
+
+def collider_log_odds(
+    decision: Decision, adjacent: BoolArray, families: FamilySearch, interaction: Interaction
+) -> dict[Triple, float]:
+    """For every unshielded triple: independence without the one between, against independence with it."""
+
+    def independence(a: int, b: int, given: Columns) -> float:
+        """Against a dependence on average over levels, and one that differs between them."""
+        return -float(families.row(b, given)[a]) - interaction(a, b, given)
+
+    odds = {}
+    for a, c, b in unshielded(adjacent, families.evidence.measured):
+        sets = candidates(decision, adjacent, (a, c, b))
+        without = [independence(a, b, given) for given in sets]
+        having = [independence(a, b, sorted_set(*given, c)) for given in sets]
+        odds[a, c, b] = _log_mean(without) - _log_mean(having)
+    return odds
+
+
+def unshielded(adjacent: BoolArray, measured: BoolArray) -> Iterator[Triple]:
+    """Triples a - c - b with a and b apart, where there is evidence about a and b."""
+    for c, around in enumerate(adjacent):
+        for a, b in combinations((int(x) for x in np.flatnonzero(around)), 2):
+            if measured[a, b] and not adjacent[a, b]:
+                yield a, c, b
+
+
+def candidates(decision: Decision, adjacent: BoolArray, triple: Triple) -> set[Columns]:
+    """What may separate the ends beside the one between: nothing, a neighbour of either end, what was found to."""
+    a, c, b = triple
+    near = {int(x) for x in np.flatnonzero(adjacent[a] | adjacent[b])} - {c}
+    later = max(a, b, key=decision.order.index)
+    parents = sorted_set(*(x for x in decision.parents[later] if x not in triple))
+    return {(), parents, *((x,) for x in near)}
+
+
+def _log_mean(logs: list[float]) -> float:
+    return float(np.logaddexp.reduce(logs)) - log(len(logs))
+
+
+def _adjacent(decision: Decision, constraints: Constraints) -> BoolArray:
+    adjacent = constraints.required.copy()
+    for column, parents in enumerate(decision.parents):
+        adjacent[list(parents), column] = adjacent[column, list(parents)] = True
+    return adjacent
