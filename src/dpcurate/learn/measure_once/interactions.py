@@ -47,36 +47,39 @@ def observed(moments: CentralMoments, triple: Columns) -> FloatArray:
 
 
 def _noise(regressions: Regressions, triple: Columns, given: Columns, terms: Terms, member: FloatArray) -> FloatArray:
-    """Privacy noise: of the triple, and of the count, margins, pairs and regressions that it is compared with."""
+    """Privacy noise: of the triple, and of the pairs, margins and regressions that it is compared with.
+
+    That of the count and of s alone is left out: it is less than a hundredth of the triple's own.
+    """
     moments, (a, b, s) = regressions.moments, triple
-    mean_a, mean_b, mean_s = (moments.margins[x].mean for x in triple)
-    eye_a, eye_b = np.eye(len(mean_a)), np.eye(len(mean_b))
-    both = kron(mean_a, mean_b)
-    whole = moments.count_noise * np.outer(kron(both, mean_s), kron(both, mean_s))
-    of_pair = moments.noise(a, b) * np.outer(mean_s, mean_s) + moments.noise(a, b, s) * np.eye(len(mean_s))
-    of_member = kron(moments.margins[s].noise * np.outer(both, both), np.eye(len(mean_s)))
+    eye_a, eye_b, eye_s = (np.eye(moments.levels[x] - 1) for x in triple)
+    mean_s = moments.margins[s].mean
+    of_pair = moments.noise(a, b) * np.outer(mean_s, mean_s) + moments.noise(a, b, s) * eye_s
     of_left = kron(eye_a, _of_side(regressions, (a, b, s), given, terms, member))
     of_right = kron(eye_b, _of_side(regressions, (b, a, s), given, terms, member))
-    shape = len(mean_b), len(mean_a), len(mean_s)
+    shape = len(eye_b), len(eye_a), len(eye_s)
     swapped = of_right.reshape(*shape, *shape).transpose(1, 0, 2, 4, 3, 5).reshape(of_right.shape)
-    return np.asarray(whole + kron(kron(eye_a, eye_b), of_pair) + of_member + of_left + swapped)
+    return np.asarray(kron(kron(eye_a, eye_b), of_pair) + of_left + swapped)
 
 
 def _of_side(regressions: Regressions, triple: Columns, given: Columns, terms: Terms, member: FloatArray) -> FloatArray:
     """For one coordinate of the first column: noise of its margin and of its covariances with S, over b and s."""
     moments, (a, b, s) = regressions.moments, triple
     design, right = regressions.designs[given, terms], regressions.single[b, given, terms]
-    means = kron(moments.margins[b].mean, moments.margins[s].mean)
-    slopes = _mean_product(
-        regressions.tables[given], design.values, design.values @ right.coefficients[0], member
-    ).reshape(len(design.inverse), -1)
-    slopes = design.inverse @ slopes
-    noise = moments.margins[a].noise * np.outer(means, means)
+    mean_b, mean_s = moments.margins[b].mean, moments.margins[s].mean
+    fitted = design.values @ right.coefficients[0]
+    products = _mean_product(regressions.tables[given], design.values, fitted, member)
+    slopes = design.inverse @ products.reshape(len(products), -1)
+    by_margin = kron(mean_b, mean_s) - (fitted.T @ (regressions.tables[given][:, None] * member)).ravel()
+    noise = np.zeros((len(by_margin), len(by_margin)))
     for term, where in zip(terms, regressions.slices[terms], strict=True):
         slope = slopes[where]
+        if len(term) == 1:
+            by_margin = by_margin + moments.margins[term[0]].mean @ slope
         if term == (s,):  # this pair centres the triple, too
-            slope = slope + np.hstack([x * np.eye(member.shape[1]) for x in moments.margins[b].mean])
+            slope = slope + np.hstack([x * np.eye(len(mean_s)) for x in mean_b])
         noise = noise + moments.noise(a, *term) * slope.T @ slope
+    noise = noise + moments.margins[a].noise * np.outer(by_margin, by_margin)
     return np.asarray(noise)
 
 

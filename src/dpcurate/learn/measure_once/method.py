@@ -97,7 +97,9 @@ class MeasureOnce:
             purchases.append(buy(queryable, wanted, self.constants.share_later * budget))
             released = released.merged(purchases[1].answers)
         evidence, families = self._families(released, constraints)
-        decision = directed(decide(families, random, orders), families, evidence.interaction, random)
+        decision = decide(families, random, orders)
+        if orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
+            decision = directed(decision, families, evidence.interaction, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         return _Learnt(decision, answers, costs, (_contrasts_chosen(purchases),))
 

@@ -1,0 +1,201 @@
+"""Directions of the default method: the evidence of three-way contrasts, and what is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from test_measure_once_evidence import LEVELS, PAIRS, A, B, S, chained, conditional_covariances, evidence, exact
+from test_measure_once_search import Oracle, decided, names
+
+from dpcurate import Budget, Curator, Knowledge, networks
+from dpcurate.graphs.orient import orient
+from dpcurate.learn.measure_once import Constants, MeasureOnce
+from dpcurate.learn.measure_once.arrows import collider_log_odds, directed
+from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
+from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.decide import Decision, skeleton_of
+from dpcurate.learn.measure_once.family_search import FamilySearch
+from dpcurate.learn.measure_once.interactions import interaction_residuals, observed
+from dpcurate.networks.worlds import random_dag
+
+WITH_TRIPLE = (*PAIRS, (A, B, S))
+
+
+def common_effect(rng):
+    """a -> s <- b with an interaction, and t on its own: a and b are independent until s is known."""
+    ab = np.multiply.outer(rng.dirichlet([3.0] * 3), rng.dirichlet([3.0] * 2))
+    return np.einsum("ab,abs,t->abst", ab, rng.dirichlet([1.5] * 2, size=(3, 2)), rng.dirichlet([3.0] * 3))
+
+
+# --- the three-way residual --------------------------------------------------------------------------------------
+
+
+def residuals(released):
+    found = evidence(released)
+    return interaction_residuals(found.regressions, (A, B, S), (S,), found.terms(A, B, (S,)))
+
+
+def test_a_triple_is_centred_with_its_pairs_as_released():
+    """Of 300 rows the filter takes much from the pairs; the central moment is the true one all the same."""
+    joint = common_effect(np.random.default_rng(1))
+    abs_table = joint.sum(axis=3)
+    sides = [helmert(r) - p @ helmert(r) for r, p in zip(LEVELS, (abs_table.sum((1, 2)), abs_table.sum((0, 2)),
+             abs_table.sum((0, 1))), strict=False)]  # fmt: skip
+    moments = evidence(exact(joint, 300.0, WITH_TRIPLE)).moments
+    true = rotate(abs_table, sides)
+    assert observed(moments, (A, B, S)) == pytest.approx(true, abs=1e-9)
+    assert observed(moments, (S, B, A)) == pytest.approx(true.transpose(2, 1, 0), abs=1e-9)
+    assert np.abs(moments.blocks[A, B, S].observed - true).max() > 1e-3
+
+
+def test_the_residual_is_zero_given_a_common_cause_and_not_given_a_common_effect():
+    for seed in range(3):
+        cause, effect = (
+            exact(world(np.random.default_rng(seed)), 1e9, WITH_TRIPLE) for world in (chained, common_effect)
+        )
+        assert np.abs(residuals(cause).values).max() < 1e-6
+        assert np.abs(residuals(effect).values).max() > 1e-3
+
+
+@pytest.mark.parametrize("loud", [(A, B, S), (A, B), (A, S), (B, S), (A,), (B,)])
+def test_the_noise_of_the_triple_and_what_centres_it_enters_as_its_derivative_says(loud):
+    released = exact(chained(np.random.default_rng(3)), 1e9, WITH_TRIPLE, loud)
+    sums, step, slopes = released.sums[loud], 1e-5 * 1e9, []
+    for i in range(sums.size):
+        moved = np.array(sums)
+        moved.flat[i] += step
+        slopes.append((residuals(replace(released, sums={**released.sums, loud: moved})).values[0]) / step)
+    true = np.array(slopes).T @ np.array(slopes)
+    quiet = residuals(exact(chained(np.random.default_rng(3)), 1e9, WITH_TRIPLE)).null[0]
+    stated = residuals(released).null[0] - quiet
+    assert np.abs(true - stated).max() <= 0.02 * np.abs(true).max()
+
+
+def test_the_sampling_part_of_the_triple_is_that_of_a_multinomial_table():
+    rows, joint = 1e7, chained(np.random.default_rng(5))
+    p = joint.sum(axis=(0, 1, 3))
+    member = helmert(2) - p @ helmert(2)
+    cells = [(w, a, b, member[i // 3]) for i, (w, a, b) in enumerate(conditional_covariances(joint))]
+    true = sum(w * kron(kron(a, b), np.outer(s, s)) for w, a, b, s in cells)
+    assert residuals(exact(joint, rows, WITH_TRIPLE)).null[0] * rows == pytest.approx(true, rel=0.01, abs=1e-4)
+
+
+def test_what_was_not_measured_is_no_evidence():
+    joint = common_effect(np.random.default_rng(1))
+    assert evidence(exact(joint, 1e5, PAIRS)).interaction(A, B, (S,)) == 0
+    measured = evidence(exact(joint, 1e5, WITH_TRIPLE))
+    assert measured.interaction(A, B, (S,)) > 10
+    assert measured.interaction(A, B, ()) == 0
+    assert evidence(exact(chained(np.random.default_rng(1)), 1e5, WITH_TRIPLE)).interaction(A, B, (S,)) < -1
+
+
+# --- what is made of it ------------------------------------------------------------------------------------------
+
+
+class Known:
+    """Evidence of dependence by pair and set, -5 where nothing is said."""
+
+    def __init__(self, size, said):
+        self.said, self.measured = said, ~np.eye(size, dtype=bool)
+
+    def row(self, column, given):
+        row = np.full(len(self.measured), -5.0)
+        for (a, b, among), value in self.said.items():
+            if column in (a, b) and set(among) == set(given):
+                row[b if column == a else a] = value
+        return row
+
+
+def path(size):
+    """X1 -> X2 -> ... as a decision."""
+    return Decision(tuple((x - 1,) if x else () for x in range(size)), tuple(range(size)), np.zeros((size, size)))
+
+
+def drawn(said, size, interaction=lambda a, b, given: 0.0, knowledge=None, decision=None):
+    constraints = Constraints.of(names(size), knowledge)
+    families = FamilySearch.of(Known(size, said), constraints, Constants())
+    found = directed(decision or path(size), families, interaction, Random(0))
+    return orient(skeleton_of(names(size), constraints, found), knowledge)
+
+
+COLLIDER = {(0, 2, ()): -4.0, (0, 2, (1,)): 9.0}
+CHAIN = {(0, 2, ()): 9.0, (0, 2, (1,)): -4.0}
+
+
+def test_a_triple_apart_without_its_middle_is_a_collider_and_one_apart_given_it_is_not():
+    assert drawn(COLLIDER, 3).arrows == {("X1", "X2"), ("X3", "X2")}
+    assert drawn(CHAIN, 3).lines == {frozenset(("X1", "X2")), frozenset(("X2", "X3"))}
+
+
+def test_three_way_evidence_decides_where_pairs_say_nothing():
+    def shown(value):
+        return lambda a, b, given: value if (a, b, given) == (0, 2, (1,)) else 0.0
+
+    assert drawn({}, 3, shown(6.0)).arrows == {("X1", "X2"), ("X3", "X2")}
+    assert not drawn({}, 3, shown(-6.0)).arrows
+
+
+def test_log_odds_are_the_difference_of_the_evidence():
+    families = FamilySearch.of(Known(3, COLLIDER), Constraints.of(names(3), None), Constants())
+    adjacent = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
+    assert collider_log_odds(path(3), adjacent, families, lambda *_: 0.0) == {(0, 1, 2): pytest.approx(13.0)}
+
+
+@pytest.mark.parametrize(("second", "third"), [(9.0, 2.0), (2.0, 9.0)])
+def test_of_two_colliders_that_exclude_each_other_the_likelier_one_is_drawn(second, third):
+    """X1 - X2 - X3 - X4: a collider at X2 points X3 away from X3, one at X3 points it there."""
+    said = {(0, 2, ()): -4.0, (0, 2, (1,)): second, (1, 3, ()): -4.0, (1, 3, (2,)): third}
+    graph = drawn(said, 4)
+    assert (("X3", "X2") in graph.arrows) == (second > third)
+    assert (("X2", "X3") in graph.arrows) == (third > second)
+
+
+def test_edges_on_which_nothing_speaks_for_a_collider_stay_lines():
+    graph = drawn({**COLLIDER, (3, 5, ()): 9.0}, 6, decision=two_paths())
+    assert graph.arrows == {("X1", "X2"), ("X3", "X2")}
+    assert graph.lines == {frozenset(("X4", "X5")), frozenset(("X5", "X6"))}
+
+
+def two_paths():
+    return Decision(((), (0,), (1,), (), (3,), (4,)), tuple(range(6)), np.zeros((6, 6)))
+
+
+def test_knowledge_is_stronger_than_any_evidence():
+    arrow, tiers = Knowledge.of(required_arrows=[("X2", "X1")]), Knowledge.of(tiers=[["X2"], ["X1", "X3"]])
+    for knowledge in (arrow, tiers):
+        families = FamilySearch.of(Known(3, COLLIDER), Constraints.of(names(3), knowledge), Constants())
+        found = directed(backwards(), families, lambda *_: 0.0, Random(0))
+        assert 0 not in found.parents[1]
+        assert ("X2", "X1") in drawn(COLLIDER, 3, knowledge=knowledge, decision=backwards()).arrows
+
+
+def backwards():
+    """X1 <- X2 -> X3."""
+    return Decision(((1,), (), (1,)), (1, 0, 2), np.zeros((3, 3)))
+
+
+def test_evidence_without_errors_keeps_the_edges_and_gives_the_true_class():
+    for seed in range(30):
+        dag = random_dag(4 + seed % 5, degree=1.5 + seed % 2 / 2, seed=seed)
+        oracle, constraints = Oracle(dag), Constraints.of(dag.nodes, None)
+        before = decided(oracle)
+        after = directed(before, FamilySearch.of(oracle, constraints, Constants()), lambda *_: 0.0, Random(0))
+        skeleton = skeleton_of(dag.nodes, constraints, after)
+        assert skeleton.edges == skeleton_of(dag.nodes, constraints, before).edges
+        assert orient(skeleton) == dag.cpdag()
+
+
+@pytest.mark.parametrize("network", ["survey", "cancer"])
+def test_a_collider_that_pairs_do_not_show_is_found(network):
+    """Causes of weak effects: their product is lost in sampling noise, the three-way contrast is not."""
+    world = networks.load(network)
+    budget = Budget(epsilon=5, delta=1e-10)
+    for seed in (3, 5):
+        found = MeasureOnce().fit(
+            Curator(world.sample(100_000, seed=seed), world.schema, budget=budget, insecure_seed=seed)
+        )
+        heads = {"survey": {("A", "E"), ("S", "E")}, "cancer": {("Pollution", "Cancer"), ("Smoker", "Cancer")}}
+        assert heads[network] <= found.graph.arrows
