@@ -7,6 +7,7 @@ entries are independent, and each tells how likely an effect is beside noise alo
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -118,8 +119,7 @@ class _Regressed:
             variance = np.maximum(left, floor[:, :, None])
             return 1 / np.sqrt(variance), (gram / variance)[:, :, 0]
         if curved or size > FEW:
-            lower = np.linalg.cholesky(left + floor[:, :, None] * np.eye(size))
-            white = np.linalg.inv(lower).swapaxes(1, 2)
+            white: FloatArray = np.asarray(np.linalg.inv(_lower(left, floor)), dtype=np.float64).swapaxes(1, 2)
             return white, ((white.swapaxes(1, 2) @ gram) * white.swapaxes(1, 2)).sum(axis=2)
         values, axes = np.linalg.eigh(left)
         white = axes / np.sqrt(np.maximum(values, floor))[:, None, :]
@@ -141,6 +141,16 @@ class _Regressed:
         return values, self.released.noise * (left[1][:, :, None] * noise_b + shared**2)
 
 
+def _lower(left: FloatArray, floor: FloatArray) -> FloatArray:
+    """Cholesky factors of a stack; where rounding has made one indefinite, of what is nearest."""
+    try:
+        return np.asarray(np.linalg.cholesky(left + floor[:, :, None] * np.eye(left.shape[1])))
+    except np.linalg.LinAlgError:
+        values, axes = np.linalg.eigh(left)
+        raised = (axes * np.maximum(values, floor)[:, None, :]) @ axes.swapaxes(1, 2)
+        return np.asarray(np.linalg.cholesky(raised + floor[:, :, None] * np.eye(left.shape[1])))
+
+
 def smoothed(released: FeatureCovariance) -> FloatArray:
     """A covariance to regress with: what stands out of the noise, and never singular."""
     blocks = [slice(*block) for block in released.blocks]
@@ -154,8 +164,9 @@ def smoothed(released: FeatureCovariance) -> FloatArray:
     for i, a in enumerate(blocks):
         for j, b in enumerate(blocks[:i]):
             noise = released.noise * lengths[i] * lengths[j] + inside[i].shape[0] * inside[j].shape[0] / released.rows
-            kept = max(0.0, 1 - noise / max(float(np.sum(correlation[a, b] ** 2)), 1e-300))
-            correlation[a, b] *= kept
+            squares = max(float(np.sum(correlation[a, b] ** 2)), 1e-300)
+            largest = CLOSEST * min(inside[i].shape[0], inside[j].shape[0])  # of canonical correlations, squared
+            correlation[a, b] *= max(0.0, 1 - noise / squares) * min(1.0, math.sqrt(largest / squares))
             correlation[b, a] = correlation[a, b].T
         correlation[a, a] = np.eye(len(inside[i]))
     return _unwhitened(_positive(correlation, blocks), inside, blocks)
