@@ -505,7 +505,8 @@ def _makes_true(statement: Statement, runs: Runs, name: str, views: list[View]) 
         return f"{name}: not run".removeprefix(": ")
     view, near = max(told, key=lambda p: (p[1].counts[0] - p[1].counts[1]) / sum(p[1].counts))
     if len(views) == 1:
-        return f"{name}: {near.word} (against: {', '.join(near.against[:4])})".removeprefix(": ")
+        why = f"against: {', '.join(near.against[:4])}" if near.against else "the rest is open"
+        return f"{name}: {near.word} ({why})".removeprefix(": ")
     return f"{name}: true under no reading; nearest{_words(statement, view)} ({near})".removeprefix(": ")
 
 
