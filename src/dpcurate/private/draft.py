@@ -6,6 +6,7 @@ from typing import Any
 
 from dpcurate.errors import OwnerError
 from dpcurate.private.sources import open_engine
+from dpcurate.private.sources.encode import parsed
 from dpcurate.private.sources.engine import Engine
 from dpcurate.schema import Categorical, Column, Numeric, Schema, level_number, no_number
 
@@ -43,26 +44,41 @@ def draft(table: Any, *, max_levels: int = 20) -> str:
 
 def _column(engine: Engine, name: str, max_levels: int) -> Column | str:
     """A drafted column, or why there is none."""
-    cell, double = engine.dialect.quote(name), engine.dialect.double
+    cell = engine.dialect.quote(name)
     levels = engine.fetch(
         f"SELECT DISTINCT {cell} AS x FROM {engine.relation} WHERE {cell} IS NOT NULL ORDER BY x LIMIT {max_levels + 1}"
     )["x"].tolist()
-    numbers = [x for x in levels if isinstance(x, (int, float)) and not isinstance(x, bool) and x == x]
-    if len(levels) > max_levels and numbers:
-        stored = f"SELECT CAST({cell} AS {double}) AS x FROM {engine.relation}"
-        finite = f"({stored}) AS c WHERE x > {_FAR[0]} AND x < {_FAR[1]}"
-        ends = engine.fetch(f"SELECT min(x) AS low, max(x) AS high FROM {finite}")
-        low, high = float(ends["low"][0]), float(ends["high"][0])
-        return Numeric(name, low, high) if low < high else "all its numbers are equal"
     if len(levels) > max_levels:
-        return _texts(max_levels, [str(x) for x in levels])
+        return _many(engine, name, max_levels, levels)
     if len(levels) < 2:
         return "fewer than two different values"
-    kept = tuple(x for x in levels if not no_number(str(x)))
-    return Categorical(name, kept) if len(kept) > 1 else "fewer than two different numbers"
+    kept = [x for x in levels if not no_number(str(x))]
+    if all(level_number(str(x)) is not None for x in kept):  # a CSV holds texts, whose order puts 10 before 2
+        kept.sort(key=lambda x: level_number(str(x)) or 0.0)
+    return Categorical(name, tuple(kept)) if len(kept) > 1 else "fewer than two different numbers"
 
 
-def _texts(max_levels: int, some: list[str]) -> str:
-    if all(level_number(x.replace(",", ".")) is not None for x in some):
+def _many(engine: Engine, name: str, max_levels: int, some: list[Any]) -> Column | str:
+    """A number, stored as one or written as text; other texts are left out."""
+    numbers = [x for x in some if isinstance(x, (int, float)) and not isinstance(x, bool) and x == x]
+    stored, spelt = engine.dialect.quote(name), [str(x) for x in some]
+    if numbers:
+        return _number(engine, name, f"CAST({stored} AS {engine.dialect.double})")
+    if all(level_number(x) is not None for x in spelt):
+        text = f"CAST({stored} AS {engine.dialect.string})"
+        drafted = _number(engine, name, parsed(text, engine.dialect))
+        if not isinstance(drafted, str):
+            return drafted
+    if all(level_number(x.replace(",", ".")) is not None for x in spelt):
         return "its numbers are texts, perhaps with a decimal comma: store them as numbers, 3,5 as 3.5"
     return f"more than {max_levels} different texts; names, dates and free text cannot be analysed"
+
+
+def _number(engine: Engine, name: str, value: str) -> Column | str:
+    """Between the least and the greatest number that the table holds."""
+    read = f"(SELECT {value} AS x FROM {engine.relation}) AS c WHERE x > {_FAR[0]} AND x < {_FAR[1]}"
+    ends = engine.fetch(f"SELECT count(x) AS n, min(x) AS low, max(x) AS high FROM {read}")
+    if not int(ends["n"][0]):
+        return "it holds no number"
+    low, high = float(ends["low"][0]), float(ends["high"][0])
+    return Numeric(name, low, high) if low < high else "all its numbers are equal"

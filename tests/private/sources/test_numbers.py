@@ -141,3 +141,16 @@ def test_groups_that_make_no_sense_are_refused(groups, says):
         Categorical("r", groups=groups)
     with pytest.raises(SchemaError, match="levels or groups, not both"):
         Categorical("r", ("n", "x"), groups={"n": ["a"], "s": ["b"]})
+
+
+def test_numbers_of_a_csv_are_drafted_as_numbers(tmp_path):
+    """A CSV holds texts: digits are numbers all the same, and levels that are numbers stand in their order."""
+    path = tmp_path / "t.csv"
+    rows = [f"{i / 4},{i % 12},{i},{f'{i},5'!r}" for i in range(60)]
+    path.write_text("x,month,weight,comma\n" + "\n".join(r.replace("'", '"') for r in rows) + "\n,3,,\n")
+    written = draft(str(path))
+    schema = Schema.loads(written)
+    assert [c.name for c in schema.columns if not c.has_levels] == ["x", "weight"]
+    assert (schema["x"].low, schema["x"].high) == (0.0, 14.75)
+    assert schema["month"].levels == tuple(map(str, range(12)))
+    assert "'comma': its numbers are texts, perhaps with a decimal comma" in written

@@ -81,6 +81,17 @@ class Dialect:
         return f"CAST(trunc({value}) AS BIGINT)"
 
 
+def parsed(text: str, say: Dialect) -> str:
+    """A text as a number: true is 1, and whatever is no number is NULL."""
+    cell = f"trim(BOTH ' ' FROM {text})"
+    words = {"true": 1.0, "false": 0.0} | dict.fromkeys(ENDLESS, math.inf) | dict.fromkeys(ENDLESS_BELOW, -math.inf)
+    cases = " ".join(f"WHEN {say.text(word)} THEN {say.number(value)}" for word, value in words.items())
+    digits = f"WHEN length({cell}) <= {LONGEST} AND {say.matches(cell, DIGITS)} THEN {say.parsed(cell)}"
+    # Not lower() and trim(): engines differ beyond ASCII (a dotted capital I, a no-break space).
+    small = f"translate({cell}, 'AEFILNRSTUY', 'aefilnrstuy')"
+    return f"CASE {digits} ELSE CASE {small} {cases} END END"
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One column of the table in SQL: `text` and `number` are its names in the query that reads it."""
@@ -98,7 +109,7 @@ class Cell:
     @property
     def number(self) -> str:
         """The cell as a number; NULL if it is none. Levels stored as text are seldom asked for it."""
-        return self._parsed(self.text) if self._levels_in_text else f"n{self.place}"
+        return parsed(self.text, self.dialect) if self._levels_in_text else f"n{self.place}"
 
     @property
     def _levels_in_text(self) -> bool:
@@ -114,17 +125,7 @@ class Cell:
             return f"{raw} AS {self.text}, {number} AS {self.number}"
         cell = f"CAST({raw} AS {self.dialect.string})"
         read = f"{cell} AS {self.text}"
-        return read if self._levels_in_text else f"{read}, {self._parsed(cell)} AS {self.number}"
-
-    def _parsed(self, text: str) -> str:
-        """A text as a number: true is 1, and whatever is no number is NULL."""
-        say, cell = self.dialect, f"trim(BOTH ' ' FROM {text})"
-        words = {"true": 1.0, "false": 0.0} | dict.fromkeys(ENDLESS, math.inf) | dict.fromkeys(ENDLESS_BELOW, -math.inf)
-        cases = " ".join(f"WHEN {say.text(word)} THEN {say.number(value)}" for word, value in words.items())
-        digits = f"WHEN length({cell}) <= {LONGEST} AND {say.matches(cell, DIGITS)} THEN {say.parsed(cell)}"
-        # Not lower() and trim(): engines differ beyond ASCII (a dotted capital I, a no-break space).
-        small = f"translate({cell}, 'AEFILNRSTUY', 'aefilnrstuy')"
-        return f"CASE {digits} ELSE CASE {small} {cases} END END"
+        return read if self._levels_in_text else f"{read}, {parsed(cell, self.dialect)} AS {self.number}"
 
     @property
     def missing(self) -> str:
