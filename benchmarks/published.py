@@ -189,7 +189,7 @@ def slip(kept: Kept, runs: int) -> Iterator[str]:
 
 def counts() -> Iterator[str]:
     for network, theirs in COUNTS.items():
-        found = world(network).exact_pc()
+        found = world(network).pc_run
         yield f"counts: PC on {network}: {found.counted} deletions ({theirs}), {found.answered} answered"
 
 

@@ -14,6 +14,7 @@ from dpcurate.queries import (
     Choose,
     Contrasts,
     Counts,
+    FeatureMoments,
     Gate,
     PairStatistic,
     Query,
@@ -101,7 +102,7 @@ class Watched(Passing):
     def ask(self, query: Query[T]) -> T:
         self._notice(*_stage(query))
         answer = super().ask(query)
-        if isinstance(query, Release) and isinstance(query.statistic, Contrasts):
+        if isinstance(query, Release) and isinstance(query.statistic, (Contrasts, FeatureMoments)):
             self._notice("search", 0)  # such a learner measures first and then thinks for long
         return answer
 

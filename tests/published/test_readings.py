@@ -322,7 +322,7 @@ class TestTheAuthorsArrows:
 class TestCounters:
     @pytest.mark.parametrize(("network", "theirs"), [("cancer", 7), ("earthquake", 6), ("survey", 9), ("asia", 21)])
     def test_pc_counts_deletions(self, network, theirs):
-        found = world(network).exact_pc()
+        found = world(network).pc_run
         assert abs(found.counted - theirs) <= 2
         assert found.counted == len(found.skeleton.separators)
         assert found.answered == sum(found.tests) > found.counted

@@ -54,7 +54,7 @@ def _known() -> dict[type[Statistic], Example]:
         Moments: Example({"moments": Moments(ABC), "clipped moments": Moments(ABC, clip=1.0)}, pairs.sums),
         Gradient: Example({"gradient": Gradient(AB, ZERO, clip=1.0)}, pairs.gradients),
         GradientNorms: Example({"gradient norms": GradientNorms(AB, ZERO, edges=(0.5, 1.0))}, pairs.norms),
-        Histograms: Example({"histograms": Histograms(ABC)}, pairs.sums),
+        Histograms: Example({"histograms": Histograms(ABC)}, pairs.three_tests),
         FeatureMoments: Example({"feature moments": FeatureMoments(tuple(map(_sign, ABC)), clip=1.732)}, pairs.sums),
         FeatureNorms: Example({"feature norms": FeatureNorms((FeatureMap("a", ((0,), (1,))),), (1e-9,))}, pairs.sums),
         Tau: Example({"tau": Tau("a", "b", ("c",))}, pairs.ranks),
