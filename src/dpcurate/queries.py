@@ -261,6 +261,11 @@ class FeatureMoments:
     def __post_init__(self) -> None:
         _keep(self, maps=_maps(self.maps), clip=_clip(self.clip), singles=plain.positive("singles", self.singles))
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(m.column for m in self.maps)
+
 
 @dataclass(frozen=True, slots=True)
 class FeatureNorms:
@@ -271,6 +276,11 @@ class FeatureNorms:
 
     def __post_init__(self) -> None:
         _keep(self, maps=_maps(self.maps), edges=_edges(self.edges))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(m.column for m in self.maps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dpcurate.errors import QueryError
 from dpcurate.private.row_sums import Rows, interval
+from dpcurate.private.session import describe
 from dpcurate.private.sources import Held
 from dpcurate.private.statistics.registry import transformation
 from dpcurate.queries import FEATURE_STEPS, FeatureMap, FeatureMoments, FeatureNorms, Histograms
@@ -173,3 +174,9 @@ def test_moments_are_the_sums_of_clipped_features():
 def test_garbage_is_refused_in_a_sentence(make):
     with pytest.raises(QueryError):
         make()
+
+
+def test_a_ledger_says_which_columns_were_read():
+    assert describe(FeatureMoments(MAPS, 3.0)) == "FeatureMoments(a, x, y)"
+    assert describe(FeatureNorms(MAPS[:2], (1.0,))) == "FeatureNorms(a, x)"
+    assert describe(Histograms(("a", "x"))) == "Histograms(a, x)"
