@@ -273,7 +273,8 @@ class FeatureRows:
     def apply(self, rows: Rows) -> IntArray:
         total = np.zeros((self.size + 1, self.size + 1), dtype=np.int64)
         heaviest = 1 if rows.weights is None else int(rows.weights.max(initial=1))
-        exact = int(EXACT / (2 * max(self.clip, 1.0) ** 2 * heaviest))
+        largest = min(self.clip, float(max(abs(x) for one in self.lookups for v in one.vectors for x in v)))
+        exact = int(EXACT / (2 * max(largest, 1.0) ** 2 * heaviest))
         step = min(max(exact, 1), max(1024, (1 << 22) // (self.size + 1)))
         for start in range(0, rows.size, step):
             total += self._part(rows.part(start, start + step), np.float64 if exact else np.int64)

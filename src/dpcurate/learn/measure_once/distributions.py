@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from dpcurate.arrays import FloatArray
-from dpcurate.queries import BRANCHES, Answer
-from dpcurate.schema import Column
+from dpcurate.queries import BRANCHES, DEEPEST, Answer
+from dpcurate.schema import OWN, Column
 
 FEWEST_ROWS = 10.0
 """A noised count may be zero or negative."""
@@ -27,9 +28,25 @@ class Distribution:
     """Standard deviation of the noise in a share."""
 
 
-def rows_of(answer: Answer, places: Sequence[int]) -> float:
-    """The number of rows: every column's first part holds each row once."""
-    return max(float(np.mean([answer.parts[place].sum() for place in places])), FEWEST_ROWS)
+def distributions(answer: Answer, columns: Sequence[Column]) -> tuple[list[Distribution], float]:
+    """What released histograms say of each column, and of the number of rows."""
+    starts = np.cumsum([0, *(1 if column.has_levels else DEEPEST for column in columns)])[:-1].tolist()
+    # every column's first part holds each row once
+    rows = max(float(np.mean([answer.parts[start].sum() for start in starts])), FEWEST_ROWS)
+    read = partial(_distribution, rows=rows, scale=answer.scales[0])
+    return [read(c, answer.parts[start : start + DEEPEST]) for c, start in zip(columns, starts, strict=True)], rows
+
+
+def unknown(columns: Sequence[Column]) -> list[Distribution]:
+    """Before anything is asked: every place as likely as any other."""
+    sizes = [column.size if column.has_levels else BRANCHES**DEEPEST for column in columns]
+    return [Distribution(column, np.full(size, 1 / size)) for column, size in zip(columns, sizes, strict=True)]
+
+
+def _distribution(column: Column, parts: Sequence[FloatArray], rows: float, scale: float) -> Distribution:
+    if column.has_levels:
+        return of_levels(column, parts[0], rows, scale)
+    return of_number(column, parts, rows, scale, own=column.missing == OWN)
 
 
 def of_levels(column: Column, counts: FloatArray, rows: float, scale: float) -> Distribution:
@@ -37,7 +54,7 @@ def of_levels(column: Column, counts: FloatArray, rows: float, scale: float) -> 
     return Distribution(column, _on_simplex(counts / rows, 1.0), 0.0, scale / rows)
 
 
-def of_number(column: Column, depths: Sequence[FloatArray], rows: float, scale: float, own: bool) -> Distribution:
+def of_number(column: Column, depths: Sequence[FloatArray], rows: float, scale: float, *, own: bool) -> Distribution:
     """From coarse to fine: an interval's share is split as its parts' counts say, as far as they exceed their noise."""
     missing = min(max(float(depths[0][-1]) / rows, 0.0), 0.999) if own else 0.0
     first = depths[0][:BRANCHES]

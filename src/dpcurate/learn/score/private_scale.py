@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from dpcurate.arrays import FloatArray
-from dpcurate.learn.measure_once.distributions import Distribution, of_levels, of_number, rows_of
+from dpcurate.learn.measure_once.distributions import Distribution, distributions
 from dpcurate.learn.score.objectives import ReleasedMoments, TooNoisy
 from dpcurate.queries import (
-    DEEPEST,
     FEATURE_STEPS,
     FeatureMap,
     FeatureMoments,
@@ -20,7 +18,7 @@ from dpcurate.queries import (
     Queryable,
     Release,
 )
-from dpcurate.schema import OWN, Column
+from dpcurate.schema import OWN
 
 SHARE = 0.15
 """Of the budget, for the histograms that tell centre and spread."""
@@ -49,19 +47,11 @@ def released_moments(queryable: Queryable, rho: float) -> ReleasedMoments:
 
 
 def _distributions(queryable: Queryable, rho: float) -> tuple[list[Distribution], float]:
-    columns = queryable.schema.columns
     answer = queryable.ask(Release(Histograms(queryable.schema.names), Gaussian(rho=rho)))
-    starts = np.cumsum([0, *(1 if c.has_levels else DEEPEST for c in columns)])[:-1].tolist()
-    rows, scale = rows_of(answer, starts), answer.scales[0]
-    if rows < 4.0 * scale:
+    known, rows = distributions(answer, queryable.schema.columns)
+    if rows < 4.0 * answer.scales[0]:
         raise TooNoisy("the number of rows is lost in the noise: there are too few rows for this budget")
-    return [_distribution(c, answer.parts[start:], rows, scale) for c, start in zip(columns, starts, strict=True)], rows
-
-
-def _distribution(column: Column, parts: Sequence[FloatArray], rows: float, scale: float) -> Distribution:
-    if column.has_levels:
-        return of_levels(column, parts[0], rows, scale)
-    return of_number(column, parts[:DEEPEST], rows, scale, column.missing == OWN)
+    return known, rows
 
 
 def _standardised(known: Distribution) -> FeatureMap:

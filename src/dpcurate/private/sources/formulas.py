@@ -30,7 +30,7 @@ from dpcurate.schema import GRID, MISSING_VALUE, OWN, Numeric, Schema
 OfColumns = MomentRows | GradientRows | NormRows
 OfFeatures = FeatureRows | FeatureNormRows
 RowKernel = OfColumns | OfFeatures
-MOST_FEATURES = 250
+MOST_IN_SQL = 250
 """Features of a row: their norm is one expression, and their products are half the square of so many sums."""
 MOST_COLUMNS = 64
 """Columns of a gradient or of clipped moments: one row's matrix is one expression."""
@@ -40,9 +40,9 @@ def check(row_sum: RowSum) -> None:
     """Refuse, from public facts, what would be too long a formula."""
     if isinstance(row_sum, OfFeatures):
         size = sum(len(one.vectors[0]) for one in row_sum.lookups)
-        if size > MOST_FEATURES:
+        if size > MOST_IN_SQL:
             raise QueryError(
-                f"a table that stays where it is takes at most {MOST_FEATURES} features, got {size}: load it"
+                f"a table that stays where it is takes at most {MOST_IN_SQL} features, got {size}: load it"
             )
         return
     plain = isinstance(row_sum, Counted) or (isinstance(row_sum, MomentRows) and row_sum.clip is None)
