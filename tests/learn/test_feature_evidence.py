@@ -9,6 +9,7 @@ import pytest
 
 from dpcurate import Budget, Curator
 from dpcurate.accounting import rho_of
+from dpcurate.errors import QueryError
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.measure_once.constants import FeatureConstants
 from dpcurate.learn.measure_once.distributions import of_levels, of_number
@@ -16,6 +17,7 @@ from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence, _Regre
 from dpcurate.learn.measure_once.feature_release import buy_features
 from dpcurate.learn.measure_once.features import MOST_GROUPS, features_of
 from dpcurate.queries import MOST_FEATURES
+from dpcurate.queryables import Passing
 from dpcurate.schema import Categorical, Numeric, Ordinal, Schema
 
 KINDS = ("number", "ordinal", "category", "many levels", "missing")
@@ -115,6 +117,14 @@ def test_scores_do_not_change_with_bounds_or_a_monotone_transform():
     assert abs(scores[0].std() - 1) < 0.02
 
 
+def test_a_smooth_number_has_a_score_and_a_coarse_one_its_powers_too():
+    x = np.random.default_rng(0).normal(5, 1, 20_000)
+    smooth, coarse = (features_of([exact(values)[0]], curved=True)[0] for values in (x, np.round(x)))
+    assert (smooth.size, smooth.curved) == (1, 0)
+    assert (coarse.size, coarse.curved) == (3, 2)
+    assert coarse.covariance == pytest.approx(np.eye(3), abs=0.05)
+
+
 def test_many_zeros_share_one_score():
     x = np.where(np.random.default_rng(1).random(5000) < 0.7, 0.0, np.random.default_rng(2).exponential(2, 5000))
     known, place = exact(np.minimum(x, 9.9))
@@ -186,3 +196,28 @@ def test_a_column_that_others_determine_is_told_unless_noise_hides_it():
     )
     assert rich[1].startswith("a, b, c: the others determine each")
     assert len(poor) == 1
+
+
+class Narrow(Passing):
+    """A table of a source that adds up so many features and no more."""
+
+    def __init__(self, queryable, most):
+        super().__init__(queryable)
+        self._most = most
+
+    def sensitivity(self, statistic):
+        if sum(m.size for m in statistic.maps) > self._most:
+            raise QueryError("too many features for this source")
+        return super().sensitivity(statistic)
+
+
+def test_what_the_source_cannot_add_up_is_refused_before_anything_is_spent():
+    table = {name: np.random.default_rng(8).integers(0, 5, 5000) for name in "abc"}
+    schema = Schema(tuple(Numeric(name, 0, 4) for name in "abc"))
+    curator = Curator(table, schema, budget=Budget(rho=100.0), insecure_seed=4)
+    with pytest.raises(QueryError, match="too many features"):
+        MeasureOnce().fit(Narrow(curator, 2))
+    assert curator.remaining == 100.0
+    assert "scores and their" not in MeasureOnce().fit(Narrow(curator, 3)).notes[0]
+    again = Curator(table, schema, budget=Budget(rho=100.0), insecure_seed=4)
+    assert "scores and their" in MeasureOnce().fit(again).notes[0]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcurate.arrays import FloatArray
+from dpcurate.errors import QueryError
 from dpcurate.learn.measure_once.constants import FeatureConstants
-from dpcurate.learn.measure_once.distributions import Distribution, of_levels, of_number, rows_of
+from dpcurate.learn.measure_once.distributions import distributions, unknown
 from dpcurate.learn.measure_once.features import Features, features_of
 from dpcurate.queries import (
-    DEEPEST,
     Answer,
     FeatureMoments,
     FeatureNorms,
@@ -23,7 +23,6 @@ from dpcurate.queries import (
     Release,
     Statistic,
 )
-from dpcurate.schema import OWN
 
 BINS = 240
 """Bins of the histogram of squared lengths, up to LONGEST_ROW times the mean."""
@@ -61,12 +60,15 @@ def buy_features(queryable: Queryable, budget: float, constants: FeatureConstant
     """All three releases, for at most `budget`."""
     costs = [constants.share_histograms * budget, constants.share_norms * budget]
     costs.append(budget - sum(costs))
-    known, rows = _distributions(queryable, costs[0])
-    curved = _noise_ratio(queryable, features_of(known, curved=True), rows, costs[2]) < constants.curved_below
-    features = features_of(known, curved=curved)
+    _check(queryable)
+    columns = queryable.schema.columns
+    known, rows = distributions(_ask(queryable, Histograms(queryable.schema.names), costs[0]), columns)
+    features = features_of(known, curved=True)
+    curved = _noise_ratio(queryable, features, rows, costs[2]) < constants.curved_below and _fits(queryable, features)
+    features = features if curved else features_of(known, curved=False)
     clip2, quantile = _clip(queryable, features, rows, costs, constants)
     released = _moments(queryable, features, clip2, rows, costs[2])
-    return Bought(released, tuple(costs), _sentence(features, curved, quantile))
+    return Bought(released, tuple(costs), _sentence(features, quantile))
 
 
 def _ask(queryable: Queryable, statistic: Statistic, cost: float) -> Answer:
@@ -74,20 +76,22 @@ def _ask(queryable: Queryable, statistic: Statistic, cost: float) -> Answer:
     return queryable.ask(Release(statistic, Laplace(epsilon=cost) if queryable.budget.pure else Gaussian(rho=cost)))
 
 
-def _distributions(queryable: Queryable, cost: float) -> tuple[list[Distribution], float]:
-    columns = queryable.schema.columns
-    answer = _ask(queryable, Histograms(queryable.schema.names), cost)
-    sizes = [1 if column.has_levels else DEEPEST for column in columns]
-    starts = np.cumsum([0, *sizes[:-1]]).tolist()
-    rows = rows_of(answer, starts)
-    known = []
-    for column, start in zip(columns, starts, strict=True):
-        if column.has_levels:
-            known.append(of_levels(column, answer.parts[start], rows, answer.scales[0]))
-        else:
-            own = column.missing == OWN
-            known.append(of_number(column, answer.parts[start : start + DEEPEST], rows, answer.scales[0], own))
-    return known, rows
+def _check(queryable: Queryable) -> None:
+    """Refuse, before anything is spent, what the source could not add up later; costs nothing and reads nothing."""
+    queryable.sensitivity(_statistic(features_of(unknown(queryable.schema.columns), curved=False), 1.0))
+
+
+def _fits(queryable: Queryable, features: Sequence[Features]) -> bool:
+    try:
+        queryable.sensitivity(_statistic(features, 1.0))
+    except QueryError:
+        return False
+    return True
+
+
+def _statistic(features: Sequence[Features], clip2: float) -> FeatureMoments:
+    """The moments to release; singles get a twentieth of what products get."""
+    return FeatureMoments(tuple(f.map() for f in features), float(np.sqrt(clip2)), float(np.sqrt(0.05 * clip2 / 2)))
 
 
 def _entry_noise(queryable: Queryable, features: Sequence[Features], clip2: float, cost: float) -> float:
@@ -123,9 +127,7 @@ def _clip(
 def _moments(
     queryable: Queryable, features: Sequence[Features], clip2: float, rows: float, cost: float
 ) -> FeatureCovariance:
-    singles = float(np.sqrt(0.05 * clip2 / 2))
-    statistic = FeatureMoments(tuple(f.map() for f in features), float(np.sqrt(clip2)), singles)
-    answer = _ask(queryable, statistic, cost)
+    answer = _ask(queryable, _statistic(features, clip2), cost)
     ends = np.cumsum([f.size for f in features]).tolist()
     size = ends[-1]
     products = np.zeros((size, size))
@@ -140,8 +142,8 @@ def _moments(
     return FeatureCovariance(blocks, covariance, tuple(f.curved for f in features), complete, known, noise, rows)
 
 
-def _sentence(features: Sequence[Features], curved: bool, quantile: float) -> str:
-    bent = "scores and their squares" if curved else "scores"
+def _sentence(features: Sequence[Features], quantile: float) -> str:
+    bent = "scores and their powers" if any(f.curved for f in features) else "scores"
     return (
         f"measured once on {sum(f.size for f in features)} features of {len(features)} columns ({bent} for numbers and "
         f"ordinals, indicators for levels), rows longer than the {quantile:.1%} quantile shrunk to it"

@@ -27,7 +27,9 @@ MOST_GROUPS = 64
 WHITENING = 0.25
 """Directions are divided by their spread to the power of twice this: 0.5 makes all variances equal, 0 none."""
 MOST_POWERS = 3
-"""Where noise is small a score comes with its square and its cube, for links that bend."""
+"""Where noise is small a score of few places comes with its square and its cube: coarse columns bend every link."""
+COARSE = 0.01
+"""A place with more than this share counts as one of few; a smooth number has none, and its score alone."""
 LEAST_SPREAD = 0.1
 """A column that hardly varies is not blown up beyond this."""
 LARGEST = 8.0
@@ -65,7 +67,7 @@ class Features:
 
 
 def features_of(known: Sequence[Distribution], *, curved: bool) -> list[Features]:
-    """The features of every column; `curved` adds powers of a score, for links that bend."""
+    """The features of every column; `curved` adds powers of a score of few places, for links that bend."""
     groups = max(2, min(MOST_GROUPS, MOST_FEATURES // len(known)))
     return [
         _scored(one, curved=curved) if isinstance(one.column, (Numeric, Ordinal)) else _indicators(one, groups)
@@ -77,7 +79,7 @@ def _scored(known: Distribution, *, curved: bool) -> Features:
     shares = known.shares
     score = np.clip(ndtri(np.clip(np.cumsum(shares) - shares / 2, 1e-6, 1 - 1e-6)), -FURTHEST, FURTHEST)
     columns = [_standard(score, shares)]
-    powers = min(MOST_POWERS, int((shares > 0.01).sum()) - 1) if curved else 1
+    powers = min(MOST_POWERS, int((shares > COARSE).sum()) - 1) if curved else 1
     for power in range(2, powers + 1):
         columns.append(_standard(_apart(columns[0] ** power, columns, shares), shares))
     if known.column.missing == OWN:
