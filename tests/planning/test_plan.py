@@ -13,9 +13,10 @@ import pytest
 
 from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Schema, networks
 from dpcurate.errors import BudgetError, DpcurateError, FormatError, QueryError, SchemaError
-from dpcurate.learn.methods import PrivPC, private
+from dpcurate.learn.methods import PC, OrderSearch, PrivPC, private
 from dpcurate.networks import plausible
 from dpcurate.networks.plausible import random_world, simulate
+from dpcurate.planning import ceiling
 from dpcurate.planning import plan as planning
 from dpcurate.planning.plan import Plan, WorldRun, plan
 
@@ -111,7 +112,7 @@ def test_more_epsilon_is_better_and_the_limit_best(small):
     assert f1[0] < f1[1] <= f1[2] + 0.1
     assert {"auto", "svt-pc", "priv-pc", "curate-pc"} <= set(small.methods)
     assert len({repr(private()[m]) for m in small.methods}) == len(small.methods)
-    assert len(small.runs) == 3 * len(small.methods) * 4
+    assert sum(r.method in small.methods for r in small.runs) == 3 * len(small.methods) * 4
 
 
 def test_no_noise_is_no_noise():
@@ -122,7 +123,7 @@ def test_no_noise_is_no_noise():
     world = random_world(schema, seed=seed)
     table = simulate(schema, world, 5000, seed=seed)
     exact = private()["em-pc"].fit(Curator(table, schema, budget=Budget.unlimited(), insecure_seed=9)).graph
-    (cell,) = [r for r in one.runs if math.isinf(r.epsilon)]
+    (cell,) = [r for r in one.runs if r.method == "em-pc" and math.isinf(r.epsilon)]
     assert (cell.missed, cell.false) == (len(world.dag.edges - exact.edges), len(exact.edges - world.dag.edges))
 
 
@@ -141,9 +142,46 @@ def test_without_processes_it_goes_on_alone(monkeypatch):
     monkeypatch.setattr(planning, "ProcessPoolExecutor", broken)
     seen = []
     found = plan(SMALL, 500, epsilons=(1,), methods=("auto",), worlds=2, workers=2, progress=lambda *x: seen.append(x))
-    assert len(found.runs) == 4
+    assert [r.method for r in found.runs] == ["auto", "auto", "PC", "BIC search"] * 2
     assert seen[-1] == (2, 2)
     assert seen[0] == (0, 2)
+
+
+def test_exact_methods_stand_beside_on_the_same_rows(small, tmp_path):
+    """The figures without privacy are those of PC and order search on each world's own table."""
+    seeds = [1_000_003 + world for world in range(3)]
+    for name, method in (("PC", PC()), ("BIC search", OrderSearch())):
+        found = [r for r in small.runs if r.method == name]
+        for run, seed in zip(found, seeds, strict=True):
+            world = random_world(SMALL, seed=seed)
+            table = simulate(SMALL, world, 20_000, seed=seed)
+            graph = method.fit(Curator(table, SMALL, budget=Budget.unlimited(), insecure_seed=0)).graph
+            assert (run.missed, run.false) == (len(world.dag.edges - graph.edges), len(graph.edges - world.dag.edges))
+        assert small.ceiling[name].f1 == pytest.approx(np.mean([r.f1 for r in found]))
+    assert set(small.ceiling).isdisjoint(small.methods)
+    assert re.search(r"^without privacy\n +PC  #+.*\nBIC search  #+", str(small), re.MULTILINE)
+    assert [c["method"] for c in small.to_dict()["without_privacy"]] == ["PC", "BIC search"]
+    page = small.report(tmp_path / "p.html").read_text()
+    assert page.count("<td>without privacy</td>") == 2
+    assert page.count('<line class="limit"') == 2
+
+
+def test_a_ceiling_that_would_take_long_or_cannot_be_is_left_out_and_said(monkeypatch):
+    words = {"epsilons": (1,), "methods": ("auto",), "worlds": 2}
+    monkeypatch.setattr(ceiling, "SEARCHED_COLUMNS", 3)
+    few = plan(SMALL, 300, **words)
+    assert list(few.ceiling) == ["PC"]
+    assert str(few).count("Left out: BIC search: 4 columns would take long") == 1
+    monkeypatch.undo()
+    monkeypatch.setattr(ceiling, "SEARCHED_CELLS", 4 * 72 - 1)  # 72 different rows are possible
+    assert "Left out: BIC search: 288 cells" in str(plan(SMALL, 300, **words))
+    assert "BIC search" in plan(SMALL, 70, **words).ceiling
+    monkeypatch.undo()
+    assert list(plan(Schema((Numeric("a", 0, 1), Numeric("b", 0, 1))), 300, **words).ceiling) == ["PC", "BIC search"]
+    mixed = plan(Schema((Numeric("age", 0, 1), *SMALL.columns[:2])), 300, **words)
+    assert not mixed.ceiling
+    assert "without privacy" not in str(mixed)
+    assert "Left out: PC: it reads levels alone or numbers alone" in str(mixed)
 
 
 def test_each_budget_is_kept(monkeypatch):

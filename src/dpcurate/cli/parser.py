@@ -129,7 +129,11 @@ def _discover(commands: _Parsers) -> None:
 
 def _plan(commands: _Parsers) -> None:
     line = "see what accuracy to expect before spending anything; touches no private data"
-    more = "example:\n  dpcurate plan --schema patients.toml --rows 50000 --accuracy 0.8 -o plan.html"
+    more = (
+        "Beside every method stands what exact PC and, up to 20 columns, an exact score search reach on the same rows\n"
+        "without privacy: the ceiling.\n\n"
+        "example:\n  dpcurate plan --schema patients.toml --rows 50000 --accuracy 0.8 -o plan.html"
+    )
     parser = _command(commands, "plan", line, "plan:run", more=more)
     _described(parser)
     line = "roughly how many rows the table has, from public knowledge"

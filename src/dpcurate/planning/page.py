@@ -9,7 +9,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dpcurate.planning.plan import Plan
+    from dpcurate.planning.plan import Expectation, Plan
 
 _PAGE = Template("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -20,13 +20,14 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding
 background:var(--paper)}
 svg{width:100%;height:auto}svg text{font-size:12px;fill:var(--ink)}.axis{stroke:var(--line)}
 .curve{fill:none;stroke:var(--ink);stroke-width:2}.range{fill:var(--ink);opacity:.08}
+.limit{stroke:var(--ink);stroke-dasharray:1 2}
 table{border-collapse:collapse;width:100%}
 th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right}
 th:first-child,td:first-child{text-align:left}.advice{border-left:4px solid;padding-left:1rem;font-weight:600}
 </style></head><body><h1>What to expect before spending</h1>
 $advice$remarks
 <figure>$chart
-<figcaption>Mean skeleton F1 against epsilon. Shaded: where 8 of 10 worlds lie by $first.</figcaption></figure>
+<figcaption>Mean skeleton F1 against epsilon. Shaded: where 8 of 10 worlds lie by $first.$dotted</figcaption></figure>
 <table><thead><tr><th scope="col">method</th><th scope="col">epsilon</th><th scope="col">F1</th>
 <th scope="col">8 of 10 worlds</th><th scope="col">missed edges</th><th scope="col">false edges</th></tr></thead>
 <tbody>$rows</tbody></table></body></html>
@@ -41,16 +42,22 @@ def page(plan: Plan, advice: str | None) -> str:
         remarks="".join(f"<p>{escape(text)}</p>" for text in plan.remarks),
         first=escape(plan.methods[0]),
         chart=f'<svg viewBox="0 0 720 330" role="img" aria-label="skeleton F1 against epsilon">{_chart(plan)}</svg>',
+        dotted=" Dotted: exact methods, without privacy." if plan.ceiling else "",
         rows="".join(_rows(plan)),
     )
 
 
 def _rows(plan: Plan) -> Iterator[str]:
     for cell in plan.cells.values():
-        epsilon = "no noise" if math.isinf(cell.epsilon) else f"{cell.epsilon:g}"
-        spread = f"{cell.low:.2f} to {cell.high:.2f}"
-        cells = (epsilon, f"{cell.f1:.2f}", spread, f"{cell.missed:.1f}", f"{cell.false:.1f}")
-        yield f"<tr><td>{escape(cell.method)}</td>{''.join(f'<td>{text}</td>' for text in cells)}</tr>"
+        yield _row(cell, "no noise" if math.isinf(cell.epsilon) else f"{cell.epsilon:g}")
+    for cell in plan.ceiling.values():
+        yield _row(cell, "without privacy")
+
+
+def _row(cell: Expectation, epsilon: str) -> str:
+    spread = f"{cell.low:.2f} to {cell.high:.2f}"
+    cells = (epsilon, f"{cell.f1:.2f}", spread, f"{cell.missed:.1f}", f"{cell.false:.1f}")
+    return f"<tr><td>{escape(cell.method)}</td>{''.join(f'<td>{text}</td>' for text in cells)}</tr>"
 
 
 def _chart(plan: Plan) -> str:
@@ -65,6 +72,10 @@ def _chart(plan: Plan) -> str:
         line = " ".join(_point(plan, c.epsilon, c.f1) for c in cells)
         parts.append(f'<polyline class="curve" stroke-dasharray="{dash}" points="{line}"/>')
         ends.append((_y(cells[-1].f1), method, dash))
+    for method, cell in plan.ceiling.items():
+        y = f"{_y(cell.f1):.1f}"
+        parts.append(f'<line class="limit" x1="{_LEFT}" x2="{_RIGHT}" y1="{y}" y2="{y}"/>')
+        ends.append((_y(cell.f1), f"{method}, exact", "1 2"))
     return "".join(parts + _labels(ends))
 
 

@@ -28,6 +28,7 @@ from dpcurate.learn.methods import get, private
 from dpcurate.networks.network import Network
 from dpcurate.networks.plausible import edge_count, random_world, simulate
 from dpcurate.networks.streams import whole
+from dpcurate.planning.ceiling import EXACT, exact
 from dpcurate.private.curator import Curator
 from dpcurate.queryables import limited
 from dpcurate.schema import Neighbours, Schema
@@ -78,7 +79,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Plan:
-    """Expected skeleton F1, missed and false edges against epsilon, for each method."""
+    """Expected skeleton F1, missed and false edges against epsilon, for each method, and what exact ones reach."""
 
     schema: Schema
     rows: int
@@ -95,6 +96,12 @@ class Plan:
     def cells(self) -> Mapping[tuple[str, float], Expectation]:
         """By method and epsilon; infinity is without noise."""
         return {(m, e): self._cell(m, e) for m in self.methods for e in (*self.epsilons, math.inf)}
+
+    @cached_property
+    def ceiling(self) -> Mapping[str, Expectation]:
+        """What exact methods, which are NOT PRIVATE, reach on the same rows, by name."""
+        refused = {r.method for r in self.refusals}
+        return {m: self._cell(m, math.inf) for m in EXACT if m not in refused and any(r.method == m for r in self.runs)}
 
     def _cell(self, method: str, epsilon: float) -> Expectation:
         these = [r for r in self.runs if (r.method, r.epsilon) == (method, epsilon)]
@@ -146,6 +153,7 @@ class Plan:
             f"{self.rows:,} rows{less}; delta = {self.delta:g}, {self.neighbours}. No private data was touched.",
             "Skeleton F1: 1 is every edge found and none false. 8 of 10 worlds lie in the range shown.",
             "Your table is none of these worlds: weaker effects or rarer levels need more, stronger ones less.",
+            *(f"{name}: {EXACT[name]} on the same rows, NOT PRIVATE: the ceiling." for name in self.ceiling),
             *(f"Left out: {r.method}: {r.reason}." for r in self.refusals),
         )
 
@@ -154,20 +162,27 @@ class Plan:
         return edge_count(len(self.schema.names))
 
     def __str__(self) -> str:
-        return "\n".join([*self.remarks, *(line for m in self.methods for line in self._chart(m))])
+        return "\n".join([*self.remarks, *(line for m in self.methods for line in self._chart(m)), *self._limits()])
 
     def _chart(self, method: str) -> Iterator[str]:
         yield f"\n{method:12}{'skeleton F1':{BAR + 10}}{'range':>11}{'missed':>9}{'false':>8}"
         for epsilon in (*self.epsilons, math.inf):
-            cell = self.cells[method, epsilon]
-            bar = "#" * round(BAR * cell.f1)
-            numbers = f"{cell.f1:.2f}   {cell.low:.2f} to {cell.high:.2f}{cell.missed:9.1f}{cell.false:8.1f}"
-            yield f"{_name(epsilon):>10}  {bar:.<{BAR}}  {numbers}"
+            yield _line(_name(epsilon), self.cells[method, epsilon])
+
+    def _limits(self) -> Iterator[str]:
+        if self.ceiling:
+            yield "\nwithout privacy"
+        yield from (_line(method, cell) for method, cell in self.ceiling.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as plain values; without noise epsilon is null."""
-        cells = [asdict(c) | {"epsilon": None if math.isinf(c.epsilon) else c.epsilon} for c in self.cells.values()]
-        return {"schema": self.schema.hash, "rows": self.rows, "remarks": list(self.remarks), "cells": cells}
+        """The figures as plain values; without noise, and without privacy, epsilon is null."""
+        return {
+            "schema": self.schema.hash,
+            "rows": self.rows,
+            "remarks": list(self.remarks),
+            "cells": list(map(_plain, self.cells.values())),
+            "without_privacy": list(map(_plain, self.ceiling.values())),
+        }
 
     def report(self, path: str | Path, *, accuracy: float | None = None) -> Path:
         """Write a page (.html), the figures (.json) or the chart (.txt)."""
@@ -195,6 +210,16 @@ def check_report(path: str | Path) -> Path:
     if Path(path).suffix not in SUFFIXES:
         raise FormatError(f"cannot tell what {str(path)!r} is to be; known are {', '.join(SUFFIXES)}")
     return Path(path)
+
+
+def _plain(cell: Expectation) -> dict[str, Any]:
+    return asdict(cell) | {"epsilon": None if math.isinf(cell.epsilon) else cell.epsilon}
+
+
+def _line(name: str, cell: Expectation) -> str:
+    bar = "#" * round(BAR * cell.f1)
+    numbers = f"{cell.f1:.2f}   {cell.low:.2f} to {cell.high:.2f}{cell.missed:9.1f}{cell.false:8.1f}"
+    return f"{name:>10}  {bar:.<{BAR}}  {numbers}"
 
 
 def _name(epsilon: float) -> str:
@@ -233,7 +258,8 @@ def plan(
 ) -> Plan:
     """Simulate `worlds` random worlds that have this schema and learn each with every method and epsilon.
 
-    `methods` are names, all private ones of the registry when not given. Time grows with `worlds`; with
+    `methods` are names, all private ones of the registry when not given. Beside them stands what exact PC and, up to
+    20 columns, an exact score search reach without privacy on the same rows. Time grows with `worlds`; with
     `workers` above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`.
     The same seed gives the same figures whatever the workers.
     """
@@ -256,8 +282,9 @@ def plan(
     found = _all(jobs, workers, progress or _silent)
     refusals = tuple(dict.fromkeys(r for r in found if isinstance(r, Refusal)))
     able = tuple(n for n in names if n not in {r.method for r in refusals})
-    if refusals and (methods is not None or not able):
-        raise QueryError(f"{refusals[0].method}: {refusals[0].reason}")
+    unable = [r for r in refusals if r.method in names]
+    if unable and (methods is not None or not able):
+        raise QueryError(f"{unable[0].method}: {unable[0].reason}")
     runs = tuple(r for r in found if isinstance(r, WorldRun))
     return Plan(facts, rows, simulated, delta, relation, budgets, able, worlds, runs, refusals)
 
@@ -325,7 +352,15 @@ def _world(job: _Simulation) -> list[WorldRun | Refusal]:
             found += [_run(job, curator, method, epsilon, network) for epsilon in (*job.epsilons, math.inf)]
         except QueryError as error:
             found.append(Refusal(method, str(error)))
-    return found
+    return [*found, *(_exact(job, curator, name, network) for name in EXACT)]
+
+
+def _exact(job: _Simulation, curator: Curator, name: str, network: Network) -> WorldRun | Refusal:
+    try:
+        graph = exact(name, job.schema, job.rows).fit(curator).graph
+    except QueryError as error:
+        return Refusal(name, str(error))
+    return compare(job.world, name, math.inf, graph, network.dag)
 
 
 def _run(job: _Simulation, curator: Curator, method: str, epsilon: float, network: Network) -> WorldRun:
