@@ -1,0 +1,137 @@
+"""The page of wide tables from runs: means and standard errors, each network beside its ceiling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+METHODS = {"auto": "default", "pc": "exact PC", "order-search": "exact score search"}
+FIGURES = ("f1", "precision", "recall", "cpdag", "seconds")
+HEAD = """# Wide tables
+
+The default at each epsilon, beside exact PC (G test, .01) and exact score search (orders, BIC) on the same rows
+without privacy: the ceiling, for what rows do not tell these two, noised answers seldom tell anyone. The search is not
+proved to find the best graph, and PC's arrows follow its separating sets, so that either can be passed here and there.
+
+{rows:,} rows, add-remove, delta = 1e-10, the row count private. Mean ± standard error over seeds, each of which draws
+rows and noise afresh; the last table says how many. F1 of the skeleton against the true network; CPDAG F1 by arcs, an
+undirected edge being two. Seconds are of processor time with one thread, from the open table to the graph. Networks
+that are not shipped are from the Bayesian network repository (M. Scutari, bnlearn.com/bnrepository).
+Written by `python -m benchmarks.wide`."""
+
+Row = tuple[str, float | None]
+"""A method and its epsilon, None where it is exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Mean and standard error by figure."""
+
+    mean: dict[str, float]
+    error: dict[str, float]
+    runs: int
+
+
+def page(runs: Sequence[Any]) -> str:
+    """All that is known of runs with one number of rows; of each cell the version measured last."""
+    if not runs:
+        return "No runs yet.\n"
+    columns = {r.key.network: r.columns for r in runs}
+    names = sorted(columns, key=lambda name: (columns[name], name))
+    cells = {(n, row): cell for n in names for row in rows(runs) if (cell := _cell(runs, n, row)) is not None}
+    parts = [HEAD.format(rows=runs[0].key.rows)]
+    for figure, title in (("f1", "Skeleton F1"), ("cpdag", "CPDAG F1")):
+        parts.append(f"\n## {title}\n")
+        parts += _summary(names, columns, rows(runs), cells, figure)
+    parts.append("\n## Everything\n")
+    parts += _details(names, columns, rows(runs), cells)
+    parts += _versions(runs)
+    return "\n".join(parts) + "\n"
+
+
+def rows(runs: Sequence[Any]) -> list[Row]:
+    """The default by epsilon, then what is exact."""
+    order = list(METHODS)
+    seen = {(r.key.method, r.key.epsilon) for r in runs}
+    return sorted(seen, key=lambda row: (order.index(row[0]), row[1] or math.inf))
+
+
+def _newest(runs: Sequence[Any], network: str, row: Row) -> list[Any]:
+    these = [r for r in runs if (r.key.network, r.key.method, r.key.epsilon) == (network, *row)]
+    return [r for r in these if r.key.version == these[-1].key.version]
+
+
+def _cell(runs: Sequence[Any], network: str, row: Row) -> Cell | None:
+    these = _newest(runs, network, row)
+    if not these:
+        return None
+    values = {figure: np.array([getattr(r, figure) for r in these]) for figure in FIGURES}
+    count = len(these)
+    error = {f: float(v.std(ddof=1) / math.sqrt(count)) if count > 1 else math.nan for f, v in values.items()}
+    return Cell({f: float(v.mean()) for f, v in values.items()}, error, count)
+
+
+def _over(cells: Sequence[Cell]) -> Cell:
+    """The mean over networks, which are fixed: its error is that of rows and noise."""
+    mean = {f: float(np.mean([c.mean[f] for c in cells])) for f in FIGURES}
+    error = {f: math.hypot(*(c.error[f] for c in cells)) / len(cells) for f in FIGURES}
+    return Cell(mean, error, min(c.runs for c in cells))
+
+
+def _name(row: Row) -> str:
+    method, epsilon = row
+    return METHODS[method] if epsilon is None else f"{METHODS[method]}, eps {epsilon:g}"
+
+
+def _told(cell: Cell | None, figure: str) -> str:
+    if cell is None:
+        return ""
+    error = "" if math.isnan(cell.error[figure]) else f" ± {cell.error[figure]:.3f}"
+    return f"{cell.mean[figure]:.3f}{error}"
+
+
+def _summary(names: list[str], columns: dict, asked: list[Row], cells: dict, figure: str) -> Iterator[str]:
+    yield "| network (columns) | " + " | ".join(map(_name, asked)) + " |"
+    yield "|---" * (len(asked) + 1) + "|"
+    for name in names:
+        told = [_told(cells.get((name, row)), figure) for row in asked]
+        yield f"| {name} ({columns[name]}) | {' | '.join(told)} |"
+    means = [_told(_everywhere(names, row, cells), figure) or "not all measured" for row in asked]
+    yield f"| **mean of {len(names)}** | {' | '.join(means)} |"
+
+
+def _everywhere(names: list[str], row: Row, cells: dict) -> Cell | None:
+    """No mean over some of the networks: it would look like one over all."""
+    known = [cells.get((name, row)) for name in names]
+    return None if None in known else _over([c for c in known if c is not None])
+
+
+def _details(names: list[str], columns: dict, asked: list[Row], cells: dict) -> Iterator[str]:
+    yield "| network (columns) | method | skeleton F1 | precision | recall | CPDAG F1 | seconds | seeds |"
+    yield "|---" * 8 + "|"
+    for name in names:
+        for row in asked:
+            if cell := cells.get((name, row)):
+                yield f"| {name} ({columns[name]}) | {_figures(row, cell)}"
+    for row in asked:
+        if cell := _everywhere(names, row, cells):
+            yield f"| **mean of {len(names)}** | {_figures(row, cell)}"
+
+
+def _figures(row: Row, cell: Cell) -> str:
+    told = [_told(cell, figure) for figure in FIGURES[:-1]]
+    return f"{_name(row)} | {' | '.join(told)} | {cell.mean['seconds']:.1f} | {cell.runs} |"
+
+
+def _versions(runs: Sequence[Any]) -> Iterator[str]:
+    """Figures of two states of the code side by side are said to be so."""
+    cells = {(r.key.network, (r.key.method, r.key.epsilon)) for r in runs}
+    shown = [r.key for network, row in cells for r in _newest(runs, network, row)]
+    for method, name in METHODS.items():
+        marks = sorted({key.version for key in shown if key.method == method})
+        if len(marks) > 1:
+            yield f"\nFigures of {name} are of {len(marks)} states of its code: {', '.join(marks)}."
