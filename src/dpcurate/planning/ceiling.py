@@ -12,7 +12,7 @@ from dpcurate.schema import Column, Schema
 EXACT = {"PC": "exact PC", "BIC search": "an exact search over orders by BIC"}
 """The methods, none of them private, and what they are."""
 SEARCHED_COLUMNS = 20
-SEARCHED_CELLS = 4_000_000
+SEARCHED_CELLS = 2_000_000
 """Columns, and columns times distinct rows, up to which the search adds little to a plan's time."""
 
 
