@@ -30,7 +30,7 @@ Interaction = Callable[[int, int, Columns], float]
 
 def directed(decision: Decision, families: FamilySearch, interaction: Interaction, random: Random) -> Decision:
     """The same edges, directed as the evidence on all triples together says."""
-    adjacent = _adjacent(decision, families.constraints)
+    adjacent = adjacency(decision, families.constraints)
     log_odds = collider_log_odds(decision, adjacent, families, interaction)
     directions = Directions(adjacent, log_odds, families.constraints)
     more = random_orders(families.columns, random, number_of_starts(families.constants, families.columns) - 1)
@@ -101,7 +101,8 @@ def _log_mean(logs: list[float]) -> float:
     return float(np.logaddexp.reduce(logs)) - log(len(logs))
 
 
-def _adjacent(decision: Decision, constraints: Constraints) -> BoolArray:
+def adjacency(decision: Decision, constraints: Constraints) -> BoolArray:
+    """Which columns are joined, or must be."""
     adjacent = constraints.required.copy()
     for column, parents in enumerate(decision.parents):
         adjacent[list(parents), column] = adjacent[column, list(parents)] = True

@@ -22,6 +22,8 @@ class Constants:
     """Share of the budget kept for a second look."""
     later_from: float = 1.0
     """Triples are bought if the noise variance of pairs is below this multiple of the sampling variance."""
+    families_from: float = 0.02
+    """Contrasts of whole families are bought if the noise variance of pairs is below this multiple."""
     effort: int = 40
     """Starts of the order search: effort / columns, between 2 and 8."""
     maybe: float = 0.2

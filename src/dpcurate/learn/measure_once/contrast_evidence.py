@@ -68,6 +68,15 @@ class ContrastEvidence:
         every, both = subsets(given), self._terms[a, given] & self._terms[b, given]
         return every if len(both) == len(every) else tuple(u for u in every if u in both)
 
+    def saturated(self, a: int, b: int, given: Columns) -> bool:
+        """Whether the pair and every term of its regressions were measured."""
+        return bool(self.measured[a, b]) and len(self.terms(a, b, given)) == len(subsets(given))
+
+    def share_left(self, column: int, given: Columns) -> float:
+        """How much of a column's variance the indicators of a set leave, all terms used."""
+        within = self.regressions.single[column, given, subsets(given)].within[0]
+        return float(np.trace(within) / np.trace(self.moments.margins[column].covariance))
+
     def residuals(self, others: Sequence[int], column: int, given: Columns, terms: Terms) -> Residuals:
         """What the terms leave of the dependence of each of `others`, all of as many levels, with `column`."""
         left = self.regressions.fit(others, given, terms)

@@ -43,9 +43,9 @@ def decide(families: FamilySearch, random: Random, warm: Sequence[Sequence[int]]
     return Decision(tuple(kept.parents()), tuple(kept.columns), probabilities * (1 - constants.doubt))
 
 
-def scout(families: FamilySearch, random: Random) -> Decision:
+def scout(families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = ()) -> Decision:
     """A quick look, to choose what to ask next: one start, one order, edges more likely than not."""
-    order = best_order(families, random, first_orders(families, random, 1))
+    order = best_order(families, random, warm or first_orders(families, random, 1))
     return Decision(tuple(order.parents()), tuple(order.columns), edge_probabilities(order))
 
 

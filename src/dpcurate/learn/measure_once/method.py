@@ -13,16 +13,19 @@ from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, scout, skeleton_of
+from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import buy_features
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
+from dpcurate.learn.measure_once.prune import pruned, settled
 from dpcurate.learn.measure_once.redundant import redundant
 from dpcurate.learn.measure_once.release import (
     Purchase,
     Weights,
     buy,
     first_weights,
+    links,
     noise_over_sampling,
     second_weights,
 )
@@ -86,19 +89,28 @@ class MeasureOnce:
         return _Learnt(decision, (len(bought.costs),), bought.costs, notes)
 
     def _by_contrasts(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
-        """Two releases and a search; the second is chosen from what the first one's noised answers say."""
+        """Two or three releases and a search; each is chosen from what the noised answers before it say."""
         random, budget = Random(0), min(queryable.remaining, PLENTY)  # a fixed stream: a run can be repeated
         levels = [column.size for column in queryable.schema.columns]
         weights = first_weights(levels, constraints.pairs, self.constants.skew)
         purchases = [buy(queryable, weights, (1 - self.constants.share_later) * budget)]
         released = Released.nothing(levels).merged(purchases[0].answers)
+        quiet = noise_over_sampling(released) < self.constants.families_from
+        later = self.constants.share_later * budget / (2 if quiet else 1)
         wanted, orders = self._second(released, weights, constraints, random)
         if wanted:
-            purchases.append(buy(queryable, wanted, self.constants.share_later * budget))
-            released = released.merged(purchases[1].answers)
+            purchases.append(buy(queryable, wanted, later))
+            released = released.merged(purchases[-1].answers)
+        if quiet:
+            wanted, orders = self._third(released, constraints, orders, random)
+        if quiet and wanted:
+            purchases.append(buy(queryable, wanted, later))
+            released = released.merged(purchases[-1].answers)
         evidence, families = self._families(released, constraints)
         decision = decide(families, random, orders)
-        if orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
+        if quiet:
+            decision = settled(decision, families, evidence, random)
+        elif orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
             decision = directed(decision, families, evidence.interaction, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         return _Learnt(decision, answers, costs, (_contrasts_chosen(purchases),))
@@ -113,6 +125,15 @@ class MeasureOnce:
         evidence, families = self._families(released, constraints)
         first_look = scout(families, random)
         return second_weights(first_look, evidence, weights, self.constants), [first_look.order]
+
+    def _third(
+        self, released: Released, constraints: Constraints, orders: list[tuple[int, ...]], random: Random
+    ) -> tuple[Weights, list[tuple[int, ...]]]:
+        """The contrasts of families still possible, and an order to start from."""
+        evidence, families = self._families(released, constraints)
+        look = pruned(scout(families, random, orders), evidence, constraints)
+        sets = family_sets(look, evidence, links(look, evidence, self.constants.maybe))
+        return dict.fromkeys(sets, 1.0), [look.order]
 
     def _families(self, released: Released, constraints: Constraints) -> tuple[ContrastEvidence, FamilySearch]:
         evidence = ContrastEvidence(CentralMoments.of(released), self.constants)

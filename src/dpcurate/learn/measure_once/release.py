@@ -72,7 +72,7 @@ def second_weights(decision: Decision, evidence: DependenceEvidence, first: Weig
 
 def triples(decision: Decision, evidence: DependenceEvidence, maybe: float) -> list[Columns]:
     """Two links in a row, or two parents of one column with a third column that depends on both."""
-    linked = _links(decision, evidence, maybe)
+    linked = links(decision, evidence, maybe)
     chosen: set[Columns] = {t for t in combinations(range(len(linked)), 3) if _count(linked, t) >= 2}
     for parents in decision.parents:
         for a, b in combinations(parents, 2):
@@ -81,7 +81,7 @@ def triples(decision: Decision, evidence: DependenceEvidence, maybe: float) -> l
     return sorted(t for t in chosen if _count(evidence.measured, t) == 3)
 
 
-def _links(decision: Decision, evidence: DependenceEvidence, maybe: float) -> BoolArray:
+def links(decision: Decision, evidence: DependenceEvidence, maybe: float) -> BoolArray:
     """Pairs that are, or may yet be, edges."""
     linked = decision.probabilities > maybe
     for column, parents in enumerate(decision.parents):

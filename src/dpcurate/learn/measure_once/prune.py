@@ -1,0 +1,82 @@
+"""Edges that another order would not have needed: those whose ends are clearly independent given some other set.
+
+A search over orders that has put an effect before its causes must join the causes to explain it, and from there single
+moves rarely lead out. As in the PC algorithm, an edge goes if a set of neighbours of one of its ends separates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from random import Random
+
+import numpy as np
+
+from dpcurate.arrays import BoolArray
+from dpcurate.learn.measure_once.arrows import adjacency, directed
+from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
+from dpcurate.learn.measure_once.decide import Decision, edge_probabilities
+from dpcurate.learn.measure_once.family_search import FamilySearch
+from dpcurate.learn.measure_once.order_search import Order
+
+MOST_GIVEN = 3
+"""Columns in a separating set that is tried."""
+INDEPENDENT = -2.0
+"""Log evidence below which two columns count as independent; without power it stays near 0."""
+
+DETERMINED = 0.05
+"""A set that leaves less of a column's variance than this separates it from everything, and says nothing of edges."""
+
+
+def settled(decision: Decision, families: FamilySearch, evidence: ContrastEvidence, random: Random) -> Decision:
+    """Pruned and directed, twice: the order found first may ask for an edge that a wrong order hid."""
+    drawn = directed(pruned(decision, evidence, families.constraints), families, evidence.interaction, random)
+    again = _at_order(drawn, families)
+    return directed(pruned(again, evidence, families.constraints), families, evidence.interaction, random)
+
+
+def pruned(decision: Decision, evidence: ContrastEvidence, constraints: Constraints) -> Decision:
+    """Without the edges that a set of neighbours explains away, small sets first."""
+    before = adjacency(decision, constraints)
+    adjacent = before.copy()
+    for size in range(MOST_GIVEN + 1):
+        for column, given in _sets(adjacent.copy(), size):
+            apart = _apart(column, given, adjacent & ~constraints.required, evidence)
+            adjacent[column, apart] = adjacent[apart, column] = False
+    parents = tuple(tuple(x for x in of if adjacent[x, column]) for column, of in enumerate(decision.parents))
+    return replace(decision, parents=parents, probabilities=np.where(before & ~adjacent, 0, decision.probabilities))
+
+
+def _apart(column: int, given: Columns, adjacent: BoolArray, evidence: ContrastEvidence) -> list[int]:
+    """Neighbours of a column that a set separates from it."""
+    others = [int(x) for x in np.flatnonzero(adjacent[column]) if x not in given]
+    others = _testable(others, column, given, evidence)
+    found = evidence.conditional(others, column, given)
+    return [x for x, log_odds in zip(others, found, strict=True) if log_odds < INDEPENDENT]
+
+
+def _testable(others: list[int], column: int, given: Columns, evidence: ContrastEvidence) -> list[int]:
+    """Those of which a set can be said to separate the column: no term is missing, and it determines neither."""
+    others = [x for x in others if evidence.saturated(x, column, given)]
+    if not others or evidence.share_left(column, given) < DETERMINED:
+        return []
+    return [x for x in others if evidence.share_left(x, given) >= DETERMINED]
+
+
+def _sets(adjacent: BoolArray, size: int) -> Iterator[tuple[int, Columns]]:
+    """Every column with the sets of so many of its neighbours."""
+    for column, around in enumerate(adjacent):
+        for given in combinations((int(x) for x in np.flatnonzero(around)), size):
+            yield column, given
+
+
+def _at_order(decision: Decision, families: FamilySearch) -> Decision:
+    """The parents that the decision's order asks for."""
+    order = Order(families, decision.order)
+    again = replace(decision, parents=tuple(order.parents()))
+    sure = np.maximum(decision.probabilities, edge_probabilities(order) * (1 - families.constants.doubt))
+    kept = adjacency(again, families.constraints)
+    return replace(again, probabilities=np.where(kept, sure, decision.probabilities))
