@@ -52,6 +52,6 @@ def _of_pairs(decision: Decision, evidence: ContrastEvidence) -> Iterator[Column
     """Terms of the regressions by which the parents of a column should explain its other dependences, and do not."""
     for column, parents in enumerate(decision.parents):
         if len(parents) > 1:
-            row = evidence.row(column, parents)
+            row = evidence.row(column, parents)  # 0 for the column itself, whose terms are needed too
             for x in (int(x) for x in np.flatnonzero(row > UNSETTLED)):
                 yield from (sorted_set(x, *u) for u in subsets(parents) if len(u) > 1 and x not in u)

@@ -154,6 +154,7 @@ def _few_levels(schema: Schema) -> bool:
 
 def _contrasts_chosen(purchases: list[Purchase]) -> str:
     sets = [u for p in purchases for u in p.answers]
-    triples = sum(len(u) == 3 for u in sets)
+    triples, larger = sum(len(u) == 3 for u in sets), sum(len(u) > 3 for u in sets)
     more = f", then {triples} triples" if triples else ", then pairs again" if len(purchases) > 1 else ""
+    more += f" and {larger} larger sets of families" if larger else ""
     return f"measured by contrasts of levels: {sum(len(u) == 2 for u in purchases[0].answers)} pairs{more}"

@@ -1,0 +1,131 @@
+"""The default method where noise is small: contrasts of whole families, and edges that a set explains away."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from test_measure_once_arrows import common_effect
+from test_measure_once_evidence import LEVELS, PAIRS, A, B, S, T, chained, evidence, exact
+from test_measure_once_search import PARENTS, Numbers
+
+from dpcurate import Knowledge
+from dpcurate.learn.measure_once import Constants, MeasureOnce
+from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.decide import Decision
+from dpcurate.learn.measure_once.families import family_sets
+from dpcurate.learn.measure_once.prune import pruned
+
+NAMES = ("a", "b", "s", "t")
+EVERY = (*PAIRS, *combinations(range(4), 3))
+
+
+def decided(*parents):
+    """A decision in the order of the columns, all its edges and no others sure."""
+    p = np.zeros((len(parents), len(parents)))
+    for column, of in enumerate(parents):
+        p[column, list(of)] = p[list(of), column] = 1
+    return Decision(parents, tuple(range(len(parents))), p)
+
+
+def linked(decision):
+    return decision.probabilities > 0
+
+
+def after_pruning(joint, decision, sets=EVERY, knowledge=None):
+    found = evidence(exact(joint, 1e5, sets))
+    return pruned(decision, found, Constraints.of(NAMES, knowledge))
+
+
+# --- what is bought ----------------------------------------------------------------------------------------------
+
+
+def test_all_contrasts_of_a_column_and_its_neighbours_are_bought_unless_they_were():
+    star = decided((), (A,), (A,), (A,))
+    found = evidence(exact(chained(np.random.default_rng(1)), 1e5, (*PAIRS, (A, B, S))))
+    assert family_sets(star, found, linked(star)) == [(A, B, S, T), (A, B, T), (A, S, T), (B, S, T)]
+
+
+def test_a_contrast_of_hardly_a_row_in_a_cell_is_not_bought():
+    star = decided((), (A,), (A,), (A,))
+    found = evidence(exact(chained(np.random.default_rng(1)), 5.0 * 12, PAIRS))
+    assert family_sets(star, found, linked(star)) == [(A, B, S), (B, S, T)]
+    assert np.prod(LEVELS) == 36
+
+
+def test_a_set_with_a_pair_that_may_not_be_measured_is_not_bought():
+    star = decided((), (A,), (A,), (A,))
+    found = evidence(exact(chained(np.random.default_rng(1)), 1e5, tuple(u for u in PAIRS if u != (B, T))))
+    assert family_sets(star, found, linked(star)) == [(A, B, S), (A, S, T)]
+
+
+def test_terms_are_bought_for_a_dependence_that_the_parents_leave():
+    """b <- a -> t, and s alone: given b and s nothing explains why a and t depend on each other."""
+    rng = np.random.default_rng(2)
+    sides = rng.dirichlet([1.0] * 2, size=3), rng.dirichlet([1.0] * 3, size=3)
+    joint = np.einsum("a,ab,s,at->abst", rng.dirichlet([3.0] * 3), sides[0], rng.dirichlet([3.0] * 2), sides[1])
+    wrong = decided((), (), (), (B, S))
+    found = evidence(exact(joint, 1e5, PAIRS))
+    assert family_sets(wrong, found, np.zeros((4, 4), bool)) == [(A, B, S), (B, S, T)]
+
+
+def test_families_are_bought_where_noise_is_small_and_nowhere_else():
+    for rho, shares in ((0.02, [0.5, 0.5]), (100.0, [0.5, 0.25, 0.25])):
+        door = Numbers(1, 20_000, rho)
+        MeasureOnce(constants=Constants(effort=0, walk=0)).fit(door)
+        assert [noise.rho / rho for _, noise in door.asked] == pytest.approx(shares)
+    assert max(len(u) for u in door.asked[2][0].sets) > 3
+
+
+# --- what is dropped ---------------------------------------------------------------------------------------------
+
+
+def test_causes_joined_by_their_effect_are_parted_and_the_edges_to_it_stay():
+    joint = common_effect(np.random.default_rng(1))
+    wrong = Decision(((S, B), (S,), (), ()), (S, B, A, T), np.ones((4, 4)))
+    drawn = after_pruning(joint, wrong)
+    assert drawn.parents == ((S,), (S,), (), ())
+    assert drawn.probabilities[A, B] == 0
+    assert drawn.probabilities[A, S] == drawn.probabilities[A, T] == 1
+
+
+def test_a_required_edge_is_not_dropped():
+    joint = common_effect(np.random.default_rng(1))
+    wrong = Decision(((S, B), (S,), (), ()), (S, B, A, T), np.ones((4, 4)))
+    assert after_pruning(joint, wrong, knowledge=Knowledge(required_edges=[("b", "a")])).parents == wrong.parents
+
+
+def between(rng):
+    """a and b depend on each other only through s and t, and on both of them together."""
+    st = rng.dirichlet([3.0] * 6).reshape(2, 3)
+    sides = rng.dirichlet([1.0] * 3, size=(2, 3)), rng.dirichlet([1.0] * 2, size=(2, 3))
+    return np.einsum("st,sta,stb->abst", st, *sides)
+
+
+def test_a_set_separates_only_if_no_term_of_its_regressions_is_missing():
+    joint, full = between(np.random.default_rng(3)), decided((), (A,), (A, B), (A, B, S))
+    assert A not in after_pruning(joint, full).parents[B]
+    without = tuple(u for u in EVERY if u != (B, S, T))
+    assert A in after_pruning(joint, full, without).parents[B]
+
+
+def test_a_set_that_determines_a_column_separates_nothing():
+    """s is set if a or b is (as in Asia), and t follows s: given a and b nothing is left of s, and s - t stays."""
+    rng = np.random.default_rng(4)
+    causes = np.multiply.outer([0.6, 0.2, 0.2], [0.7, 0.3])
+    either = np.zeros((3, 2, 2))
+    for a, b in np.ndindex(3, 2):
+        either[a, b, int(a > 0 or b > 0)] = 1
+    joint = np.einsum("ab,abs,st->abst", causes, either, rng.dirichlet([1.0] * 3, size=2))
+    full = decided((), (), (A, B), (A, B, S))
+    assert S in after_pruning(joint, full).parents[T]
+    assert A not in after_pruning(joint, full).parents[T]
+
+
+@pytest.mark.parametrize("seed", [4, 6])
+def test_next_to_no_noise_makes_no_false_edge(seed):
+    """With triples alone, each of these worlds gets one."""
+    door = Numbers(seed, 100_000, 1e3)
+    found = MeasureOnce().fit(door).skeleton.edges
+    assert found == {frozenset((f"X{x + 1}", f"X{y + 1}")) for y, parents in PARENTS.items() for x in parents}
