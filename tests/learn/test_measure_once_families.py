@@ -49,7 +49,7 @@ def test_all_contrasts_of_a_column_and_its_neighbours_are_bought_unless_they_wer
 
 def test_a_contrast_of_hardly_a_row_in_a_cell_is_not_bought():
     star = decided((), (A,), (A,), (A,))
-    found = evidence(exact(chained(np.random.default_rng(1)), 5.0 * 12, PAIRS))
+    found = evidence(exact(chained(np.random.default_rng(1)), 50.0 * 12, PAIRS))
     assert family_sets(star, found, linked(star)) == [(A, B, S), (B, S, T)]
     assert np.prod(LEVELS) == 36
 

@@ -324,7 +324,7 @@ def test_half_of_the_budget_is_kept_for_the_second_release():
         assert any(len(u) == 3 for u in door.asked[1][0].sets) == triple
     door = Numbers(1, 100, 1e9)
     MeasureOnce(constants=Constants(effort=0, walk=0)).fit(door)
-    assert [noise.rho for _, noise in door.asked] == [5e3, 2.5e3, 2.5e3]
+    assert [noise.rho for _, noise in door.asked] == [5e3, 2.5e3]  # of 100 rows no family can be told
 
 
 @pytest.mark.parametrize(("ratio", "triple"), [(0.8, True), (1.25, False)])

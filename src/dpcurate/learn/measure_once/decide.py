@@ -32,10 +32,12 @@ class Decision:
     probabilities: FloatArray
 
 
-def decide(families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = ()) -> Decision:
+def decide(
+    families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = (), *, starts: int | None = None
+) -> Decision:
     """The best order found, P(edge) averaged over orders nearby, and the edges that raise the expected F1."""
     constants = families.constants
-    cold = number_of_starts(constants, families.columns) - len(warm)
+    cold = (starts or number_of_starts(constants, families.columns)) - len(warm)
     order = best_order(families, random, [*warm, *first_orders(families, random, cold)])
     best = list(order.columns)
     probabilities = walk(order, random, constants.walk)

@@ -20,8 +20,8 @@ from dpcurate.learn.measure_once.decide import Decision
 
 LARGEST = 5
 """Columns in a contrast: a family of four parents."""
-ROWS_A_CELL = 5.0
-"""A contrast of more cells than rows / this says little that sampling does not drown."""
+ROWS_A_CELL = 50.0
+"""A contrast of more cells than rows / this says little that sampling does not drown, and costs time."""
 UNSETTLED = -2.0
 """From this log evidence on a pair that lacks terms may be taken for an edge."""
 
