@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -43,6 +44,10 @@ def counts(codes: dict[str, np.ndarray], sizes: dict[str, int], columns: Columns
     return np.bincount(flat, minlength=math.prod(shape)).reshape(shape).astype(float)
 
 
+def silent(_measured: int, _spent: float) -> None:
+    """Nobody watches."""
+
+
 @dataclass
 class Aim:
     """The adaptive and iterative mechanism: in every round measure what the model predicts worst, and fit again."""
@@ -51,6 +56,7 @@ class Aim:
     sizes: dict[str, int]
     rho: float
     random: np.random.Generator
+    watch: Callable[[int, float], None] = silent
     measured: list[Any] = field(default_factory=list)
     spent: float = 0.0
 
@@ -73,6 +79,7 @@ class Aim:
             columns = self._choose(before)
             self._measure(columns)
             model = self._fit(model)
+            self.watch(len(self.measured), self.spent / self.rho)
             change = np.abs(predictions(model, self.sizes)[columns] - before[columns]).sum()
             if change <= self._noise(columns):  # nothing was learnt: look closer
                 self.sigma, self.epsilon = self.sigma / 2, self.epsilon * 2
@@ -194,11 +201,20 @@ def _told(name: str, graph: Any, world: networks.Network, seconds: float) -> Tol
     return Told(name, skeleton_rates(graph, world.dag).f1, arc_rates(graph, world.cpdag).f1, seconds)
 
 
+def watch(measured: int, spent: float) -> None:
+    """Tell how far it is, and forget compiled programs, which else fill a process's memory map after some hundred."""
+    import jax
+
+    print(f"{measured} tables measured, {spent:.0%} spent", file=sys.stderr, flush=True)
+    if measured % 10 == 0:
+        jax.clear_caches()
+
+
 def synthesised(world: networks.Network, rows: int, budget: Budget, seed: int) -> tuple[dict[str, np.ndarray], float]:
     """AIM's rows in the levels of the network, and how far their pairs are from those of the sample."""
     codes = dict(zip(world.nodes, world.codes(rows, seed=seed).T, strict=True))
     sizes = {v.name: len(v.levels) for v in world.variables}
-    model = Aim(codes, sizes, budget.ceiling, np.random.default_rng(seed)).run()
+    model = Aim(codes, sizes, budget.ceiling, np.random.default_rng(seed), watch).run()
     np.random.seed(seed)  # noqa: NPY002  mbi draws its rows from there
     drawn = {n: np.asarray(c) for n, c in model.synthetic_data(rows=rows).to_dict().items()}
     pairs = list(combinations(sizes, 2))
