@@ -20,9 +20,17 @@ class Constants:
     max_parents: int = 4
     share_later: float = 0.5
     """Share of the budget kept for a second look."""
-    later_from: float = 1.0
+    later_from: float = 10.0
     """Triples are bought if the noise variance of pairs is below this multiple of the sampling variance."""
-    families_from: float = 0.02
+    wide: int = 10
+    """From so many columns on pairs too noisy for triples are measured around margins; in fewer, rare rows matter."""
+    share_margins: float = 0.05
+    """Share of the budget with which margins are bought before pairs in a wide table."""
+    share_norms: float = 0.02
+    """Share of what pairs then cost with which the lengths of rows are bought."""
+    quantiles: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+    """Rows longer than a quantile are shrunk: the first of these by which columns are tied less than noise hides."""
+    families_from: float = 0.1
     """Contrasts of whole families are bought if the noise variance of pairs is below this multiple."""
     effort: int = 40
     """Starts of the order search: effort / columns, between 2 and 8."""

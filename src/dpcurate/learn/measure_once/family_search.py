@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import log
+from operator import itemgetter
 
 import numpy as np
 
@@ -27,6 +28,10 @@ AGAINST_KNOWLEDGE = 1e9
 
 SPARE = 1
 """So many parents more than a column may have are held while it is not yet clear which make the others needless."""
+
+
+EXCHANGED = 2
+"""So many columns left out are tried in exchange for parents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +96,29 @@ class FamilySearch:
         while parents not in seen:  # noised evidence can lead in a circle
             seen.add(parents)
             parents = self._shrunk(column, self._grown(column, parents, before), self.constants.max_parents + SPARE)
-        parents = self._shrunk(column, parents, self.constants.max_parents)
-        return parents, self.score(column, parents, before)
+        return self._exchanged(column, self._shrunk(column, parents, self.constants.max_parents), before)
+
+    def _exchanged(self, column: int, parents: Columns, before: FloatArray) -> tuple[Columns, float]:
+        """With one of the strongest columns left out instead of those that it makes needless, if that is better.
+
+        Two causes of a column that they determine say together what it says alone, and may be found first.
+        """
+        best = parents, self.score(column, parents, before)
+        for x in self._strong(column, parents, before):
+            fewer = self._shrunk(column, sorted_set(*parents, x), self.constants.max_parents)
+            if x in fewer and len(fewer) <= len(parents):
+                best = max(best, (fewer, self.score(column, fewer, before)), key=itemgetter(1))
+        return best
+
+    def _strong(self, column: int, parents: Columns, before: FloatArray) -> list[int]:
+        """Columns that could be parents and depend on this one more than some of its two or more parents do."""
+        if len(parents) < 2:
+            return []
+        alone = self.row(column, ())
+        free = (before > 0) & self.constraints.allowed[:, column] & (alone > min(alone[list(parents)]))
+        free[list(parents)] = False
+        strong = np.flatnonzero(free)
+        return [int(x) for x in strong[np.argsort(-alone[strong])][:EXCHANGED]]
 
     def _grown(self, column: int, parents: Columns, before: FloatArray) -> Columns:
         """With the clearest parent more, if any is clear; a full set grows too, which then costs it the weakest."""

@@ -64,11 +64,11 @@ def buy_features(queryable: Queryable, budget: float, constants: FeatureConstant
     columns = queryable.schema.columns
     known, rows = distributions(_ask(queryable, Histograms(queryable.schema.names), costs[0]), columns)
     features = features_of(known, curved=True)
-    curved = _noise_ratio(queryable, features, rows, costs[2]) < constants.curved_below and _fits(queryable, features)
+    curved = _noise_ratio(queryable, features, rows, costs[2]) < constants.curved_below and fits(queryable, features)
     features = features if curved else features_of(known, curved=False)
-    clip2, quantile = _clip(queryable, features, rows, costs, constants)
-    released = _moments(queryable, features, clip2, rows, costs[2])
-    return Bought(released, tuple(costs), _sentence(features, quantile))
+    clip = _clip(queryable, features, rows, costs[1:], constants)
+    released = _covariance(features, products_of(queryable, features, clip.square, rows, costs[2]), rows)
+    return Bought(released, tuple(costs), _sentence(features, clip.quantile))
 
 
 def _ask(queryable: Queryable, statistic: Statistic, cost: float) -> Answer:
@@ -81,7 +81,7 @@ def _check(queryable: Queryable) -> None:
     queryable.sensitivity(_statistic(features_of(unknown(queryable.schema.columns), curved=False), 1.0))
 
 
-def _fits(queryable: Queryable, features: Sequence[Features]) -> bool:
+def fits(queryable: Queryable, features: Sequence[Features]) -> bool:
     try:
         queryable.sensitivity(_statistic(features, 1.0))
     except QueryError:
@@ -94,7 +94,7 @@ def _statistic(features: Sequence[Features], clip2: float) -> FeatureMoments:
     return FeatureMoments(tuple(f.map() for f in features), float(np.sqrt(clip2)), float(np.sqrt(0.05 * clip2 / 2)))
 
 
-def _entry_noise(queryable: Queryable, features: Sequence[Features], clip2: float, cost: float) -> float:
+def entry_noise(queryable: Queryable, features: Sequence[Features], clip2: float, cost: float) -> float:
     """Standard deviation of the noise that a sum of products would carry, from public facts."""
     size = sum(f.size for f in features)
     if queryable.budget.pure:
@@ -105,41 +105,84 @@ def _entry_noise(queryable: Queryable, features: Sequence[Features], clip2: floa
 def _noise_ratio(queryable: Queryable, features: Sequence[Features], rows: float, cost: float) -> float:
     """Noise variance of a pair of features over its sampling variance, rows being clipped at half above their mean."""
     length = 1.5 * sum(f.length for f in features)
-    return _entry_noise(queryable, features, length, cost) ** 2 / rows
+    return entry_noise(queryable, features, length, cost) ** 2 / rows
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """Rows of a squared norm above `square`, a quantile of what there is, are shrunk to it."""
+
+    square: float
+    quantile: float
+    kept: float
+    """What a row's products keep on average: 1 if it is not shrunk, otherwise its factor squared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How long rows are: the share of rows of a squared norm up to each edge."""
+
+    edges: FloatArray
+    below: FloatArray
+
+    def clip(self, quantile: float) -> Clip:
+        """Rows shrunk to a quantile."""
+        square = float(self.edges[min(int(np.searchsorted(self.below, quantile)), BINS - 1)])
+        shares = np.diff(self.below, prepend=0.0, append=1.0)
+        kept = np.minimum(1.0, square / np.append(self.edges, self.edges[-1]))
+        return Clip(square, quantile, float(shares @ kept))
+
+
+def lengths_of(queryable: Queryable, features: Sequence[Features], rows: float, cost: float) -> Lengths:
+    """One release of a histogram of squared norms."""
+    edges = np.linspace(0, LONGEST_ROW * sum(f.length for f in features), BINS + 1)[1:]
+    answer = _ask(queryable, FeatureNorms(tuple(f.map() for f in features), tuple(edges)), cost)
+    below = np.minimum(np.maximum.accumulate(np.cumsum(answer.value)[:-1]) / rows, 1.0)
+    return Lengths(edges, np.asarray(below, dtype=np.float64))
 
 
 def _clip(
     queryable: Queryable, features: Sequence[Features], rows: float, costs: Sequence[float], constants: FeatureConstants
-) -> tuple[float, float]:
-    """The squared norm to clip rows at, a quantile: the less noise there is, the fewer rows are shrunk."""
-    mean = sum(f.length for f in features)
-    edges = np.linspace(0, LONGEST_ROW * mean, BINS + 1)[1:]
-    answer = _ask(queryable, FeatureNorms(tuple(f.map() for f in features), tuple(edges)), costs[1])
-    below = np.maximum.accumulate(np.cumsum(answer.value)[:-1]) / rows
-    chosen = edges[min(int(np.searchsorted(below, 0.9)), BINS - 1)], 0.9
+) -> Clip:
+    """Where to clip rows: the less noise there is, the fewer are shrunk. `costs`: of this, and of the moments."""
+    lengths = lengths_of(queryable, features, rows, costs[0])
+    chosen = lengths.clip(0.9)
     for quantile, most in constants.quantiles:
-        clip2 = float(edges[min(int(np.searchsorted(below, quantile)), BINS - 1)])
-        if _entry_noise(queryable, features, clip2, costs[2]) ** 2 / rows < most:
-            chosen = clip2, quantile
+        clip = lengths.clip(quantile)
+        if entry_noise(queryable, features, clip.square, costs[1]) ** 2 / rows < most:
+            chosen = clip
     return chosen
 
 
-def _moments(
-    queryable: Queryable, features: Sequence[Features], clip2: float, rows: float, cost: float
-) -> FeatureCovariance:
-    answer = _ask(queryable, _statistic(features, clip2), cost)
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Means of the features of clipped rows and of their products, noised."""
+
+    blocks: tuple[tuple[int, int], ...]
+    mean: FloatArray
+    products: FloatArray
+    noise: float
+
+
+def products_of(
+    queryable: Queryable, features: Sequence[Features], square: float, rows: float, cost: float
+) -> Products:
+    """One release of all products of features."""
+    answer = _ask(queryable, _statistic(features, square), cost)
     ends = np.cumsum([f.size for f in features]).tolist()
-    size = ends[-1]
-    products = np.zeros((size, size))
-    products[np.triu_indices(size, 1)] = answer.parts[1]
+    products = np.zeros((ends[-1], ends[-1]))
+    products[np.triu_indices(ends[-1], 1)] = answer.parts[1]
     products += products.T
-    products[np.diag_indices(size)] = answer.parts[2]
-    mean = answer.parts[0] / rows
+    products[np.diag_indices(ends[-1])] = answer.parts[2]
     blocks = tuple(zip([0, *ends[:-1]], ends, strict=True))
-    noise = (answer.scales[1] / rows) ** 2
+    return Products(blocks, answer.parts[0] / rows, products / rows, (answer.scales[1] / rows) ** 2)
+
+
+def _covariance(features: Sequence[Features], released: Products, rows: float) -> FeatureCovariance:
     known, complete = tuple(f.covariance for f in features), tuple(f.complete for f in features)
-    covariance = products / rows - np.outer(mean, mean)
-    return FeatureCovariance(blocks, covariance, tuple(f.curved for f in features), complete, known, noise, rows)
+    covariance = released.products - np.outer(released.mean, released.mean)
+    curved = tuple(f.curved for f in features)
+    return FeatureCovariance(released.blocks, covariance, curved, complete, known, released.noise, rows)
 
 
 def _sentence(features: Sequence[Features], quantile: float) -> str:

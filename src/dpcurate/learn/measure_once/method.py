@@ -16,8 +16,9 @@ from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, sc
 from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
-from dpcurate.learn.measure_once.feature_release import buy_features
+from dpcurate.learn.measure_once.feature_release import Clip, buy_features
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
+from dpcurate.learn.measure_once.pair_release import PairDesign, buy_pairs
 from dpcurate.learn.measure_once.prune import pruned, settled
 from dpcurate.learn.measure_once.redundant import redundant
 from dpcurate.learn.measure_once.release import (
@@ -27,6 +28,7 @@ from dpcurate.learn.measure_once.release import (
     first_weights,
     links,
     noise_over_sampling,
+    noise_to_come,
     second_weights,
 )
 from dpcurate.learn.outcome import Learned
@@ -66,7 +68,7 @@ class MeasureOnce:
         if knowledge is not None:
             knowledge.check(names)
         constraints = Constraints.of(names, knowledge)
-        learn = self._by_contrasts if _few_levels(queryable.schema) else self._by_features
+        learn = self._by_levels if _few_levels(queryable.schema) else self._by_features
         learnt = learn(queryable, constraints)
         skeleton = skeleton_of(names, constraints, learnt.decision)
         evidence = evidence_of(names, constraints, learnt.decision, skeleton)
@@ -88,13 +90,47 @@ class MeasureOnce:
         notes = (bought.choice, *redundant(bought.released, queryable.schema.names))
         return _Learnt(decision, (len(bought.costs),), bought.costs, notes)
 
-    def _by_contrasts(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
-        """Two or three releases and a search; each is chosen from what the noised answers before it say."""
-        random, budget = Random(0), min(queryable.remaining, PLENTY)  # a fixed stream: a run can be repeated
+    def _by_levels(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
+        """By contrasts; in a wide table margins come first, and say whether pairs are better measured around them."""
         levels = [column.size for column in queryable.schema.columns]
         weights = first_weights(levels, constraints.pairs, self.constants.skew)
-        purchases = [buy(queryable, weights, (1 - self.constants.share_later) * budget)]
-        released = Released.nothing(levels).merged(purchases[0].answers)
+        nothing = Released.nothing(levels)
+        if len(levels) < self.constants.wide:
+            return self._by_contrasts(queryable, constraints, weights, nothing, [])
+        budget = min(queryable.remaining, PLENTY)
+        singles = {columns: weight for columns, weight in weights.items() if len(columns) < 2}
+        margins = buy(queryable, singles, self.constants.share_margins * budget)
+        released = nothing.merged(margins.answers)
+        noise = noise_to_come(released, singles, weights, (budget - margins.cost) / margins.cost)
+        design = PairDesign.of(queryable, released)
+        if noise > self.constants.later_from and design.possible(queryable):
+            return self._around_margins(queryable, constraints, design, margins)
+        return self._by_contrasts(queryable, constraints, weights, released, [margins])
+
+    def _around_margins(
+        self, queryable: Queryable, constraints: Constraints, design: PairDesign, margins: Purchase
+    ) -> _Learnt:
+        """Pairs around released margins, and a search."""
+        budget = min(queryable.remaining, PLENTY)
+        costs = self.constants.share_norms * budget, (1 - self.constants.share_norms) * budget
+        pairs, clip = buy_pairs(queryable, design, costs, self.constants.quantiles)
+        evidence = ContrastEvidence(CentralMoments.around(design.released, pairs), self.constants)
+        decision = decide(FamilySearch.of(evidence, constraints, self.constants), Random(0))
+        answers = len(margins.answers), 1, len(pairs.observed)
+        return _Learnt(decision, answers, (margins.cost, *costs), (_around_chosen(clip),))
+
+    def _by_contrasts(
+        self,
+        queryable: Queryable,
+        constraints: Constraints,
+        weights: Weights,
+        released: Released,
+        purchases: list[Purchase],
+    ) -> _Learnt:
+        """Two or three releases and a search; each is chosen from what the noised answers before it say."""
+        random, budget = Random(0), min(queryable.remaining, PLENTY)  # a fixed stream: a run can be repeated
+        purchases = [*purchases, buy(queryable, weights, (1 - self.constants.share_later) * budget)]
+        released = released.merged(purchases[-1].answers)
         quiet = noise_over_sampling(released) < self.constants.families_from
         later = self.constants.share_later * budget / (2 if quiet else 1)
         wanted, orders = self._second(released, weights, constraints, random)
@@ -152,9 +188,21 @@ def _few_levels(schema: Schema) -> bool:
     return all(c.has_levels and not isinstance(c, Ordinal) and c.size <= MOST_LEVELS for c in schema.columns)
 
 
+def _around_chosen(clip: Clip) -> str:
+    return (
+        f"measured by margins, then by all pairs around them, rows longer than the {clip.quantile:.0%} quantile "
+        "shrunk to it"
+    )
+
+
+def _twice(purchases: list[Purchase]) -> bool:
+    """Whether pairs were bought twice."""
+    return sum(any(len(u) == 2 for u in p.answers) for p in purchases) > 1
+
+
 def _contrasts_chosen(purchases: list[Purchase]) -> str:
     sets = [u for p in purchases for u in p.answers]
     triples, larger = sum(len(u) == 3 for u in sets), sum(len(u) > 3 for u in sets)
-    more = f", then {triples} triples" if triples else ", then pairs again" if len(purchases) > 1 else ""
+    more = f", then {triples} triples" if triples else ", then pairs again" if _twice(purchases) else ""
     more += f" and {larger} larger sets of families" if larger else ""
-    return f"measured by contrasts of levels: {sum(len(u) == 2 for u in purchases[0].answers)} pairs{more}"
+    return f"measured by contrasts of levels: {len({u for u in sets if len(u) == 2})} pairs{more}"

@@ -68,19 +68,47 @@ class Margin:
     """Columns of `axes`: the directions in which the coordinates are uncorrelated, of these variances."""
     noise: float
     """Noise variance of a coordinate of the mean."""
+    offset: FloatArray
+    """How far the mean lies from where pairs were centred: a margin's noise moves a pair by so much."""
+    shape: FloatArray
+    """A covariance: the noise of a pair has that of both its columns, times one variance."""
+    root: FloatArray
+    """A root of the shape, R R'."""
 
     @classmethod
     def of(cls, released: Released, column: int) -> Margin:
-        """What the row count and a column's own contrast say."""
+        """What the row count and a column's own contrast say; pairs are contrasts, too."""
         levels, rows = released.levels[column], released.rows
         noise = released.variances[column,] / rows**2
         basis = helmert(levels)
         p = 1 / levels + basis @ released.sums[column,] / rows
         p = np.maximum(p, FEWEST_OF_LEVEL / rows)
         p /= p.sum()
+        return cls.at(basis, p, noise, basis.T @ p, np.eye(levels - 1))
+
+    @classmethod
+    def at(cls, basis: FloatArray, p: FloatArray, noise: float, offset: FloatArray, shape: FloatArray) -> Margin:
+        """A column of this distribution."""
         mean = basis.T @ p
         covariance = basis.T @ (p[:, None] * basis) - np.outer(mean, mean)
-        return cls(basis, p, mean, covariance, *np.linalg.eigh(covariance), noise)
+        root = np.asarray(np.linalg.cholesky(shape), dtype=np.float64)
+        return cls(basis, p, mean, covariance, *np.linalg.eigh(covariance), noise, offset, shape, root)
+
+    def centred(self, shares: FloatArray, shape: FloatArray) -> Margin:
+        """The column over weighed rows, where it has these shares and its pairs are centred, with noise of a shape."""
+        return Margin.at(self.basis, shares, self.noise, np.zeros_like(self.mean), shape)
+
+
+@dataclass(frozen=True, slots=True)
+class CentredPairs:
+    """Pairs measured around margins that were released before: their central moments, and the noise of these."""
+
+    observed: Mapping[Columns, FloatArray]
+    noise: float
+    """In a pair's own measure; in the coordinates of columns a and b it is this times both their shapes."""
+    shares: tuple[FloatArray, ...]
+    """The distribution of each column over the rows as they were weighed."""
+    shapes: tuple[FloatArray, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +118,12 @@ class Block:
     observed: FloatArray
     denoised: FloatArray
     noise: float
-    """Noise variance of a coordinate of what was observed."""
+    """Noise variance of a coordinate of what was observed, in the shapes of its columns."""
+
+    @classmethod
+    def of(cls, observed: FloatArray, noise: float, members: list[Margin], rows: float) -> Block:
+        """What was observed, with and without its noise."""
+        return cls(observed, _denoised(observed, noise, members, rows), noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +146,19 @@ class CentralMoments:
         for columns in sorted((u for u in released.sums if len(u) >= 2), key=len):
             members = [margins[a] for a in columns]
             observed = released.sums[columns] / rows - _implied(columns, members, blocks)
-            noise = released.variances[columns] / rows**2
-            denoised = _denoised(observed, noise, members, rows)
-            blocks[columns] = Block(observed, denoised, noise)
+            blocks[columns] = Block.of(observed, released.variances[columns] / rows**2, members, rows)
+        return cls(released.levels, rows, released.variances[()] / rows**2, margins, blocks)
+
+    @classmethod
+    def around(cls, released: Released, pairs: CentredPairs) -> CentralMoments:
+        """From pairs that were centred at margins released before."""
+        rows = released.rows
+        own = [Margin.of(released, a) for a in range(len(released.levels))]
+        margins = tuple(m.centred(*pair) for m, *pair in zip(own, pairs.shares, pairs.shapes, strict=True))
+        blocks = {
+            columns: Block.of(observed, pairs.noise, [margins[a] for a in columns], rows)
+            for columns, observed in pairs.observed.items()
+        }
         return cls(released.levels, rows, released.variances[()] / rows**2, margins, blocks)
 
     def pair(self, a: int, b: int) -> FloatArray:
@@ -155,12 +198,13 @@ def _times_means(moment: FloatArray, places: Columns, members: list[Margin]) -> 
 
 def _denoised(observed: FloatArray, noise: float, members: list[Margin], rows: float) -> FloatArray:
     """Wiener filter in the coordinates in which every column is uncorrelated and of variance 1."""
-    scaled, scale = observed, np.array(1.0)
+    scaled, scale, variance = observed, np.array(1.0), np.array(noise)
     for margin in members:
         scaled = np.tensordot(scaled, margin.axes, (0, 0))
         scale = np.multiply.outer(scale, np.sqrt(margin.variances))
+        variance = np.multiply.outer(variance, ((margin.shape @ margin.axes) * margin.axes).sum(axis=0))
     scaled = scaled / scale
-    kept = scaled * signal_share(scaled, noise / scale**2 + 1 / rows) * scale
+    kept = scaled * signal_share(scaled, variance / scale**2 + 1 / rows) * scale
     for margin in members:
         kept = np.tensordot(kept, margin.axes, (0, 1))
     return np.asarray(kept)

@@ -3,12 +3,12 @@
 With W the coefficients of a regression, mu its offsets and v the noise variances, all in orthonormal
 coordinates, the noise of a's and b's residual block given S is
 
-    v_ab I (x) I + sum over terms t [v_bt W_at' W_at (x) I + v_at I (x) W_bt' W_bt]
+    v_ab N_a (x) N_b + sum over terms t [v_bt W_at' N_t W_at (x) N_b + v_at N_a (x) W_bt' N_t W_bt]
     + v_b mu_a mu_a' (x) I + v_a I (x) mu_b mu_b'
     + the noise of the count, and of the margins and pairs of the conditioning columns, v J J' each,
 
-J the derivative of the block by what is noised. Left out: what the noise of lower moments does to
-three-way terms.
+J the derivative of the block by what is noised, and N the shape of a column's noise in pairs, which is I for
+contrasts. Left out: what the noise of lower moments does to three-way terms.
 """
 
 from __future__ import annotations
@@ -43,15 +43,16 @@ def _of_the_two(
 ) -> FloatArray:
     """The noise of the pair itself, of both regressions and of both margins."""
     moments = regressions.moments
-    left_identity, right_identity = (np.eye(side.offsets.shape[1]) for side in (left, right))
+    left_identity, right_identity = (np.eye(side.offsets.shape[1])[None] for side in (left, right))
+    shapes, shape = np.array([moments.margins[a].shape for a in others]), moments.margins[column].shape[None]
     pair = np.array([moments.noise(a, column) for a in others])
     margin = np.array([moments.margins[a].noise for a in others])
     of_terms = np.array([regressions.noises[a, terms] for a in others])
-    on_left = pair[:, None, None] * left_identity + moments.margins[column].noise * outer(left.offsets, left.offsets)
-    on_left = on_left + _weighted(regressions.noises[column, terms], left.squares)
-    on_right = margin[:, None, None] * outer(right.offsets, right.offsets)
-    on_right = on_right + _weighted(of_terms, right.squares[:, 0])
-    return kron(on_left, right_identity[None]) + kron(left_identity[None], on_right)
+    on_left = pair[:, None, None] * shapes + _weighted(regressions.noises[column, terms], left.squares)
+    on_right = _weighted(of_terms, right.squares[:, 0])
+    of_left = moments.margins[column].noise * outer(left.offsets, left.offsets)
+    of_right = margin[:, None, None] * outer(right.offsets, right.offsets)
+    return kron(on_left, shape) + kron(shapes, on_right) + kron(of_left, right_identity) + kron(left_identity, of_right)
 
 
 def _weighted(weights: FloatArray, squares: FloatArray) -> FloatArray:
@@ -76,7 +77,7 @@ def _slopes(
         yield margin.noise, _margin_slope(margin.basis, single, left, right)
     for one, other in combinations(singles, 2):
         if moments.measured(one[0], other[0]):
-            yield moments.noise(one[0], other[0]), _pair_slope(one, other)
+            yield moments.noise(one[0], other[0]), _pair_slope(_shaped(moments, one), _shaped(moments, other))
 
 
 def _count_slope(moments: CentralMoments, singles: list[Single], left: Regression, right: Regression) -> FloatArray:
@@ -93,6 +94,13 @@ def _margin_slope(basis: FloatArray, single: Single, left: Regression, right: Re
     slope = left.offsets[:, :, None, None] * of_right + of_left[:, :, None, :] * right.offsets[0][:, None]
     slope = slope + ((of_left @ basis.T)[:, :, None, :] * (of_right @ basis.T)) @ basis
     return np.asarray(slope.reshape(len(slope), -1, slope.shape[-1]))
+
+
+def _shaped(moments: CentralMoments, single: Single) -> Single:
+    """Coefficients in coordinates in which the noise of the column's pairs has no shape."""
+    column, of_left, of_right = single
+    root = moments.margins[column].root
+    return column, of_left @ root, of_right @ root
 
 
 def _pair_slope(one: Single, other: Single) -> FloatArray:

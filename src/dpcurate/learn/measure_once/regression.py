@@ -48,7 +48,7 @@ class Regression:
     offsets: FloatArray
     """mu = m - W' m_S: (columns, coordinates)."""
     squares: FloatArray
-    """W'W for each term: (terms, columns, coordinates, coordinates)."""
+    """W' N W for each term, N its column's shape of noise: (terms, columns, coordinates, coordinates)."""
 
 
 class Regressions:
@@ -74,15 +74,20 @@ class Regressions:
         within_cells = self._within_cells(columns, design.values @ coefficients)
         average = self.tables[given] @ within_cells.reshape(*within_cells.shape[:2], -1)
         within = average.reshape(len(columns), *within_cells.shape[2:])
-        squares = np.array([coefficients[:, s].swapaxes(1, 2) @ coefficients[:, s] for s in self.slices[terms]])
+        parts = zip(terms, self.slices[terms], strict=True)
+        squares = np.array([self._square(term, coefficients[:, where]) for term, where in parts])
         return Regression(
             covariances,
             coefficients,
             within_cells,
             within,
-            np.array([self.moments.margins[a].mean for a in columns]) - design.means @ coefficients,
+            np.array([self.moments.margins[a].offset for a in columns]) - design.means @ coefficients,
             squares.reshape(len(terms), *within.shape),
         )
+
+    def _square(self, term: Columns, coefficients: FloatArray) -> FloatArray:
+        shaped = self.moments.margins[term[0]].shape @ coefficients if len(term) == 1 else coefficients
+        return np.asarray(coefficients.swapaxes(1, 2) @ shaped)
 
     def _within_cells(self, columns: Sequence[int], predicted: FloatArray) -> FloatArray:
         """The covariance of each column in each cell, from its predicted distribution there."""
@@ -126,7 +131,7 @@ class Regressions:
         values = np.hstack(features)
         values = values - p @ values
         means = [
-            margins[t[0]].mean if len(t) == 1 else np.zeros(x.shape[1])
+            margins[t[0]].offset if len(t) == 1 else np.zeros(x.shape[1])
             for t, x in zip(terms, features[1:], strict=True)
         ]
         return Design(values, soft_inverse(values.T @ (p[:, None] * values)), np.concatenate([np.empty(0), *means]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -14,7 +14,7 @@ from dpcurate.learn.measure_once.blocks import Columns, sorted_set
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
-from dpcurate.learn.measure_once.moments import Answers, Released
+from dpcurate.learn.measure_once.moments import Answers, Margin, Released
 from dpcurate.queries import Contrasts, Gaussian, Laplace, Queryable, Release
 
 Weights = dict[Columns, float]
@@ -57,9 +57,27 @@ def first_weights(levels: Sequence[int], pairs: Sequence[Columns], skew: float) 
 
 
 def noise_over_sampling(released: Released) -> float:
-    """Privacy noise of a typical pair as a multiple of its sampling variance, 1 / cells a row."""
-    pairs = [u for u in released.sums if len(u) == 2]
-    ratios = [released.variances[u] * prod(released.levels[a] for a in u) / released.rows for u in pairs]
+    """Privacy noise of a typical pair as a multiple of its sampling variance."""
+    return _typical(released, {u: v for u, v in released.variances.items() if len(u) == 2})
+
+
+def noise_to_come(released: Released, margins: Weights, weights: Weights, cost: float) -> float:
+    """The same if all of `weights` were bought for `cost` times what margins did; only for Gaussian noise."""
+    one = next(iter(margins))
+    unit = released.variances[one] * margins[one] ** 2 * _price(released, weights) / _price(released, margins) / cost
+    return _typical(released, {u: unit / weight**2 for u, weight in weights.items() if len(u) == 2})
+
+
+def _price(released: Released, weights: Weights) -> float:
+    """The squared sensitivity of a release, up to a factor that does not depend on it."""
+    return sum(weight**2 * prod(1 - 1 / released.levels[a] for a in u) for u, weight in weights.items())
+
+
+def _typical(released: Released, variances: Mapping[Columns, float]) -> float:
+    """The median over pairs, in coordinates of variance 1: what is rare is hard to see."""
+    margins = [Margin.of(released, a) for a in range(len(released.levels))]
+    spread = [float(np.exp(np.log(np.maximum(m.variances, 1 / released.rows)).mean())) for m in margins]
+    ratios = [v / released.rows / (spread[a] * spread[b]) for (a, b), v in variances.items()]
     return float(np.median(ratios)) if ratios else 0.0
 
 
