@@ -129,7 +129,8 @@ class Lengths:
         """Rows shrunk to a quantile."""
         square = float(self.edges[min(int(np.searchsorted(self.below, quantile)), BINS - 1)])
         shares = np.diff(self.below, prepend=0.0, append=1.0)
-        kept = np.minimum(1.0, square / np.append(self.edges, self.edges[-1]))
+        middle = np.append(self.edges - self.edges[0] / 2, self.edges[-1])
+        kept = np.minimum(1.0, square / middle)
         return Clip(square, quantile, float(shares @ kept))
 
 

@@ -30,6 +30,8 @@ MOST_PAIRS = 300
 """Pairs that are looked at to judge a clip."""
 TIED = 0.3
 """Weighing may tie two columns by at most so much of the noise variance of a pair."""
+KEPT = 0.01
+"""Relative error of the mean weight of a row."""
 TILT = 0.3
 """How far, relative to it, a level's weight may lie from its column's before noise is seen."""
 
@@ -156,17 +158,16 @@ def _back(features: Features) -> FloatArray:
 
 
 def _shares(margin: Margin, features: Features, products: FloatArray, kept: float, noise: float) -> FloatArray:
-    """A column's distribution over weighed rows: least squares from the products of its own features.
+    """A column's distribution over weighed rows: least squares from products of its features.
 
     As far as their noise allows; otherwise it stays at the margin.
     """
     i, j = np.triu_indices(features.size)
-    precision = np.where(i == j, 0.5, 1.0) / max(noise, 1e-12)
-    design = (features.values[:, i] * features.values[:, j]).T
     before = margin.probabilities * kept
-    moved = design.T @ (precision * (products[i, j] - design @ before))
-    weighed = before + np.linalg.solve(
-        np.diag(1 / (TILT * before) ** 2) + design.T @ (precision[:, None] * design), moved
-    )
+    design = np.vstack([(features.values[:, i] * features.values[:, j]).T, np.ones(len(before))])
+    precision = np.append(np.where(i == j, 0.5, 1.0) / max(noise, 1e-12), 1 / (KEPT * kept) ** 2)
+    moved = design.T @ (precision * (np.append(products[i, j], kept) - design @ before))
+    certain = np.diag(1 / (TILT * before) ** 2) + design.T @ (precision[:, None] * design)
+    weighed = before + np.linalg.solve(certain, moved)
     weighed = np.maximum(weighed, LEAST_KEPT * before)
     return np.asarray(weighed / weighed.sum())
