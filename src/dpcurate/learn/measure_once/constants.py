@@ -30,7 +30,7 @@ class Constants:
     """Share of what pairs then cost with which the lengths of rows are bought."""
     quantiles: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
     """Rows longer than a quantile are shrunk: the first of these by which columns are tied less than noise hides."""
-    families_from: float = 0.1
+    families_from: float = 0.03
     """Contrasts of whole families are bought if the noise variance of pairs is below this multiple."""
     effort: int = 40
     """Starts of the order search: effort / columns, between 2 and 8."""
