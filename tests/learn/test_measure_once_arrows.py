@@ -101,6 +101,9 @@ class Known:
     def __init__(self, size, said):
         self.said, self.measured = said, ~np.eye(size, dtype=bool)
 
+    def one(self, column, other, given):
+        return float(self.row(column, given)[other])
+
     def row(self, column, given):
         row = np.full(len(self.measured), -5.0)
         for (a, b, among), value in self.said.items():

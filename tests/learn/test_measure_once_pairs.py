@@ -138,6 +138,9 @@ def test_a_column_is_exchanged_for_the_two_that_determine_it():
         measured = ~np.eye(4, dtype=bool)
         marginal = np.array([0, 0, 0, 0])
 
+        def one(self, column, other, given):
+            return float(self.row(column, given)[other])
+
         def row(self, column, given):
             a, b, e, x = range(4)
             table = {(): (50.0, 20.0, 45.0, 0.0), (a,): (0, 15.0, 12.0, 0), (a, b): (0, 0, -0.1, 0)}
@@ -148,3 +151,11 @@ def test_a_column_is_exchanged_for_the_two_that_determine_it():
     families = FamilySearch.of(Said(), Constraints.of(tuple("abex"), None), Constants())
     assert families.best(3, [0, 1, 2])[0] == (2,)
     assert families.best(3, [0, 1])[0] == (0, 1)
+
+
+def test_the_evidence_of_one_column_is_that_of_its_row():
+    evidence = ContrastEvidence(around(skewed(), 1e-3, 1)[0], Constants())
+    for column, given in ((2, (0,)), (1, ()), (4, (1, 2))):
+        row = evidence.row(column, given)
+        others = [x for x in range(12) if x not in (column, *given)]
+        assert [evidence.one(column, x, given) for x in others] == pytest.approx(row[others])

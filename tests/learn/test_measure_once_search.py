@@ -32,6 +32,9 @@ class Oracle:
         self.dag, self.strength = dag, strength
         self.measured = ~np.eye(len(dag.nodes), dtype=bool)
 
+    def one(self, column, other, given):
+        return float(self.row(column, given)[other])
+
     def row(self, column, given):
         nodes = self.dag.nodes
         out = np.zeros(len(nodes))
@@ -49,6 +52,9 @@ class Fixed:
         self.matrix = np.array(matrix, dtype=float)
         self.measured = ~np.eye(len(matrix), dtype=bool)
 
+    def one(self, column, other, given):
+        return float(self.row(column, given)[other])
+
     def row(self, column, given):
         row = self.matrix[column].copy()
         row[[column, *given]] = 0
@@ -60,6 +66,9 @@ class Jittered:
 
     def __init__(self, evidence, seed):
         self.evidence, self.random, self.measured = evidence, np.random.default_rng(seed), evidence.measured
+
+    def one(self, column, other, given):
+        return float(self.row(column, given)[other])
 
     def row(self, column, given):
         row = self.evidence.row(column, given)
@@ -126,6 +135,9 @@ class Explained:
     """X1 depends on X2 until X3 is known: X2 speaks loudest, and is needless at last."""
 
     measured = ~np.eye(4, dtype=bool)
+
+    def one(self, column, other, given):
+        return float(self.row(column, given)[other])
 
     def row(self, column, given):
         row = np.full(4, -10.0)

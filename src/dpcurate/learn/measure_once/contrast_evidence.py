@@ -44,6 +44,13 @@ class ContrastEvidence:
             row[others] = self.conditional(others, column, given)
         return row
 
+    def one(self, column: int, other: int, given: Columns) -> float:
+        """See DependenceEvidence; the same rule as for a row."""
+        linked = bool(self.marginal[other, [column, *given]].max() > 0)
+        if given and linked and self.measured[column, other]:
+            return float(self.conditional([other], column, given)[0])
+        return float(self.marginal[column, other])
+
     def conditional(self, others: Sequence[int], column: int, given: Columns) -> FloatArray:
         """The evidence of each of `others` with `column` given a set; those alike are computed together."""
         groups: dict[tuple[int, Columns, Terms], list[int]] = defaultdict(list)

@@ -24,3 +24,6 @@ class DependenceEvidence(Protocol):
 
         Called again and again with the same arguments: remember.
         """
+
+    def one(self, column: int, other: int, given: Columns) -> float:
+        """That of one other column alone, which is much quicker than a whole row."""

@@ -43,6 +43,7 @@ class FamilySearch:
     constants: Constants
     edge_log_odds: float
     rows: dict[tuple[int, Columns], FloatArray] = field(default_factory=dict)
+    ones: dict[tuple[int, int, Columns], float] = field(default_factory=dict)
     found: dict[tuple[int, int], tuple[Columns, float]] = field(default_factory=dict)
 
     @classmethod
@@ -88,7 +89,12 @@ class FamilySearch:
 
     def gain(self, column: int, parent: int, others: Columns) -> float:
         """The log odds of an edge from a parent, given the other parents."""
-        return float(self.row(column, others)[parent]) + self.edge_log_odds
+        if (column, others) in self.rows:
+            return float(self.rows[column, others][parent]) + self.edge_log_odds
+        key = (column, parent, others)
+        if key not in self.ones:
+            self.ones[key] = self.evidence.one(column, parent, others)
+        return self.ones[key] + self.edge_log_odds
 
     def _climb(self, column: int, before: FloatArray) -> tuple[Columns, float]:
         """Grow and shrink (Margaritis, 2003): add the clearest parent, drop those that it makes needless, and again."""

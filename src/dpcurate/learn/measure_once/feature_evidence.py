@@ -46,11 +46,20 @@ class FeatureEvidence:
 
     def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence."""
+        return self._row(column, given, self._alike)
+
+    def one(self, column: int, other: int, given: Columns) -> float:
+        """See DependenceEvidence."""
+        shape = len(self._blocks[other]), self._released.curved[other]
+        return float(self._row(column, given, {shape: np.array([other])})[other])
+
+    def _row(self, column: int, given: Columns, alike: dict[tuple[int, int], IntArray]) -> FloatArray:
+        """The evidence with some columns, those of like features together; 0 for the others."""
         row = np.zeros(len(self._blocks))
         after, b = _Regressed.on(self._released, self._smooth, [self._blocks[s] for s in given]), self._blocks[column]
         right = after.white(b[None, :], self._released.curved[column])
         left_over = after.residual(b)
-        for (_, curved), columns in self._alike.items():
+        for (_, curved), columns in alike.items():
             others = columns[~np.isin(columns, (column, *given))]
             if len(others):
                 places = np.array([self._blocks[a] for a in others])
