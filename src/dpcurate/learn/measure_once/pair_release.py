@@ -44,7 +44,9 @@ class Ties:
     """The squared length of each level's features, for each column."""
     shares: tuple[FloatArray, ...]
     drawn: FloatArray
-    """(rows, columns): squared lengths in rows drawn from the margins alone."""
+    """(columns, rows): squared lengths in rows drawn from the margins alone."""
+    whole: FloatArray
+    """Their sums."""
     square: float
 
     @classmethod
@@ -56,11 +58,11 @@ class Ties:
         drawn = [
             random.choices(length.tolist(), p.tolist(), k=count) for length, p in zip(lengths, shares, strict=True)
         ]
-        return cls(lengths, tuple(shares), np.array(drawn).T, square)
+        return cls(lengths, tuple(shares), np.array(drawn), np.sum(drawn, axis=0), square)
 
     def between(self, a: int, b: int) -> FloatArray:
         """For each pair of levels: how much likelier it is in weighed rows than if the columns stayed independent."""
-        rest = self.drawn.sum(axis=1) - self.drawn[:, a] - self.drawn[:, b]
+        rest = self.whole - self.drawn[a] - self.drawn[b]
         total = rest[:, None, None] + self.lengths[a][:, None] + self.lengths[b]
         weighed = np.outer(self.shares[a], self.shares[b]) * np.minimum(1.0, self.square / total).mean(axis=0)
         weighed = weighed / weighed.sum()
