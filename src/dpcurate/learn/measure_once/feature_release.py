@@ -138,7 +138,7 @@ def lengths_of(queryable: Queryable, features: Sequence[Features], rows: float, 
     """One release of a histogram of squared norms."""
     edges = np.linspace(0, LONGEST_ROW * sum(f.length for f in features), BINS + 1)[1:]
     answer = _ask(queryable, FeatureNorms(tuple(f.map() for f in features), tuple(edges)), cost)
-    below = np.minimum(np.maximum.accumulate(np.cumsum(answer.value)[:-1]) / rows, 1.0)
+    below = np.clip(np.maximum.accumulate(np.cumsum(answer.value)[:-1]) / rows, 0.0, 1.0)
     return Lengths(edges, np.asarray(below, dtype=np.float64))
 
 
