@@ -365,9 +365,10 @@ def test_half_of_the_budget_is_kept_for_the_second_release():
     assert [noise.rho for _, noise in door.asked] == [5e3, 2.5e3]  # of 100 rows no family can be told
 
 
-@pytest.mark.parametrize(("ratio", "triple"), [(8.0, True), (12.5, False)])
+@pytest.mark.parametrize(("ratio", "triple"), [(1.6, True), (2.5, False)])
 def test_triples_are_bought_as_soon_as_the_noise_of_pairs_is_small_enough(ratio, triple):
-    """The ratio had all the budget gone to pairs; rho is set so that it is the one asked for."""
+    """The ratio had all the budget gone to pairs; rho is set so that it is the one asked for. Of 20,000 rows the
+    sampling variance is half of what a regression may miss, so that 2 is the limit."""
     probe = Numbers(2, 20_000, 0.01)
     MeasureOnce(constants=Constants(effort=0, walk=0)).fit(probe)
     query = probe.asked[0][0]

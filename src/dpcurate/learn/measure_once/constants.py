@@ -20,8 +20,9 @@ class Constants:
     max_parents: int = 4
     share_later: float = 0.5
     """Share of the budget kept for a second look."""
-    later_from: float = 10.0
-    """Triples are bought if the noise variance of pairs is below this multiple of the sampling variance."""
+    later_from: float = 1.0
+    """Triples are bought if the noise variance of pairs is below this multiple of what it would have to hide: sampling
+    error, or what regressions without triples miss, whichever is larger."""
     wide: int = 10
     """From so many columns on pairs too noisy for triples are measured around margins; in fewer, rare rows matter."""
     share_margins: float = 0.05

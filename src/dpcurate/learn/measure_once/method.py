@@ -103,7 +103,7 @@ class MeasureOnce:
         released = nothing.merged(margins.answers)
         noise = noise_to_come(released, singles, weights, (budget - margins.cost) / margins.cost)
         design = PairDesign.of(queryable, released)
-        if noise > self.constants.later_from and design.possible(queryable):
+        if self._loud(released, noise) and design.possible(queryable):
             return self._around_margins(queryable, constraints, design, margins)
         return self._by_contrasts(queryable, constraints, weights, released, [margins])
 
@@ -156,11 +156,15 @@ class MeasureOnce:
     ) -> tuple[Weights, list[tuple[int, ...]]]:
         """What to buy with the rest, and orders to start from: the pairs again as long as their noise rules."""
         had_all_gone_to_pairs = (1 - self.constants.share_later) * noise_over_sampling(released)
-        if had_all_gone_to_pairs > self.constants.later_from:
+        if self._loud(released, had_all_gone_to_pairs):
             return weights, []
         evidence, families = self._families(released, constraints)
         first_look = scout(families, random)
         return second_weights(first_look, evidence, weights, self.constants), [first_look.order]
+
+    def _loud(self, released: Released, noise: float) -> bool:
+        """Whether so much noise over sampling variance hides what triples would explain."""
+        return noise > self.constants.later_from * max(1.0, self.constants.misfit**2 * released.rows)
 
     def _third(
         self, released: Released, constraints: Constraints, orders: list[tuple[int, ...]], random: Random
