@@ -17,13 +17,13 @@ from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
-from dpcurate.learn.measure_once.pair_release import PairDesign, Ties, buy_pairs
+from dpcurate.learn.measure_once.pair_release import ClipDependence, PairDesign, buy_pairs
 from dpcurate.learn.measure_once.release import buy, first_weights
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import random_dag, random_network
 
 ROWS = 20_000
-QUANTILES = Constants().quantiles
+QUANTILES = Constants().clip_quantiles
 
 
 def variable(name, parents, *rows):
@@ -53,8 +53,8 @@ def around(network, rho, seed, quantiles=QUANTILES, rows=ROWS):
     return CentralMoments.around(released, pairs), design, clip, curator
 
 
-def test_moments_are_those_of_rows_weighed_by_what_the_clip_leaves_of_them(monkeypatch):
-    monkeypatch.setattr(Ties, "between", lambda self, a, b: np.array(1.0))  # what weighing ties is left in
+def test_moments_are_those_of_rows_weighted_by_what_the_clip_leaves_of_them(monkeypatch):
+    monkeypatch.setattr(ClipDependence, "between", lambda self, a, b: np.array(1.0))  # what clipping induces is left in
     network = skewed()
     moments, design, clip, _ = around(network, 1e6, 3, quantiles=(0.5,))
     data = network.sample(ROWS, seed=3)
@@ -73,7 +73,7 @@ def test_moments_are_those_of_rows_weighed_by_what_the_clip_leaves_of_them(monke
         assert moments.pair(a, b) == pytest.approx(central, abs=0.1 * np.abs(central).max())
 
 
-def test_what_weighing_ties_is_taken_out_of_independent_columns():
+def test_dependence_induced_by_clipping_is_taken_out():
     moments, _, _, _ = around(skewed(), 1e6, 3, quantiles=(0.5,))
     spread = [float(m.variances[0]) for m in moments.margins[3:]]
     left = [moments.pair(a, b)[0, 0] / np.sqrt(spread[a - 3] * spread[b - 3]) for a, b in combinations(range(3, 12), 2)]
@@ -81,7 +81,7 @@ def test_what_weighing_ties_is_taken_out_of_independent_columns():
 
 
 @pytest.mark.parametrize("rho", [3e-4, 1e-3])
-def test_the_null_knows_the_noise_and_columns_are_not_tied_beyond_it(rho):
+def test_the_null_knows_the_noise_and_clipping_induces_no_more(rho):
     """x and y are independent given s, z0 and x without anything given: R' K^-1 R is near chi-squared."""
     runs = [ContrastEvidence(around(skewed(), rho, seed)[0], Constants()) for seed in range(60)]
     for given, column in (((0,), 2), ((), 3)):
@@ -90,10 +90,10 @@ def test_the_null_knows_the_noise_and_columns_are_not_tied_beyond_it(rho):
         assert np.mean(np.array(values) > stats.chi2.isf(0.01, 2)) < 0.1
 
 
-def test_rows_clipped_at_their_median_would_tie_columns_of_rare_levels():
+def test_rows_clipped_at_their_median_would_make_columns_of_rare_levels_dependent():
     """The test above can fail: so few columns of rare levels are not clipped there."""
-    tied = [ContrastEvidence(around(skewed(), 1e-3, seed, quantiles=(0.5,))[0], Constants()) for seed in range(20)]
-    assert np.mean([statistic(e.residuals([1], 2, (0,), ((0,),))) for e in tied]) > 5
+    clipped = [ContrastEvidence(around(skewed(), 1e-3, seed, quantiles=(0.5,))[0], Constants()) for seed in range(20)]
+    assert np.mean([statistic(e.residuals([1], 2, (0,), ((0,),))) for e in clipped]) > 5
     assert {around(skewed(), 1e-3, seed)[2].quantile > 0.5 for seed in range(5)} == {True}
 
 

@@ -28,9 +28,9 @@ class Constants:
     share_margins: float = 0.05
     """Share of the budget with which margins are bought before pairs in a wide table."""
     share_norms: float = 0.02
-    """Share of what pairs then cost with which the lengths of rows are bought."""
-    quantiles: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
-    """Rows longer than a quantile are shrunk: the first of these by which columns are tied less than noise hides."""
+    """Share of what pairs then cost with which the norms of rows are bought."""
+    clip_quantiles: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+    """Rows longer than a quantile are shrunk: the first of these whose induced dependence noise hides."""
     families_from: float = 0.03
     """Contrasts of whole families are bought if the noise variance of pairs is below this multiple."""
     effort: int = 40

@@ -25,7 +25,7 @@ from dpcurate.queries import (
 )
 
 BINS = 240
-"""Bins of the histogram of squared lengths, up to LONGEST_ROW times the mean."""
+"""Bins of the histogram of squared norms, up to LONGEST_ROW times the mean."""
 LONGEST_ROW = 6.0
 
 
@@ -119,7 +119,7 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
-class Lengths:
+class Norms:
     """How long rows are: the share of rows of a squared norm up to each edge."""
 
     edges: FloatArray
@@ -134,22 +134,22 @@ class Lengths:
         return Clip(square, quantile, float(shares @ kept))
 
 
-def lengths_of(queryable: Queryable, features: Sequence[Features], rows: float, cost: float) -> Lengths:
+def norms_of(queryable: Queryable, features: Sequence[Features], rows: float, cost: float) -> Norms:
     """One release of a histogram of squared norms."""
     edges = np.linspace(0, LONGEST_ROW * sum(f.length for f in features), BINS + 1)[1:]
     answer = _ask(queryable, FeatureNorms(tuple(f.map() for f in features), tuple(edges)), cost)
     below = np.clip(np.maximum.accumulate(np.cumsum(answer.value)[:-1]) / rows, 0.0, 1.0)
-    return Lengths(edges, np.asarray(below, dtype=np.float64))
+    return Norms(edges, np.asarray(below, dtype=np.float64))
 
 
 def _clip(
     queryable: Queryable, features: Sequence[Features], rows: float, costs: Sequence[float], constants: FeatureConstants
 ) -> Clip:
     """Where to clip rows: the less noise there is, the fewer are shrunk. `costs`: of this, and of the moments."""
-    lengths = lengths_of(queryable, features, rows, costs[0])
-    chosen = lengths.clip(0.9)
+    norms = norms_of(queryable, features, rows, costs[0])
+    chosen = norms.clip(0.9)
     for quantile, most in constants.quantiles:
-        clip = lengths.clip(quantile)
+        clip = norms.clip(quantile)
         if entry_noise(queryable, features, clip.square, costs[1]) ** 2 / rows < most:
             chosen = clip
     return chosen

@@ -113,7 +113,7 @@ class MeasureOnce:
         """Pairs around released margins, and a search."""
         budget = min(queryable.remaining, PLENTY)
         costs = self.constants.share_norms * budget, (1 - self.constants.share_norms) * budget
-        pairs, clip = buy_pairs(queryable, design, costs, self.constants.quantiles)
+        pairs, clip = buy_pairs(queryable, design, costs, self.constants.clip_quantiles)
         evidence = ContrastEvidence(CentralMoments.around(design.released, pairs), self.constants)
         decision = decide(FamilySearch.of(evidence, constraints, self.constants), Random(0))
         answers = len(margins.answers), 1, len(pairs.observed)

@@ -95,7 +95,7 @@ class Margin:
         return cls(basis, p, mean, covariance, *np.linalg.eigh(covariance), noise, offset, shape, root)
 
     def centred(self, shares: FloatArray, shape: FloatArray) -> Margin:
-        """The column over weighed rows, where it has these shares and its pairs are centred, with noise of a shape."""
+        """The column over weighted rows, where it has these shares and its pairs are centred, with noise of a shape."""
         return Margin.at(self.basis, shares, self.noise, np.zeros_like(self.mean), shape)
 
 
@@ -107,7 +107,7 @@ class CentredPairs:
     noise: float
     """In a pair's own measure; in the coordinates of columns a and b it is this times both their shapes."""
     shares: tuple[FloatArray, ...]
-    """The distribution of each column over the rows as they were weighed."""
+    """The distribution of each column over the rows as they were weighted."""
     shapes: tuple[FloatArray, ...]
 
 

@@ -2,7 +2,7 @@
 
 A contrast centres a column at even levels, so that a row of rare levels moves it no more than any other. Around its
 margin a typical row is short, and shrinking the longer half buys far less noise: in a wide table no row matters much.
-What is then measured are moments of weighed rows, and margins are taken as they are among these.
+What is then measured are moments of weighted rows, and margins are taken as they are among these.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from dpcurate.arrays import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert
 from dpcurate.learn.measure_once.distributions import Distribution
-from dpcurate.learn.measure_once.feature_release import Clip, Products, entry_noise, fits, lengths_of, products_of
+from dpcurate.learn.measure_once.feature_release import Clip, Products, entry_noise, fits, norms_of, products_of
 from dpcurate.learn.measure_once.features import Features, features_of
 from dpcurate.learn.measure_once.moments import CentredPairs, Margin, Released
 from dpcurate.queries import Queryable
@@ -25,11 +25,11 @@ from dpcurate.queries import Queryable
 LEAST_KEPT = 0.1
 """No level is taken to lose more than all but this share of its rows' weight."""
 LEAST_DRAWN, MOST_DRAWN = 200, 40_000
-"""Rows drawn to see how weighing ties columns: so many over the number of columns, but not fewer."""
+"""Rows drawn to see what dependence weighting induces: so many over the number of columns, but not fewer."""
 MOST_PAIRS = 300
 """Pairs that are looked at to judge a clip."""
-TIED = 0.3
-"""Weighing may tie two columns by at most so much of the noise variance of a pair."""
+MOST_INDUCED = 0.3
+"""The squared correlation that weighting may induce, as a multiple of the noise variance of a pair."""
 KEPT = 0.01
 """Relative error of the mean weight of a row."""
 TILT = 0.3
@@ -37,8 +37,8 @@ TILT = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Ties:
-    """How weighing ties independent columns: a row is shrunk more if both hold rare levels than either would cause."""
+class ClipDependence:
+    """Dependence that clipping induces: a row of two rare levels loses more weight than either alone would cost it."""
 
     lengths: tuple[FloatArray, ...]
     """The squared length of each level's features, for each column."""
@@ -50,7 +50,7 @@ class Ties:
     square: float
 
     @classmethod
-    def of(cls, features: Sequence[Features], shares: Sequence[FloatArray], square: float) -> Ties:
+    def of(cls, features: Sequence[Features], shares: Sequence[FloatArray], square: float) -> ClipDependence:
         """From what is public: margins, features and the clip."""
         random = Random(0)  # a fixed stream: a run can be repeated
         lengths = tuple(np.asarray((one.values**2).sum(axis=1)) for one in features)
@@ -61,15 +61,15 @@ class Ties:
         return cls(lengths, tuple(shares), np.array(drawn), np.sum(drawn, axis=0), square)
 
     def between(self, a: int, b: int) -> FloatArray:
-        """For each pair of levels: how much likelier it is in weighed rows than if the columns stayed independent."""
+        """For each pair of levels: how much likelier it is in weighted rows than if the columns stayed independent."""
         rest = self.whole - self.drawn[a] - self.drawn[b]
         total = rest[:, None, None] + self.lengths[a][:, None] + self.lengths[b]
-        weighed = np.outer(self.shares[a], self.shares[b]) * np.minimum(1.0, self.square / total).mean(axis=0)
-        weighed = weighed / weighed.sum()
-        return np.asarray(weighed / np.outer(weighed.sum(axis=1), weighed.sum(axis=0)))
+        weighted = np.outer(self.shares[a], self.shares[b]) * np.minimum(1.0, self.square / total).mean(axis=0)
+        weighted = weighted / weighted.sum()
+        return np.asarray(weighted / np.outer(weighted.sum(axis=1), weighted.sum(axis=0)))
 
     def typical(self) -> float:
-        """The squared correlation per degree of freedom that weighing makes, on average over pairs of columns."""
+        """The squared correlation per degree of freedom that weighting induces, on average over pairs of columns."""
         size = len(self.lengths)
         pairs = list(combinations(range(size), 2))
         return float(np.mean([self._correlation(a, b) for a, b in pairs[:: max(1, len(pairs) // MOST_PAIRS)]]))
@@ -113,21 +113,21 @@ def buy_pairs(
     """How long rows are, then the products of their features, for at most these two costs."""
     released, features = design.released, design.features
     shares = [Margin.of(released, a).probabilities for a in range(len(features))]
-    lengths = lengths_of(queryable, features, released.rows, costs[0])
+    norms = norms_of(queryable, features, released.rows, costs[0])
     for quantile in quantiles:
-        clip = lengths.clip(quantile)
-        ties = Ties.of(features, shares, clip.square)
+        clip = norms.clip(quantile)
+        induced = ClipDependence.of(features, shares, clip.square)
         noise = entry_noise(queryable, features, clip.square, costs[1]) / released.rows
-        if ties.typical() < TIED * (noise / design.spread) ** 2:
+        if induced.typical() < MOST_INDUCED * (noise / design.spread) ** 2:
             break
     answer = products_of(queryable, features, clip.square, released.rows, costs[1])
-    return _centred(released, features, answer, clip, ties), clip
+    return _centred(released, features, answer, clip, induced), clip
 
 
 def _centred(
-    released: Released, features: Sequence[Features], answer: Products, clip: Clip, ties: Ties
+    released: Released, features: Sequence[Features], answer: Products, clip: Clip, induced: ClipDependence
 ) -> CentredPairs:
-    """Moments per weighed row, in orthonormal coordinates, without the dependence that weighing itself makes."""
+    """Moments per weighted row, in orthonormal coordinates, without the dependence that weighting induces."""
     blocks = [slice(*block) for block in answer.blocks]
     margins = [Margin.of(released, a) for a in range(len(features))]
     back = [_back(one) for one in features]
@@ -140,14 +140,14 @@ def _centred(
     observed: dict[Columns, FloatArray] = {}
     for a, b in combinations(range(len(blocks)), 2):
         central = back[a].T @ (products[blocks[a], blocks[b]] - np.outer(means[a], means[b])) @ back[b]
-        observed[a, b] = _untied(central, (shares[a], shares[b]), ties.between(a, b))
+        observed[a, b] = _without_induced(central, (shares[a], shares[b]), induced.between(a, b))
     return CentredPairs(observed, answer.noise / clip.kept**2, tuple(shares), tuple(one.T @ one for one in back))
 
 
-def _untied(central: FloatArray, shares: tuple[FloatArray, FloatArray], ties: FloatArray) -> FloatArray:
-    """The central moment of a table whose cells weighing has made likelier or rarer by these factors."""
+def _without_induced(central: FloatArray, shares: tuple[FloatArray, FloatArray], induced: FloatArray) -> FloatArray:
+    """The central moment of a table whose cells weighting has made likelier or rarer by these factors."""
     bases = [helmert(len(share)) for share in shares]
-    table = (np.outer(*shares) + bases[0] @ central @ bases[1].T) / ties
+    table = (np.outer(*shares) + bases[0] @ central @ bases[1].T) / induced
     table = table / table.sum()
     apart = table - np.outer(table.sum(axis=1), table.sum(axis=0))
     return np.asarray(bases[0].T @ apart @ bases[1])
@@ -160,7 +160,7 @@ def _back(features: Features) -> FloatArray:
 
 
 def _shares(margin: Margin, features: Features, products: FloatArray, kept: float, noise: float) -> FloatArray:
-    """A column's distribution over weighed rows: least squares from products of its features.
+    """A column's distribution over weighted rows: least squares from products of its features.
 
     As far as their noise allows; otherwise it stays at the margin.
     """
@@ -170,6 +170,6 @@ def _shares(margin: Margin, features: Features, products: FloatArray, kept: floa
     precision = np.append(np.where(i == j, 0.5, 1.0) / max(noise, 1e-12), 1 / (KEPT * kept) ** 2)
     moved = design.T @ (precision * (np.append(products[i, j], kept) - design @ before))
     certain = np.diag(1 / (TILT * before) ** 2) + design.T @ (precision[:, None] * design)
-    weighed = before + np.linalg.solve(certain, moved)
-    weighed = np.maximum(weighed, LEAST_KEPT * before)
-    return np.asarray(weighed / weighed.sum())
+    weighted = before + np.linalg.solve(certain, moved)
+    weighted = np.maximum(weighted, LEAST_KEPT * before)
+    return np.asarray(weighted / weighted.sum())
