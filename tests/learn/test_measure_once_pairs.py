@@ -18,6 +18,7 @@ from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.pair_release import ClipDependence, PairDesign, buy_pairs
+from dpcurate.learn.measure_once.privacy_noise import _pair_slope, _slopes
 from dpcurate.learn.measure_once.release import buy, first_weights
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import random_dag, random_network
@@ -159,3 +160,16 @@ def test_the_evidence_of_one_column_is_that_of_its_row():
         row = evidence.row(column, given)
         others = [x for x in range(12) if x not in (column, *given)]
         assert [evidence.one(column, x, given) for x in others] == pytest.approx(row[others])
+
+
+def test_the_noise_of_a_pair_of_conditioning_columns_has_their_shapes():
+    regressions = ContrastEvidence(around(skewed(), 1e-3, 1)[0], Constants()).regressions
+    moments, terms = regressions.moments, ((1,), (2,))
+    left, right = regressions.fit([0], (1, 2), terms), regressions.single[3, (1, 2), terms]
+    (variance, slope) = list(_slopes(regressions, terms, left, right))[-1]
+    of_left = [left.coefficients[:, s].swapaxes(1, 2) for s in regressions.slices[terms]]
+    of_right = [right.coefficients[0, s].T for s in regressions.slices[terms]]
+    unshaped = _pair_slope(*zip((1, 2), of_left, of_right, strict=True))
+    shapes = np.kron(moments.margins[1].shape, moments.margins[2].shape)
+    assert variance == moments.noise(1, 2)
+    assert slope[0] @ slope[0].T == pytest.approx(unshaped[0] @ shapes @ unshaped[0].T)
