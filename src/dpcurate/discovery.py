@@ -57,7 +57,7 @@ class Discovery:
     @property
     def confidence(self) -> Mapping[Pair, float]:
         """Probability that a pair is adjacent, where the method has one."""
-        return self.learned.confidence
+        return self.learned.linked
 
     @property
     def notes(self) -> tuple[str, ...]:

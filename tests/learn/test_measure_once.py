@@ -158,8 +158,8 @@ def test_it_never_exceeds_the_budget_whatever_the_answers(seed, columns, budget,
     assert 0 < ledger.spent <= budget.ceiling
     assert ledger.private
     assert len(ledger.events) == len(found.tests) <= 2
-    assert set(found.confidence) == {frozenset(p) for p in combinations(schema.names, 2)}
-    assert all(0 <= p <= 1 for p in found.confidence.values())
+    assert set(found.linked) == {frozenset(p) for p in combinations(schema.names, 2)}
+    assert all(0 <= p <= 1 for p in found.linked.values())
 
 
 class Spy:
@@ -189,7 +189,7 @@ def test_knowledge_is_enforced_and_saves_budget():
     for pair in ({"smoke", "lung"}, {"asia", "xray"}):
         assert not any(pair <= set(u) for u in spy.sets)
         assert frozenset(pair) not in found.skeleton.edges
-        assert frozenset(pair) not in found.confidence
+        assert frozenset(pair) not in found.linked
     assert frozenset(("asia", "smoke")) in found.skeleton.edges
     assert ("dysp", "bronc") in found.graph.arrows
     assert ("either", "xray") not in found.graph.arrows
@@ -224,15 +224,15 @@ def test_tables_with_nothing_to_see_give_an_answer_like_any_other(rows, budget):
     table = {"x": np.full(rows, 3.0), "y": np.full(rows, np.nan), "c": np.zeros(rows, dtype=int)}
     schema = Schema((Numeric("x", 0, 5), Numeric("y", 0, 5, missing="own"), Categorical("c", tuple(range(100)))))
     found = QUICK.fit(Curator(table, schema, budget=budget, insecure_seed=1))
-    assert len(found.confidence) == 3
-    assert all(0 <= p <= 1 for p in found.confidence.values())
+    assert len(found.linked) == 3
+    assert all(0 <= p <= 1 for p in found.linked.values())
 
 
 def test_an_empty_table_gives_an_answer_like_any_other():
     schema = Schema(tuple(Categorical(n, (0, 1)) for n in "abc"))
     empty = {n: np.zeros(0, dtype=int) for n in "abc"}
     found = QUICK.fit(Curator(empty, schema, budget=Budget(epsilon=1, delta=1e-10)))
-    assert len(found.confidence) == 3
+    assert len(found.linked) == 3
 
 
 def test_a_run_can_be_repeated():
@@ -274,7 +274,7 @@ def test_confidence_is_calibrated_on_worlds_it_was_not_tuned_on():
             insecure_seed=seed,
         )
         found = MeasureOnce().fit(curator)
-        for pair, p in found.confidence.items():
+        for pair, p in found.linked.items():
             truth.append(pair in dag.edges)
             said.append(p)
     truth, said = np.array(truth, dtype=float), np.array(said)

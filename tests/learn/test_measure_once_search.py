@@ -351,7 +351,7 @@ def world(random, rows):
 
 def said(door, constants=None):
     learned = MeasureOnce(constants=constants or Constants()).fit(door)
-    return np.array([learned.confidence[frozenset(p)] for p in combinations(door.schema.names, 2)])
+    return np.array([learned.linked[frozenset(p)] for p in combinations(door.schema.names, 2)])
 
 
 def test_half_of_the_budget_is_kept_for_the_second_release():

@@ -63,7 +63,7 @@ def _found(graph: Cpdag | Dag, *, sure: bool = True, seed: int = 0, **more: Any)
     pairs = sorted(graph.edges, key=sorted)
     confidence = {pair: round(source.uniform(0.3, 0.99), 3) for pair in pairs} if sure else {}
     evidence = tuple(Evidence((a, b), (), "kept", 0.25, 0.01, 0.05) for a, b in map(sorted, pairs))
-    learned = Learned(graph, graph.skeleton, confidence, evidence, (28, 40), leaked=(0.001, 0.002))
+    learned = Learned(graph, graph.skeleton, confidence, {}, evidence, (28, 40), leaked=(0.001, 0.002))
     schema = Schema(tuple(Categorical(name, ("no", "yes")) for name in graph.nodes))
     given = {"privacy": _privacy(), "method": "auto", "schema": schema, "versions": {"dpcurate": "0.1.0"}}
     return Discovery(learned, **(given | more))
@@ -77,7 +77,7 @@ SMALL = Cpdag.of(
 def _small() -> Discovery:
     found = _found(SMALL)
     edge = {frozenset(("lung", "either")): 0.9, frozenset(("tub", "either")): 0.4, frozenset(("smoke", "lung")): 0.6}
-    return replace(found, learned=replace(found.learned, confidence=edge))
+    return replace(found, learned=replace(found.learned, linked=edge))
 
 
 # --- without a browser ------------------------------------------------------------------------------

@@ -30,20 +30,30 @@ class Evidence:
 class Learned:
     """The result of a learner.
 
-    `confidence` is the probability that the pair is adjacent, where the method has one. `tests` counts
-    decisions per order (or stage): what a loop would ask that stops at the test that cuts an edge, not
-    what an exact search asked beyond it, looking ahead. `unfinished` maps an order to the edges that were
-    not tested to the end in it when the budget ended. `leaked` is what each order cost (by the authors'
-    count in a published run). `claimed` is the epsilon that the authors of a published variant would
-    report; it is not a guarantee. `notes` are sentences for the report.
+    `linked` is the probability that the pair is adjacent, where the method has one; `direction` maps (a, b),
+    a before b among the columns, to the probability that the DAG has a -> b if they are linked (see `way`).
+    `graph` is the method's best guess: where it has probabilities, the cut of the highest expected F1.
+    `tests` counts decisions per order (or stage): what a loop would ask that stops at the test that cuts an
+    edge, not what an exact search asked beyond it, looking ahead. `unfinished` maps an order to the edges
+    that were not tested to the end in it when the budget ended. `leaked` is what each order cost (by the
+    authors' count in a published run). `claimed` is the epsilon that the authors of a published variant
+    would report; it is not a guarantee. `notes` are sentences for the report.
     """
 
     graph: Cpdag | Dag
     skeleton: Skeleton
-    confidence: Mapping[Pair, float] = field(default_factory=dict)
+    linked: Mapping[Pair, float] = field(default_factory=dict)
+    direction: Mapping[tuple[str, str], float] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
     tests: tuple[int, ...] = ()
     unfinished: Mapping[int, tuple[Pair, ...]] = field(default_factory=dict)
     leaked: tuple[float, ...] = ()
     claimed: float | None = None
     notes: tuple[str, ...] = ()
+
+    def way(self, a: str, b: str) -> float | None:
+        """P(a -> b | linked), where the method has one."""
+        if (a, b) in self.direction:
+            return self.direction[a, b]
+        other = self.direction.get((b, a))
+        return None if other is None else 1 - other

@@ -75,7 +75,7 @@ class MeasureOnce:
         return Learned(
             orient(skeleton, knowledge),
             skeleton,
-            confidence={frozenset(e.pair): e.value for e in evidence if e.value is not None},
+            linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},
             evidence=evidence,
             tests=learnt.answers,
             leaked=learnt.costs,

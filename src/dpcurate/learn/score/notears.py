@@ -126,7 +126,7 @@ class NotearsOnMoments:
             f"{self.enter:g} and stays above {self.stay:g} standard errors"
         )
         evidence = _looks(facts.nodes, looks, arrows, self.stay)
-        return Learned(graph, graph.skeleton, {}, evidence, (1,), notes=(note,))
+        return Learned(graph, graph.skeleton, evidence=evidence, tests=(1,), notes=(note,))
 
     def _first(self, gains: NoisyGains, weights: FloatArray) -> float:
         """A first threshold: `enter` times the median standard error of a correlation."""

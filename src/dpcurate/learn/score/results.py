@@ -56,7 +56,7 @@ def learned(
     for i, j in indices(shown):
         verdict = "kept" if arrows[i, j] else "closes a cycle"
         evidence.append(Evidence((nodes[i], nodes[j]), (), verdict, float(weights[i, j]), None, threshold))
-    return Learned(dag, dag.skeleton, {}, tuple(evidence), asked, notes=notes)
+    return Learned(dag, dag.skeleton, evidence=tuple(evidence), tests=asked, notes=notes)
 
 
 def empty(facts: AllowedArrows, knowledge: Knowledge | None, why: str) -> Learned:
