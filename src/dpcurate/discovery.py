@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -93,6 +93,7 @@ class Discovery:
                 "unit": p.unit,
                 "budget": {"epsilon": _number(p.budget.epsilon), "delta": p.delta, "rho": _number(p.budget.rho)},
                 "spent": {"epsilon": _number(p.epsilon), "rho": _number(p.rho)},
+                "spent_by_this_run": {"epsilon": _number(p.run_epsilon)},
                 "events": len(p.events),
             },
             "tests": list(self.learned.tests),
@@ -185,8 +186,11 @@ def fit(
         raise BudgetExceeded(
             "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
         )
+    before = curator.privacy().run or 0.0
     with limited(curator, share) as queryable:
         learned = chosen.fit(queryable if notice is None else Watched(queryable, notice), knowledge)
     name = method if isinstance(method, str) else type(chosen).__name__
     # The privacy statement comes after the block, which has given back what it did not use.
-    return Discovery(learned, curator.privacy(), name, curator.schema, knowledge, {"dpcurate": __version__})
+    privacy = curator.privacy()
+    privacy = replace(privacy, run=None if privacy.run is None else privacy.run - before)
+    return Discovery(learned, privacy, name, curator.schema, knowledge, {"dpcurate": __version__})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from fractions import Fraction
 from itertools import pairwise
 
@@ -235,3 +236,22 @@ def test_privacy_in_public_words():
     bare = Privacy(Budget.unlimited(), "replace", "one row", 0.0, events, private=False)
     assert (bare.epsilon, bare.rho) == (math.inf, math.inf)
     assert str(bare).startswith("NOT PRIVATE")
+
+
+def test_privacy_tells_this_run_from_all_and_in_digits_that_a_person_reads():
+    budget = Budget(epsilon=2, delta=1e-10)
+    first = Budget(epsilon=1, delta=1e-10).ceiling
+    told = Privacy(budget, "add-remove", "one row", 2 * first, (), private=True, run=first)
+    assert "1 of it spent by this run, 1.435 by all so far" in str(told)
+    assert told.run_epsilon == pytest.approx(1)
+    assert "1 of it spent)" in str(dataclasses.replace(told, spent=first))
+    assert "1.435 of it spent)" in str(dataclasses.replace(told, run=None))
+    assert dataclasses.replace(told, run=None).run_epsilon is None
+    assert not re.search(r"[0-9.]{9}", repr(told).replace("0.0499868", "")), repr(told)
+    assert dataclasses.replace(told, private=False).run_epsilon == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1, 2, 3, 5, 7.7, 10])
+def test_a_budget_that_is_spent_reads_as_the_budget(epsilon):
+    budget = Budget(epsilon=epsilon, delta=1e-10)
+    assert Privacy(budget, "add-remove", "one row", budget.ceiling, (), private=True).epsilon == epsilon

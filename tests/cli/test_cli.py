@@ -453,7 +453,30 @@ def test_lists(capsys):
     assert re.search(r"^asia +8 +8 +18$", capsys.readouterr().out, re.MULTILINE)
     assert main(["methods"]) == 0
     out = capsys.readouterr().out
-    assert [line.split()[0] for line in out.splitlines()] == list(listed())
+    assert re.split(r"  .*\n|, ", out)[:-1] == list(listed())
+    assert out.startswith("auto, measure-once  ")  # one recipe, one entry
+
+
+def test_without_a_command_the_first_steps_are_shown(capsys):
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    steps = re.findall(r"^  dpcurate (.*?)(?:   |$)", out, re.MULTILINE)
+    assert [step.split()[0] for step in steps] == ["demo", "schema", "schema", "plan", "discover"]
+    for step in steps:
+        build().parse_args(step.split())
+
+
+def test_a_run_says_what_it_spent_itself(here, capsys):
+    schema = Schema.load("asia.toml").hash
+    Ledger.create(
+        "t.ledger", table="t", schema_hash=schema, neighbours="add-remove", budget=Budget(epsilon=2, delta=1e-10)
+    )
+    for said in ("; 1 of it spent)", "; 1 of it spent by this run, 1.435 by all so far)"):
+        assert discover("--epsilon", "1", "--ledger", "t.ledger", "-o", "r", "--force") == 0
+        assert said in capsys.readouterr().err
+    spent = json.loads(Path("r/report.json").read_text())["privacy"]
+    assert spent["spent_by_this_run"]["epsilon"] == pytest.approx(1)
+    assert spent["spent"]["epsilon"] == pytest.approx(1.435, abs=0.001)
 
 
 def test_demo_twice(here, capsys):

@@ -470,3 +470,11 @@ def test_numbers_that_no_float_holds_are_refused():
             Numeric("a", value, 1)
     with pytest.raises(SchemaError, match="a value of type int that cannot be printed"):
         Schema((Categorical("a", ("x", "y")),), rows=16**5000)
+
+
+def test_too_many_levels_are_not_called_constant():
+    with pytest.raises(SchemaError, match=r"has 5,000 level\(s\); it needs 2 to 1,000. Group them") as told:
+        Categorical("code", tuple(range(5000)))
+    assert "constant" not in str(told.value)
+    with pytest.raises(SchemaError, match="A constant column tells nothing"):
+        Categorical("code", (1,))

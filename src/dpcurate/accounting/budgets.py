@@ -135,9 +135,12 @@ class Event:
         return not math.isinf(self.cost.rho)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Privacy:
-    """What a run cost, in public words: the ceiling is the guarantee, `spent` is bookkeeping."""
+    """What a run cost, in public words: the ceiling is the guarantee, `spent` is bookkeeping.
+
+    `spent` is what all runs of the ledger have spent, `run` what this one has, in the budget's currency.
+    """
 
     budget: Budget
     neighbours: str
@@ -145,6 +148,7 @@ class Privacy:
     spent: float
     events: tuple[Event, ...]
     private: bool
+    run: float | None = None
 
     @property
     def delta(self) -> float:
@@ -159,12 +163,31 @@ class Privacy:
     @property
     def epsilon(self) -> float:
         """Spent so far as an epsilon at `delta`; infinite where there is no guarantee."""
+        return self._epsilon(self.spent)
+
+    @property
+    def run_epsilon(self) -> float | None:
+        """What this run alone spent, as an epsilon at `delta`; None if nobody counted."""
+        return None if self.run is None else self._epsilon(self.run)
+
+    def _epsilon(self, amount: float) -> float:
         if not self.private:
             return math.inf
-        return self.spent if self.budget.pure else epsilon_of(rho=self.spent, delta=self.delta)
+        if self.budget.pure:
+            return amount
+        epsilon = epsilon_of(rho=amount, delta=self.delta)
+        # What the ceiling allows costs no more than the ceiling does, whatever the last digit of the conversion says.
+        return min(epsilon, float(self.budget.epsilon or 0.0)) if amount <= self.budget.ceiling else epsilon
 
     def __str__(self) -> str:
         if not self.private:
             return "NOT PRIVATE: exact, unproved or seeded releases took part"
-        spent = f"{self.epsilon:.4g} of it spent"
-        return f"{self.budget} ({self.neighbours}, unit: {self.unit}; {spent})"
+        return f"{self.budget} ({self.neighbours}, unit: {self.unit}; {self._shares()})"
+
+    def __repr__(self) -> str:
+        return f"Privacy({self})"
+
+    def _shares(self) -> str:
+        total, run = f"{self.epsilon:.4g}", self.run_epsilon
+        mine = total if run is None else f"{run:.4g}"
+        return f"{total} of it spent" if mine == total else f"{mine} of it spent by this run, {total} by all so far"

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from dpcurate.cli.parser import build
-from dpcurate.cli.texts import say
+from dpcurate.cli.parser import build, first_steps
+from dpcurate.cli.texts import say, show
 from dpcurate.errors import DpcurateError
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -19,7 +19,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _accept_all_names()
         args = build().parse_args(argv)
-        getattr(import_module(f"dpcurate.cli.{args.module}"), args.function)(args)
+        if "module" in args:
+            getattr(import_module(f"dpcurate.cli.{args.module}"), args.function)(args)
+        else:
+            show(first_steps())
         if sys.stdout is not None:  # closed by the caller
             sys.stdout.flush()
     except BrokenPipeError:

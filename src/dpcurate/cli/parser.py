@@ -14,19 +14,33 @@ if TYPE_CHECKING:
 _HELP = argparse.RawDescriptionHelpFormatter
 
 
+_DESCRIPTION = "Causal graph discovery with a privacy guarantee that is true."
+_FIRST_STEPS = (
+    "first steps:\n"
+    "  dpcurate demo                                                    try it on an example\n"
+    "  dpcurate schema draft patients.csv -o patients.toml              describe your table; read every line\n"
+    "  dpcurate schema check patients.csv --schema patients.toml        see how the rows fit (for the owner)\n"
+    "  dpcurate plan --schema patients.toml --rows 50000                see what accuracy to expect\n"
+    "  dpcurate discover patients.csv --schema patients.toml --epsilon 1 --ledger patients.ledger -o result\n"
+    "                                                                   then open result/report.html\n"
+)
+
+
+def first_steps() -> str:
+    """What `dpcurate` without a command says."""
+    return f"{_DESCRIPTION}\n\n{_FIRST_STEPS}\n'dpcurate --help' lists all commands."
+
+
 def build() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(
         prog="dpcurate",
-        description="Causal graph discovery with a privacy guarantee that is true.",
-        epilog="first steps:\n  dpcurate demo\n"
-        "  dpcurate schema draft patients.parquet -o patients.toml   (then check every line)\n"
-        "  dpcurate plan --schema patients.toml --rows 50000 --accuracy 0.8\n"
-        "  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 -o result\n\n"
+        description=_DESCRIPTION,
+        epilog=f"{_FIRST_STEPS}\n"
         "exit codes: 0 done, 1 refused or failed (with an explanation), 2 wrong usage, 130 stopped by Ctrl-C",
         formatter_class=_HELP,
     )
     root.add_argument("--version", action="version", version=f"dpcurate {__version__}")
-    commands = root.add_subparsers(metavar="COMMAND", required=True)
+    commands = root.add_subparsers(metavar="COMMAND")
     for add in (_discover, _plan, _schema, _ledger, _methods, _network, _audit, _reproduce, _demo):
         add(commands)
     return root

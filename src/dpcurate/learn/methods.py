@@ -71,7 +71,7 @@ def register(method: Listed) -> None:
 
 
 for _entry in (
-    Listed("auto", MeasureOnce(), "order", "The one to use: measure-once."),
+    Listed("auto", MeasureOnce(), "order", "The one to use: contrasts once, a second look where it pays, a search."),
     Listed("measure-once", MeasureOnce(), "order", "Contrasts once, a second look where it pays, a search."),
     Listed("em-pc", EMPC(max_order=2), "constraint", "PC; the exponential mechanism chooses which edge goes."),
     Listed("svt-pc", SVTPC(max_order=2), "constraint", "PC; above-threshold until an edge goes; misses are free."),

@@ -91,6 +91,7 @@ class Session(Unique):
         self._randomness = randomness
         self._allow_unproved = allow_unproved or math.isinf(ledger.budget.ceiling)
         self._reader = Reader(source)
+        self._paid: plain.Number = 0
         self._known: dict[Statistic, tuple[Transformation, Sensitivity]] = {}
 
     @property
@@ -133,7 +134,8 @@ class Session(Unique):
         person = self._schema.person
         unit = "one row" if person is None else f"one person, at most {person.rows} row(s) each"
         ledger = self._ledger
-        return Privacy(ledger.budget, self._neighbours.value, unit, ledger.spent, ledger.events, ledger.private)
+        paid, facts = float(self._paid), (ledger.budget, self._neighbours.value, unit)
+        return Privacy(*facts, ledger.spent, ledger.events, ledger.private, paid)
 
     def ask(self, query: Query[T]) -> T:
         return self.ask_all([query])[0]
@@ -180,6 +182,7 @@ class Session(Unique):
         if self._outer is not None and unproved:
             self._outer._charge(unproved)
         self._ledger.charge(events)
+        self._paid += sum(event.cost.within(self.budget) for event in events)
 
     # --- inside ---------------------------------------------------------------------------------
 
@@ -256,7 +259,7 @@ class Session(Unique):
         self._source.check_sample()
         rate = max(1, math.floor(Fraction(gate.rate) * 2**32))
         cost = amplified(gate.epsilon, Fraction(rate, 2**32), replace=self._neighbours is Neighbours.REPLACE)
-        self._ledger.charge([Event("poisson-sample", f"a sample at rate {float(gate.rate):g}", Cost.pure(cost))])
+        self._charge([Event("poisson-sample", f"a sample at rate {float(gate.rate):g}", Cost.pure(cost))])
         rows = None if self._schema.rows is None else max(1, round(self._schema.rows * rate / 2**32))
         relation, allow = Neighbours.ADD_REMOVE, self._allow_unproved
         ledger = Ledger(Budget(epsilon=gate.epsilon, delta=0), allow_unproved=allow, neighbours=relation.value)

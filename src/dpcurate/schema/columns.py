@@ -96,12 +96,10 @@ class Categorical:
         levels = self._texts(self.levels)
         object.__setattr__(self, "levels", levels)
         if not 2 <= len(levels) <= MAX_LEVELS:
-            raise _refused(
-                self.name,
-                "levels",
-                f" has {len(levels)} level(s); it needs 2 to {MAX_LEVELS}. "
-                "A constant column tells nothing: leave it out of the schema",
-            )
+            few = "A constant column tells nothing: leave it out of the schema"
+            many = "Group them, such as groups = {north = [...], south = [...]}, or leave the column out of the schema"
+            why = f" has {len(levels):,} level(s); it needs 2 to {MAX_LEVELS:,}. {few if len(levels) < 2 else many}"
+            raise _refused(self.name, "levels", why)
         for setting, texts in (("levels", levels), ("groups", tuple(text for text, _ in self.spellings))):
             keys = Counter(x if level_number(x) is None else level_number(x) for x in texts)
             repeated = sorted({x for x in texts if keys[x if level_number(x) is None else level_number(x)] > 1})
