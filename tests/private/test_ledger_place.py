@@ -40,7 +40,8 @@ def journal(path: Path) -> Path:
 def interrupted(path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object] | None = None) -> Path:
     """A ledger with 0.25 paid, whose next payment was killed after its pages were written, before its commit.
 
-    Or one that is there, and another act. The commit is the removal of the journal, so the journal is kept as it was and put back.
+    Or one that is there, and another act.
+    The commit is the removal of the journal, so the journal is kept as it was and put back.
     """
     kept: list[bytes] = []
     connect = sqlite3.connect

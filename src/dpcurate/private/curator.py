@@ -32,8 +32,9 @@ class Curator(Session):
     `table` is a pandas, polars or Arrow frame, a mapping of arrays, a NumPy array with columns in the
     schema's order, a Parquet or CSV path or pattern, `file.duckdb#table`, `postgresql://...#table`, or
     a Spark, Dask, lazy Polars or Ibis frame (docs/engines.md). `ledger` is a path: several runs and
-    processes, with whatever schemas, then share the table's one budget; `name` is the table's name in it. Whatever is wrong with the rows is told here, to the owner;
-    `check=True` prints a summary of it and says that it looked.
+    processes, with whatever schemas, then share the table's one budget; `name` is the table's name in it.
+    Whatever is wrong with the rows is told here, to the owner; `check=True` prints a summary of it and says
+    that it looked.
     """
 
     def __init__(
