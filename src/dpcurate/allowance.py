@@ -69,6 +69,14 @@ class Allowance:
         """Whether the ledger was there before."""
         return self.left is not None
 
+    @property
+    def of_run(self) -> Budget:
+        """What this run may spend, as a budget of its own."""
+        if self.left is None:
+            return self.budget
+        amount = self.left if self.share is None else min(self.share, self.left)
+        return Budget(epsilon=amount, delta=0) if self.budget.pure else Budget(rho=amount, delta=self.budget.delta)
+
     def open(self, table: Any, schema: Schema, *, name: str | None = None, insecure_seed: int | None = None) -> Curator:
         """A curator on the table that keeps this budget."""
         return Curator(

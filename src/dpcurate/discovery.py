@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair
+from dpcurate.learn.verdict import Verdict, verdict_on
 from dpcurate.queries import Queryable
 from dpcurate.queryables import Notice, Watched, limited
 from dpcurate.schema import Neighbours, Schema
@@ -65,6 +66,12 @@ class Discovery:
         return self.learned.notes
 
     @cached_property
+    def verdict(self) -> Verdict | None:
+        """What such a run could see, from released numbers alone; None where the method does not know its noise."""
+        noise, columns = self.learned.noise, len(self.schema.names)
+        return None if noise is None else verdict_on(noise, columns=columns, declared=self.schema.rows)
+
+    @cached_property
     def edges(self) -> tuple[FoundEdge, ...]:
         """Edges in the columns' order."""
         place = {name: i for i, name in enumerate(self.graph.nodes)}
@@ -77,7 +84,8 @@ class Discovery:
 
     def __str__(self) -> str:
         head = [f"{len(self.edges)} edges among {len(self.graph.nodes)} columns, by {self.method}", str(self.privacy)]
-        return "\n".join([*head, *(f"  {e}" for e in self.edges), *(f"note: {n}" for n in self.notes)])
+        verdict = () if self.verdict is None else self.verdict.lines
+        return "\n".join([*verdict, *head, *(f"  {e}" for e in self.edges), *(f"note: {n}" for n in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything public, as plain values."""
@@ -85,6 +93,7 @@ class Discovery:
         return {
             "graph": json.loads(dumps(self.graph, "json")),
             "edges": [{"a": e.a, "b": e.b, "directed": e.directed, "confidence": e.confidence} for e in self.edges],
+            "verdict": None if self.verdict is None else asdict(self.verdict),
             "method": self.method,
             "privacy": {
                 "private": p.private,

@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from dpcurate.allowance import Allowance
 from dpcurate.cli import not_private
+from dpcurate.cli.asking import check_worth
 from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import existing, one_line, say, some_table, table_name
@@ -26,6 +27,7 @@ def run(args: Namespace) -> None:
         knowledge.check(schema.names)
     allowance = Allowance.of(epsilon=args.epsilon, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger)
     _announce(args, schema, allowance)
+    check_worth(schema, allowance, yes=args.yes)
     curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
     result = _learn(curator, args.method, knowledge, allowance.share)
     if curator.passes > 1:  # a table that is held is read once

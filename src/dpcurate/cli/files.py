@@ -47,6 +47,8 @@ def hand_over(result: Discovery, folder: Path | None, *, mark: str = "") -> None
         if folder is not None:
             _write(result, folder, mark)
     finally:
+        for line in () if result.verdict is None else result.verdict.lines:
+            say(line)
         say(f"{len(result.edges)} edges among {len(result.graph.nodes)} columns; {result.privacy}")
         for note in result.notes:
             say(f"note: {note}")

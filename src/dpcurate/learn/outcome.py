@@ -26,6 +26,20 @@ class Evidence:
     threshold: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseLevel:
+    """How well a pair of columns could be seen, from released numbers alone."""
+
+    rows: float
+    """The released row count; its noise may have taken it below zero."""
+    rows_noise: float
+    """Standard deviation of that noise."""
+    variance: float
+    """Of one coordinate of a typical pair without a link, sampling and noise, where both columns have variance 1."""
+    coordinates: int
+    """How many coordinates a typical pair has."""
+
+
 @dataclass(frozen=True, slots=True)
 class Learned:
     """The result of a learner.
@@ -37,7 +51,8 @@ class Learned:
     edge, not what an exact search asked beyond it, looking ahead. `unfinished` maps an order to the edges
     that were not tested to the end in it when the budget ended. `leaked` is what each order cost (by the
     authors' count in a published run). `claimed` is the epsilon that the authors of a published variant
-    would report; it is not a guarantee. `notes` are sentences for the report.
+    would report; it is not a guarantee. `notes` are sentences for the report, `noise` how noisy the answers
+    were, where a method knows.
     """
 
     graph: Cpdag | Dag
@@ -50,6 +65,7 @@ class Learned:
     leaked: tuple[float, ...] = ()
     claimed: float | None = None
     notes: tuple[str, ...] = ()
+    noise: NoiseLevel | None = None
 
     def way(self, a: str, b: str) -> float | None:
         """P(a -> b | linked), where the method has one."""

@@ -17,6 +17,7 @@ from dpcurate.report.legend import legend
 from dpcurate.report.markup import Head, Html, TableCell, bullets, element, folded, paragraphs, table
 from dpcurate.report.meaning import meaning, origin
 from dpcurate.report.privacy import banner, statement
+from dpcurate.report.verdict import verdict_banner, verdict_lines
 
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
@@ -40,7 +41,8 @@ def page(result: Discovery) -> str:
     parts = {
         "title": f"Causal graph of {len(result.graph.nodes)} columns",
         "summary": _summary(result, edges),
-        "banner": banner(result.privacy),
+        "banner": Html(banner(result.privacy) + verdict_banner(result.verdict)),
+        "verdict": verdict_lines(result.verdict),
         "controls": _controls(edges),
         "drawing": draw(result.graph, edges, attributes='role="group" aria-label="The graph, drawn"'),
         "legend": legend(edges),

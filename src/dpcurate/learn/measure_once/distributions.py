@@ -30,11 +30,20 @@ class Distribution:
 
 def distributions(answer: Answer, columns: Sequence[Column]) -> tuple[list[Distribution], float]:
     """What released histograms say of each column, and of the number of rows."""
-    starts = np.cumsum([0, *(1 if column.has_levels else DEEPEST for column in columns)])[:-1].tolist()
-    # every column's first part holds each row once
-    rows = max(float(np.mean([answer.parts[start].sum() for start in starts])), FEWEST_ROWS)
+    starts, rows = _starts(columns), max(row_count(answer, columns)[0], FEWEST_ROWS)
     read = partial(_distribution, rows=rows, scale=answer.scales[0])
     return [read(c, answer.parts[start : start + DEEPEST]) for c, start in zip(columns, starts, strict=True)], rows
+
+
+def row_count(answer: Answer, columns: Sequence[Column]) -> tuple[float, float]:
+    """The number of rows as released histograms have it, and its noise: every column's first part holds each once."""
+    firsts = [answer.parts[start] for start in _starts(columns)]
+    noise = answer.scales[0] * float(np.sqrt(sum(len(first) for first in firsts))) / len(columns)
+    return float(np.mean([first.sum() for first in firsts])), noise
+
+
+def _starts(columns: Sequence[Column]) -> list[int]:
+    return [int(s) for s in np.cumsum([0, *(1 if column.has_levels else DEEPEST for column in columns)])[:-1]]
 
 
 def unknown(columns: Sequence[Column]) -> list[Distribution]:

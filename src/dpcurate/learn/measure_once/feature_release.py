@@ -10,7 +10,7 @@ import numpy as np
 from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.learn.measure_once.constants import FeatureConstants
-from dpcurate.learn.measure_once.distributions import distributions, unknown
+from dpcurate.learn.measure_once.distributions import distributions, row_count, unknown
 from dpcurate.learn.measure_once.features import Features, features_of
 from dpcurate.queries import (
     Answer,
@@ -54,6 +54,9 @@ class Bought:
     released: FeatureCovariance
     costs: tuple[float, ...]
     choice: str
+    rows: float
+    """As released: it may be below zero."""
+    rows_noise: float
 
 
 def buy_features(queryable: Queryable, budget: float, constants: FeatureConstants) -> Bought:
@@ -62,13 +65,15 @@ def buy_features(queryable: Queryable, budget: float, constants: FeatureConstant
     costs.append(budget - sum(costs))
     _check(queryable)
     columns = queryable.schema.columns
-    known, rows = distributions(_ask(queryable, Histograms(queryable.schema.names), costs[0]), columns)
+    histograms = _ask(queryable, Histograms(queryable.schema.names), costs[0])
+    counted, rows_noise = row_count(histograms, columns)
+    known, rows = distributions(histograms, columns)
     features = features_of(known, curved=True)
     curved = _noise_ratio(queryable, features, rows, costs[2]) < constants.curved_below and fits(queryable, features)
     features = features if curved else features_of(known, curved=False)
     clip = _clip(queryable, features, rows, costs[1:], constants)
     released = _covariance(features, products_of(queryable, features, clip.square, rows, costs[2]), rows)
-    return Bought(released, tuple(costs), _sentence(features, clip.quantile))
+    return Bought(released, tuple(costs), _sentence(features, clip.quantile), counted, rows_noise)
 
 
 def _ask(queryable: Queryable, statistic: Statistic, cost: float) -> Answer:

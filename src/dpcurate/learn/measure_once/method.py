@@ -18,6 +18,7 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import Clip, buy_features
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
+from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, buy_pairs
 from dpcurate.learn.measure_once.prune import pruned, settled
 from dpcurate.learn.measure_once.redundant import redundant
@@ -31,7 +32,7 @@ from dpcurate.learn.measure_once.release import (
     noise_to_come,
     second_weights,
 )
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import Learned, NoiseLevel
 from dpcurate.queries import Queryable
 from dpcurate.schema import Ordinal, Schema
 
@@ -49,6 +50,7 @@ class _Learnt:
     answers: tuple[int, ...]
     costs: tuple[float, ...]
     notes: tuple[str, ...]
+    noise: NoiseLevel | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,7 @@ class MeasureOnce:
             tests=learnt.answers,
             leaked=learnt.costs,
             notes=learnt.notes,
+            noise=learnt.noise,
         )
 
     def _by_features(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
@@ -88,7 +91,7 @@ class MeasureOnce:
         evidence = FeatureEvidence(bought.released, self.constants.effect_sizes, self.features.misfit)
         decision = decide(FamilySearch.of(evidence, constraints, self.constants), Random(0))
         notes = (bought.choice, *redundant(bought.released, queryable.schema.names))
-        return _Learnt(decision, (len(bought.costs),), bought.costs, notes)
+        return _Learnt(decision, (len(bought.costs),), bought.costs, notes, of_features(bought))
 
     def _by_levels(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """By contrasts; in a wide table margins come first, and say whether pairs are better measured around them."""
@@ -114,10 +117,12 @@ class MeasureOnce:
         budget = min(queryable.remaining, PLENTY)
         costs = self.constants.share_norms * budget, (1 - self.constants.share_norms) * budget
         pairs, clip = buy_pairs(queryable, design, costs, self.constants.clip_quantiles)
-        evidence = ContrastEvidence(CentralMoments.around(design.released, pairs), self.constants)
+        moments = CentralMoments.around(design.released, pairs)
+        evidence = ContrastEvidence(moments, self.constants)
         decision = decide(FamilySearch.of(evidence, constraints, self.constants), Random(0))
         answers = len(margins.answers), 1, len(pairs.observed)
-        return _Learnt(decision, answers, (margins.cost, *costs), (_around_chosen(clip),))
+        noise = of_contrasts(design.released, moments)
+        return _Learnt(decision, answers, (margins.cost, *costs), (_around_chosen(clip),), noise)
 
     def _by_contrasts(
         self,
@@ -149,7 +154,8 @@ class MeasureOnce:
         elif orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
             decision = directed(decision, families, evidence.interaction, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
-        return _Learnt(decision, answers, costs, (_contrasts_chosen(purchases),))
+        noise = of_contrasts(released, evidence.moments)
+        return _Learnt(decision, answers, costs, (_contrasts_chosen(purchases),), noise)
 
     def _second(
         self, released: Released, weights: Weights, constraints: Constraints, random: Random

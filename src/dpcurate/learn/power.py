@@ -1,0 +1,98 @@
+"""What the default can see through a level of noise: the smallest effect, and how much of a graph that tends to be.
+
+The smallest effect follows from the noise and the method's own prior, in closed form. How much of a graph is found
+when effects of that size are seen is a matter of what tables hold; the curves here were fitted to runs on published
+networks and random worlds, none of them private (docs/choosing-epsilon.md, `benchmarks/plan_check.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log, log1p, sqrt
+
+from dpcurate.accounting.search import doubled, least
+from dpcurate.learn.measure_once.constants import Constants
+
+EDGES_PER_COLUMN = 1.2
+"""In published networks of 5 to 76 columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A figure that falls from `top` as the smallest effect seen grows, to half of it at `middle`."""
+
+    top: float
+    middle: float
+    steepness: float
+
+    def at(self, effect: float) -> float:
+        return float(self.top / (1 + (effect / self.middle) ** self.steepness))
+
+
+RECALL = Curve(0.98, 0.31, 1.6)
+PRECISION = Curve(0.97, 3.0, 1.6)
+F1 = Curve(0.98, 0.42, 1.9)
+LOW = Curve(0.92, 0.2, 1.9)
+HIGH = Curve(1.0, 0.7, 1.9)
+"""LOW and HIGH: where F1 lies in 8 of 10 tables. All are about the graph of edges more likely than not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Power:
+    """What a run sees: the smallest effect, a correlation, and what tables of this shape then give."""
+
+    effect: float
+    columns: int
+
+    @classmethod
+    def of(cls, *, variance: float, coordinates: int, columns: int) -> Power:
+        """At this variance of each of a typical pair's coordinates (see `NoiseLevel`)."""
+        return cls(effect=smallest_effect(variance=variance, coordinates=coordinates, columns=columns), columns=columns)
+
+    @property
+    def edges(self) -> float:
+        """How many edges a table of this shape has, typically."""
+        return min(EDGES_PER_COLUMN * self.columns, self.columns * (self.columns - 1) / 2)
+
+    @property
+    def recall(self) -> float:
+        return RECALL.at(self.effect)
+
+    @property
+    def precision(self) -> float:
+        return PRECISION.at(self.effect)
+
+    @property
+    def f1(self) -> float:
+        """Of the skeleton, on average."""
+        return F1.at(self.effect)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where it lies in 8 of 10 tables."""
+        return LOW.at(self.effect), HIGH.at(self.effect)
+
+
+def smallest_effect(*, variance: float, coordinates: int, columns: int, constants: Constants | None = None) -> float:
+    """The correlation of two columns that is seen with probability about 1/2; above 1 none is.
+
+    A pair of k coordinates, white and of this variance without a link, holds the effect phi if the sum of its
+    squares is about phi^2 + k variance. It is seen where the Bayes factor of that sum, the method's own, outweighs
+    its prior odds against an edge.
+    """
+    constants = constants or Constants()
+    odds = min(0.5, constants.degree / (columns - 1))
+    needed = log((1 - odds) / odds)
+
+    def seen(squared: float) -> bool:
+        return _log_bayes_factor(squared / variance + coordinates, coordinates, variance, constants) >= needed
+
+    return sqrt(least(seen, 0.0, doubled(seen, variance)))
+
+
+def _log_bayes_factor(squares: float, coordinates: int, variance: float, constants: Constants) -> float:
+    """As `measure_once.bayes_factor` has it, for one block of coordinates that are alike; squares over the variance."""
+    ratios = [size**2 / variance for size in constants.effect_sizes]
+    logs = [0.5 * squares * r / (1 + r) - 0.5 * coordinates * log1p(r) for r in ratios]
+    top = max(logs)
+    return top + log(sum(exp(one - top) for one in logs) / len(logs))

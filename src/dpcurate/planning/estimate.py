@@ -1,0 +1,93 @@
+"""What a run of the default is worth before it is made: in closed form, from schema, rows and budget alone.
+
+The noise is that of the design the default would choose, for margins as tables mostly have them; what is seen
+through such noise is in `learn.power`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import median
+
+from dpcurate.accounting import Budget
+from dpcurate.errors import QueryError
+from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
+from dpcurate.learn.measure_once.features import LONGEST, MOST_GROUPS
+from dpcurate.learn.measure_once.release import first_weights
+from dpcurate.learn.power import Power
+from dpcurate.schema import Column, Neighbours, Ordinal, Schema
+
+LEVELS_MARGIN = 0.5
+"""Squared spread of a level's coordinate over that of even levels, typically: some levels are rare."""
+PAIRS_CLIP = 1.15
+"""Squared norm at which rows are clipped, over its mean, where pairs are measured around margins."""
+FEATURES_CLIP = 1.6
+"""The same where features of any column are measured."""
+FEW_LEVELS = 32
+"""Up to so many levels a column is measured by contrasts."""
+
+
+def estimate(schema: Schema, rows: int, *, budget: Budget, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Power:
+    """What the default would see of a table with these columns and rows; rises with rows and with the budget."""
+    if len(schema.names) < 2:
+        raise QueryError(f"a graph needs at least two columns, the schema has {len(schema.names)}")
+    few = all(c.has_levels and not isinstance(c, Ordinal) and c.size <= FEW_LEVELS for c in schema.columns)
+    noise = _of_levels(schema, budget) if few else _of_features(schema, budget)
+    noise *= schema.rows_per_unit**2 * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
+    sizes = [c.size - 1 if few else _features(c) for c in schema.columns]
+    pair = median(a * b for i, a in enumerate(sizes) for b in sizes[:i])
+    return Power.of(variance=1 / rows + noise / rows**2, coordinates=round(pair), columns=len(sizes))
+
+
+def _of_levels(schema: Schema, budget: Budget) -> float:
+    """By contrasts of pairs, or in a wide table around margins if that is less noisy."""
+    levels = [column.size for column in schema.columns]
+    constants = Constants()
+    contrasts = _contrasts(levels, budget, constants)
+    if len(levels) < constants.wide or budget.pure:
+        return contrasts
+    rho = float(budget.ceiling) * (1 - constants.share_margins) * (1 - constants.share_norms)
+    return min(contrasts, _products(schema.columns, rho, PAIRS_CLIP))
+
+
+def _contrasts(levels: Sequence[int], budget: Budget, constants: Constants) -> float:
+    """Noise variance of a pair's coordinate, a sum over rows, where both its columns have variance 1."""
+    pairs = [(a, b) for b in range(len(levels)) for a in range(b)]
+    weights = first_weights(levels, pairs, constants.skew)
+    lengths = [(r - 1) / r for r in levels]
+    squares = sum(w**2 * math.prod(lengths[a] for a in u) for u, w in weights.items())
+    absolute = sum(w * math.prod(2 * lengths[a] for a in u) for u, w in weights.items())
+    noise = 2 * (absolute / budget.ceiling) ** 2 if budget.pure else squares / (2 * budget.ceiling)
+    return noise * (median(levels) / LEVELS_MARGIN) ** 2
+
+
+def _of_features(schema: Schema, budget: Budget) -> float:
+    constants = FeatureConstants()
+    cost = float(budget.ceiling) * (1 - constants.share_histograms - constants.share_norms)
+    if not budget.pure:
+        return _products(schema.columns, cost, FEATURES_CLIP)
+    size = sum(map(_features, schema.columns))
+    clip = FEATURES_CLIP * sum(map(_length, schema.columns))
+    return 2 * (((size - 1) / 2 + 0.71) * clip / cost) ** 2 / _spread(schema.columns) ** 2
+
+
+def _products(columns: Sequence[Column], rho: float, clip: float) -> float:
+    """The same for products of features, rows being clipped at so many times their mean squared norm."""
+    square = clip * sum(map(_length, columns))
+    return square**2 / 2 / (2 * rho) / _spread(columns) ** 2
+
+
+def _features(column: Column) -> int:
+    """How many features a column has: scores count as one, since curvature is bought where noise is small."""
+    scored = not column.has_levels or isinstance(column, Ordinal) or column.kind == "numeric"
+    return 1 if scored else min(column.size, MOST_GROUPS) - 1
+
+
+def _length(column: Column) -> float:
+    """The mean squared length of a column's features."""
+    return min(math.sqrt(_features(column)), LONGEST)
+
+
+def _spread(columns: Sequence[Column]) -> float:
+    return median(_length(column) / _features(column) for column in columns)
