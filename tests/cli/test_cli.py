@@ -246,7 +246,7 @@ def test_a_ledger_of_another_table(here, capsys):
     for words, hint in (
         (["--delta", "1e-5"], "leave delta out"),
         (["--neighbours", "replace"], "neighbours"),
-        (["--name", "other"], "'other'"),
+        (["--table", "other"], "'other'"),
         (["--neighbours", "swap"], "add-remove"),
     ):
         assert discover("--ledger", "asia.ledger", *words) == 1
@@ -599,7 +599,7 @@ COMMANDS = dict(leaves(build()))
 def test_the_commands():
     expected = {
         "discover", "plan", "schema draft", "schema check", "ledger init", "ledger show", "ledger moved",
-        "methods", "network list", "network sample", "audit", "reproduce", "demo",
+        "ledger upgrade", "methods", "network list", "network sample", "audit", "reproduce", "demo",
     }  # fmt: skip
     assert {" ".join(path) for path in COMMANDS} == expected
 

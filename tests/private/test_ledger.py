@@ -701,7 +701,7 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: _sqlite(path, "PRAGMA journal_mode = WAL", "CREATE TABLE t (x)"),
         "another program",
     ),
-    "a later version": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 3"), "another version"),
+    "a later version": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 4"), "another version"),
     "a folder": (lambda path: path.mkdir(), "not a plain file"),
 }
 

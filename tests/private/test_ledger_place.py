@@ -37,9 +37,10 @@ def journal(path: Path) -> Path:
     return Path(f"{path}-journal")
 
 
-def interrupted(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def interrupted(path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object] | None = None) -> Path:
     """A ledger with 0.25 paid, whose next payment was killed after its pages were written, before its commit.
 
+    Or one that is there, and another act.
     The commit is the removal of the journal, so the journal is kept as it was and put back.
     """
     kept: list[bytes] = []
@@ -54,10 +55,11 @@ def interrupted(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         connection.set_trace_callback(keep)
         return connection
 
-    made(path).charge(QUARTER)
+    if act is None:
+        made(path).charge(QUARTER)
     with monkeypatch.context() as patch:
         patch.setattr(sqlite3, "connect", watched)
-        Ledger.open(path).charge(QUARTER)
+        (act or (lambda: Ledger.open(path).charge(QUARTER)))()
     (whole,) = kept
     journal(path).write_bytes(JOURNAL + b"\xff" * 4 + whole[12:])  # as many records as the journal is long
     return path
@@ -482,6 +484,7 @@ def test_the_first_format_is_no_way_around_the_path(path: Path) -> None:
     made(path).charge(QUARTER)
     connection = sqlite3.connect(path)
     connection.execute("DROP TABLE note")
+    connection.execute("DROP TABLE answer")
     connection.execute("PRAGMA user_version = 1")
     connection.commit()
     connection.execute("VACUUM")

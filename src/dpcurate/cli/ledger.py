@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from dpcurate.accounting import DELTA, Budget, Event, epsilon_of
 from dpcurate.accounting.composition import RULES
+from dpcurate.allowance import DUST
 from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import columns, existing, one_line, show
 from dpcurate.errors import QueryError
@@ -20,7 +21,7 @@ def init(args: Namespace) -> None:
     ledger = Ledger.create(
         args.path,
         table=args.table,
-        schema_hash=load_schema(args.schema).hash,
+        schema=load_schema(args.schema),
         neighbours=Neighbours.of(args.neighbours or Neighbours.ADD_REMOVE).value,
         budget=Budget(epsilon=args.epsilon, delta=DELTA if args.delta is None else args.delta),
     )
@@ -38,6 +39,12 @@ def report(args: Namespace) -> None:
         show(columns(_rules(ledger), right=frozenset((1,))))
 
 
+def upgrade(args: Namespace) -> None:
+    ledger = Ledger.open(existing(args.path, "ledger"))
+    ledger.use(load_schema(args.schema))
+    show(one_line(f"{args.path} protects {ledger.unit}, under whatever schema; {len(ledger.schemas)} known"))
+
+
 def moved(args: Namespace) -> None:
     ledger = Ledger.moved(existing(args.path, "ledger"))
     assert ledger.facts is not None
@@ -47,17 +54,25 @@ def moved(args: Namespace) -> None:
 def _facts(ledger: Ledger) -> Iterator[str]:
     facts, budget = ledger.facts, ledger.budget
     assert facts is not None
-    yield f"table {facts.table!r}, schema {facts.schema_hash}, {facts.neighbours} neighbours, since {facts.created}"
+    yield f"table {facts.table!r}, {facts.neighbours} neighbours, since {facts.created}"
+    yield f"unit     {ledger.unit or f'that of the schema {facts.schema_hash}, which it has not seen yet'}"
+    for schema in ledger.schemas:
+        yield f"schema   {schema.hash} since {schema.since}"
     for since, path in ledger.kept_at:
         yield f"kept at  {path} since {since}"
     if not ledger.private:
         yield "NOT PRIVATE: exact, unproved or seeded releases took part"
     yield f"ceiling  {budget}: this is the guarantee"
     yield f"spent    {_amount(ledger.spent, budget)}"
-    yield f"left     {_amount(ledger.remaining, budget)}"
+    yield f"left     {_left(ledger)}"
     if ledger.reserved > 0:
         held = _amount(ledger.reserved, budget)
         yield f"reserved {held}: by a run under way, or lost in one that crashed; it counts as spent"
+
+
+def _left(ledger: Ledger) -> str:
+    nothing = ledger.remaining <= DUST * float(ledger.budget.ceiling)
+    return "nothing left" if nothing else _amount(ledger.remaining, ledger.budget)
 
 
 def _amount(amount: float, budget: Budget) -> str:

@@ -92,7 +92,7 @@ def _claim_setting(recipe: Any) -> str | None:
 def _refuse_kept_ledgers(table: str, schema: Schema) -> None:
     """A table with a ledger holds people's data: its exact figures would undo what the ledger promises."""
     for path in _ledgers_near(table):
-        if path.stem == Path(table.partition("#")[0]).stem or _schema_of(path) == schema.hash:
+        if path.stem == Path(table.partition("#")[0]).stem or schema.hash in _schemas_of(path):
             raise LedgerError(
                 f"{str(path)!r} is kept for private runs on this table; a run that is {WORDS} would undo what it "
                 "promises. Nothing was read. If it is another table's, keep the two in folders of their own"
@@ -105,12 +105,13 @@ def _ledgers_near(table: str) -> Iterator[Path]:
         yield from sorted(folder.glob("*.ledger"))
 
 
-def _schema_of(path: Path) -> str | None:
+def _schemas_of(path: Path) -> set[str]:
     try:
-        facts = Ledger.open(path).facts
+        ledger = Ledger.open(path)
     except LedgerError:  # damaged, moved or no ledger: only its name counts
-        return None
-    return None if facts is None else facts.schema_hash
+        return set()
+    assert ledger.facts is not None
+    return {ledger.facts.schema_hash, *(schema.hash for schema in ledger.schemas)}
 
 
 def _announce(entry: Listed, args: Namespace, schema: Schema) -> None:

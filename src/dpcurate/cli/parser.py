@@ -131,8 +131,8 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--not-private", action="store_true", help=line)
     line = "record of what all runs on this table have spent; created if it does not exist"
     parser.add_argument("--ledger", metavar="FILE", help=line)
-    line = "the table's name in the ledger (default: the ledger's file name)"
-    parser.add_argument("--name", metavar="NAME", help=line)
+    line = "the table's name, kept in its ledger (default: its file name); another one than the ledger's is refused"
+    parser.add_argument("--table", "--name", dest="name", metavar="NAME", help=line)
     line = "background knowledge: required and forbidden edges, tiers (TOML)"
     parser.add_argument("--knowledge", metavar="FILE", help=line)
     files = "report.html, report.json, graph.json, graph.dot, graph.graphml and edges.csv"
@@ -196,6 +196,10 @@ def _ledger(commands: _Parsers) -> None:
     line = "also show what other composition rules would report"
     show.add_argument("--composition", action="store_true", help=line)
     show.add_argument("--lenses", action="store_true", dest="composition", help=argparse.SUPPRESS)  # its former name
+    line = "tell a ledger of an earlier version which schema it was made for, so that others may be used too"
+    upgrade = _command(group, "upgrade", line, "ledger:upgrade")
+    upgrade.add_argument("path", metavar="PATH", help="the ledger")
+    _described(upgrade)
     more = (
         "A ledger is refused anywhere but at its own path: an interrupted payment is repaired from the file\n"
         "PATH-journal beside it, which is found by the ledger's name. Use this only after the file has been moved\n"

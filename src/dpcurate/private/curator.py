@@ -32,8 +32,9 @@ class Curator(Session):
     `table` is a pandas, polars or Arrow frame, a mapping of arrays, a NumPy array with columns in the
     schema's order, a Parquet or CSV path or pattern, `file.duckdb#table`, `postgresql://...#table`, or
     a Spark, Dask, lazy Polars or Ibis frame (docs/engines.md). `ledger` is a path: several runs and
-    processes then share one budget. Whatever is wrong with the rows is told here, to the owner;
-    `check=True` prints a summary of it and says that it looked.
+    processes, with whatever schemas, then share the table's one budget; `name` is the table's name in it.
+    Whatever is wrong with the rows is told here, to the owner; `check=True` prints a summary of it and says
+    that it looked.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Curator(Session):
         if check:
             for sentence in check_rows(table, schema):
                 print(f"owner's check (this looked at the data): {sentence}", file=sys.stderr)
-        charged = _ledger(ledger, name, schema, relation, budget, allow_unproved or insecure_seed is not None)
+        charged = _ledger(ledger, name, table, schema, relation, budget, allow_unproved or insecure_seed is not None)
         super().__init__(source, schema, relation, charged, randomness, allow_unproved=allow_unproved)
         if insecure_seed is not None:
             charged.charge([Event("insecure-seed", "whoever knows the seed can undo the noise", Cost.infinite())])
@@ -99,6 +100,7 @@ def _randomness(seed: int | None) -> Randomness:
 def _ledger(
     ledger: str | Path | None,
     name: str | None,
+    table: Any,
     schema: Schema,
     neighbours: Neighbours,
     budget: Budget | None,
@@ -107,8 +109,20 @@ def _ledger(
     if ledger is None:
         assert budget is not None
         return Ledger(budget, allow_unproved=allow_unproved, neighbours=neighbours.value)
-    facts: dict[str, Any] = {"schema_hash": schema.hash, "neighbours": neighbours.value}
     if Ledger.exists(ledger):
-        return Ledger.open(ledger, table=name, budget=budget, **facts)
+        kept = Ledger.open(ledger, table=name, budget=budget, neighbours=neighbours.value)
+        kept.use(schema)
+        return kept
     assert budget is not None
-    return Ledger.create(ledger, table=name or Path(ledger).stem, budget=budget, allow_unproved=allow_unproved, **facts)
+    return Ledger.create(
+        ledger, table=name or _name_of(table) or Path(ledger).stem, schema=schema, neighbours=neighbours.value,
+        budget=budget, allow_unproved=allow_unproved,
+    )  # fmt: skip
+
+
+def _name_of(table: Any) -> str:
+    """A table's own name, if it has one: of a URL or a database what follows the #, of a file its name."""
+    if not isinstance(table, (str, Path)):
+        return ""
+    place, _, inside = str(table).partition("#")
+    return inside.strip() or ("" if "://" in place else Path(place).stem.strip(" *?[]"))

@@ -15,16 +15,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from dpcurate import plain
 from dpcurate.accounting import Budget, Cost, Event, composition, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
 from dpcurate.plain import Number
-from dpcurate.private.ledger import amounts, place
+from dpcurate.private.ledger import amounts, notes, place
 from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger.store import Disk
 from dpcurate.private.process import process
+from dpcurate.schema import Schema
 from dpcurate.wording import shown
 
 _NOTHING = "Nothing was read and nothing was spent."
@@ -71,33 +72,42 @@ class Ledger:
 
     @classmethod
     def create(
-        cls, path: str | os.PathLike[str], *, table: str, schema_hash: str, neighbours: str, budget: Budget,
-        allow_unproved: bool = False,
+        cls, path: str | os.PathLike[str], *, table: str, neighbours: str, budget: Budget, schema: Schema | None = None,
+        schema_hash: str | None = None, allow_unproved: bool = False,
     ) -> Ledger:  # fmt: skip
-        """A new ledger on disk. An existing file is refused, whatever it holds."""
+        """A new ledger on disk. An existing file is refused, whatever it holds.
+
+        `schema` is the first that will be used; it fixes the unit of privacy (rows, or persons by a column). If
+        only its hash is given, the unit is fixed when a schema that has it is first used.
+        """
+        schema_hash = schema.hash if schema is not None else schema_hash
         for name, value in (("table", table), ("schema_hash", schema_hash), ("neighbours", neighbours)):
             if not isinstance(value, str) or not value.strip():
                 raise LedgerError(f"{name} must be a name that is not blank, got {value!r}; the ledger is found by it")
         home = place.real(path)
         facts = form.new_facts(
-            home, table=table, schema_hash=schema_hash, neighbours=neighbours, budget=budget,
+            home, table=table, schema_hash=cast(str, schema_hash), neighbours=neighbours, budget=budget,
             allow_unproved=allow_unproved,
         )  # fmt: skip
-        return cls._on(Disk.create(home, facts))
+        return cls._on(Disk.create(home, facts, schema))
 
     @classmethod
     def open(
         cls, path: str | os.PathLike[str], *, table: str | None = None, schema_hash: str | None = None,
         neighbours: str | None = None, budget: Budget | None = None,
     ) -> Ledger:  # fmt: skip
-        """A ledger that exists, if it is whole and about what the caller thinks it is about."""
+        """A ledger that exists, if it is whole and about what the caller thinks it is about.
+
+        `schema_hash` asks that it was used with that schema before.
+        """
         disk = Disk.open(place.real(path))
         facts = disk.facts
-        pairs = (("table", table, facts.table), ("schema hash", schema_hash, facts.schema_hash),
-                 ("neighbours", neighbours, facts.neighbours))  # fmt: skip
-        for what, asked, written in pairs:
+        for what, asked, written in (("table", table, facts.table), ("neighbours", neighbours, facts.neighbours)):
             if asked is not None and asked != written:
                 _mismatch(disk.path, what, repr(asked), repr(written))
+        used = dict.fromkeys([facts.schema_hash, *(schema.hash for schema in disk.schemas())])
+        if schema_hash is not None and schema_hash not in used:
+            _mismatch(disk.path, "schema hash", repr(schema_hash), " and ".join(map(repr, used)))
         if budget is not None and not _same(budget, facts.budget):
             _mismatch(disk.path, "budget", _worth(budget), _worth(facts.budget))
         return cls._on(disk)
@@ -124,6 +134,27 @@ class Ledger:
         facts = disk.facts
         ledger._start(facts.budget, disk, allow_unproved=facts.allow_unproved, neighbours=facts.neighbours)
         return ledger
+
+    def use(self, schema: Schema) -> None:
+        """Write a schema down before it is used. One of another unit of privacy is refused: see docs/proofs/ledger.md.
+
+        All other changes (levels, bounds, bins, columns, the cap) go on spending the same budget.
+        """
+        with self._mine():
+            if isinstance(self._store, Disk):
+                self._store.use(schema)
+
+    @property
+    def unit(self) -> notes.Unit | None:
+        """What a ledger on disk protects, rows or persons; None in memory, and until a schema has told."""
+        with self._mine():
+            return self._store.unit() if isinstance(self._store, Disk) else None
+
+    @property
+    def schemas(self) -> tuple[notes.UsedSchema, ...]:
+        """Every schema that a ledger on disk was used with, in order: hash, text, since when."""
+        with self._mine():
+            return self._store.schemas() if isinstance(self._store, Disk) else ()
 
     # --- charging ----------------------------------------------------------------------------------------
 

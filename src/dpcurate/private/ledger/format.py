@@ -5,25 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import chain as chained
 from pathlib import Path
 from typing import cast
-from urllib.parse import unquote_to_bytes
 
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import LedgerError
 from dpcurate.plain import Number
+from dpcurate.private.ledger import notes
 from dpcurate.private.ledger.amounts import UNIT, LedgerFacts, price, round_up
 from dpcurate.private.ledger.file import Damage, damaged
+from dpcurate.private.ledger.notes import TextRow
 
 APPLICATION = 0x64704C67  # "dpLg", in the file's header
-FIRST, VERSION = 1, 2  # the first format had no notes, so it did not know its path; its next payment adds them
 MAGIC = b"SQLite format 3\x00"
 
 # Every column is text: the amounts are wider than SQLite's integers, and text comes back as it went in.
@@ -31,16 +29,11 @@ _FACTS = ("identity", "table_name", "schema_hash", "neighbours", "epsilon", "del
           "created")  # fmt: skip
 _STATE = ("spent", "unproved", "chain", "seal")
 _EVENT = ("mechanism", "about", "epsilon", "rho", "noise", "claimed")
-_NOTE = ("kind", "body", "written", "chain")
 TABLES = {
     "book": f"CREATE TABLE book ({', '.join(f'{name} TEXT NOT NULL' for name in _FACTS + _STATE)})",
     "event": f"CREATE TABLE event (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT' for name in _EVENT)})",
     "hold": "CREATE TABLE hold (id INTEGER PRIMARY KEY, units TEXT NOT NULL, opened TEXT NOT NULL)",
 }
-NOTES = f"CREATE TABLE note (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT NOT NULL' for name in _NOTE)})"
-_KEPT_AT = "kept at"  # the kind of note that holds a path, as an URI: a path need not be text
-
-TextRow = tuple[str | None, ...]
 
 
 # --- checks ----------------------------------------------------------------------------------------------
@@ -63,9 +56,10 @@ def check_header(path: Path) -> None:
         raise LedgerError(f"{path} is not a dpcurate ledger (not an SQLite file); it was left as it is")
     if int.from_bytes(head[68:72], "big") != APPLICATION:
         raise LedgerError(f"{path} is an SQLite file of another program, not a dpcurate ledger; it was left as it is")
-    if int.from_bytes(head[60:64], "big") not in (FIRST, VERSION):
+    if int.from_bytes(head[60:64], "big") not in range(notes.FIRST, notes.VERSION + 1):
         raise LedgerError(
-            f"{path} was written by another version of dpcurate (format is not {FIRST} or {VERSION}); update dpcurate"
+            f"{path} was written by another version of dpcurate (its format is none of {notes.FIRST} to "
+            f"{notes.VERSION}); update dpcurate"
         )
     if head[18:20] != b"\x01\x01":
         raise damaged(path, "its journal mode was changed (to WAL?) by another program")
@@ -73,8 +67,7 @@ def check_header(path: Path) -> None:
 
 def check_tables(connection: sqlite3.Connection) -> None:
     """Nothing but the tables dpcurate makes: no trigger, no view, none missing."""
-    expected = TABLES if _version(connection) == FIRST else TABLES | {"note": NOTES}
-    if dict(connection.execute("SELECT name, sql FROM sqlite_schema")) != expected:
+    if dict(connection.execute("SELECT name, sql FROM sqlite_schema")) != TABLES | notes.tables(connection):
         raise Damage("its tables are not the ones dpcurate makes")
 
 
@@ -88,13 +81,9 @@ def check_contents(connection: sqlite3.Connection, path: Path) -> LedgerFacts:
         raise Damage(f"it is {size} bytes long and should be {pages[0] * pages[1]}")
     book = read_book(connection)
     rows = list(event_rows(connection))
-    if book["chain"] != _chain(_chain("", [tuple(book[name] for name in _FACTS)]), rows):
+    if book["chain"] != notes.hashed(notes.hashed("", [tuple(book[name] for name in _FACTS)]), rows):
         raise Damage("what it says about itself or its events was edited")
-    chain = ""
-    for *note, link in _notes(connection):
-        chain = _chain(chain, [tuple(note)])
-        if link != chain:
-            raise Damage("its notes were edited")
+    notes.check(connection)
     facts = _read_facts(book, path)
     events = map(read_event, rows)
     total = sum(chained((price(event.cost, pure=facts.budget.pure) for event in events), holds(connection)))
@@ -123,7 +112,7 @@ def write_new(connection: sqlite3.Connection, facts: LedgerFacts) -> None:
     for statement in TABLES.values():
         connection.execute(statement)
     written = _facts_row(facts)
-    row = (*written, "0", "0", _chain("", [written]), "")
+    row = (*written, "0", "0", notes.hashed("", [written]), "")
     connection.execute(f"INSERT INTO book VALUES ({', '.join('?' * len(row))})", row)
     write_home(connection, Path(facts.path))
 
@@ -135,7 +124,7 @@ def write(
     rows = [_event_row(event) for event in events]
     _insert(connection, "event", _EVENT, rows)
     mark = "1" if unproved else book["unproved"]
-    _write_state(connection, str(spent), mark, _chain(book["chain"], rows))
+    _write_state(connection, str(spent), mark, notes.hashed(book["chain"], rows))
 
 
 def event_rows(connection: sqlite3.Connection) -> Iterator[TextRow]:
@@ -153,76 +142,32 @@ def _write_state(connection: sqlite3.Connection, spent: str, mark: str, chain: s
     connection.execute("UPDATE book SET spent = ?, unproved = ?, chain = ?, seal = ?", state)
 
 
+def _seal(connection: sqlite3.Connection, *state: str) -> str:
+    return hashlib.sha256(json.dumps(state + notes.last(connection)).encode()).hexdigest()
+
+
 def _insert(connection: sqlite3.Connection, table: str, columns: Sequence[str], rows: Iterable[TextRow]) -> None:
     places = ", ".join("?" * len(columns))
     connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
 
 
-# --- notes: what the ledger learnt about itself after it was made ----------------------------------------
+# --- notes: what the ledger learnt after it was made -----------------------------------------------------
 
 
-def home(connection: sqlite3.Connection) -> Path | None:
-    """Where the ledger is kept; None in the first format."""
-    paths = kept_at(connection)
-    return paths[-1][1] if paths else None
-
-
-def kept_at(connection: sqlite3.Connection) -> list[tuple[str, Path]]:
-    """Since when, and where, the ledger was kept, in order."""
-    return [(when, _path(body)) for kind, body, when, _ in _notes(connection) if kind == _KEPT_AT]
-
-
-def write_home(connection: sqlite3.Connection, path: Path) -> None:
-    """From now on the ledger is kept here; one of the first format becomes one of the second."""
-    if _version(connection) != VERSION:
-        connection.execute(NOTES)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-    note = (_KEPT_AT, path.as_uri(), now())
-    (last,) = _last_note(connection) or ("",)
-    _insert(connection, "note", _NOTE, [(*note, _chain(last, [note]))])
+def write_note(connection: sqlite3.Connection, kind: str, body: str) -> None:
+    """Add a note, and seal; a ledger of an earlier format becomes one of this."""
+    notes.upgrade(connection)
+    notes.add(connection, kind, body)
     ((spent, mark, chain),) = connection.execute("SELECT spent, unproved, chain FROM book").fetchall()
     _write_state(connection, spent, mark, chain)
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _notes(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
-    if _version(connection) == FIRST:
-        return []
-    return connection.execute(f"SELECT {', '.join(_NOTE)} FROM note ORDER BY id").fetchall()
-
-
-def _last_note(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """The hash over all notes, if there are any."""
-    return tuple(chain for *_, chain in _notes(connection)[-1:])
-
-
-def _path(uri: str) -> Path:
-    return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix("file://"))))
-
-
-# --- hashes ----------------------------------------------------------------------------------------------
-
-
-def _chain(chain: str, rows: Iterable[TextRow]) -> str:
-    """A hash over all rows in order: damage to any of them shows. It is no defence against a forger."""
-    for row in rows:
-        chain = hashlib.sha256((chain + json.dumps(row)).encode()).hexdigest()
-    return chain
-
-
-def _seal(connection: sqlite3.Connection, *state: str) -> str:
-    return hashlib.sha256(json.dumps(state + _last_note(connection)).encode()).hexdigest()
+def write_home(connection: sqlite3.Connection, path: Path) -> None:
+    """From now on the ledger is kept here."""
+    write_note(connection, notes.KEPT_AT, path.as_uri())
 
 
 # --- facts and events as text ----------------------------------------------------------------------------
-
-
-def now() -> str:
-    """The time, for a person to read; nothing depends on it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def new_facts(
@@ -231,7 +176,7 @@ def new_facts(
     """Facts of a ledger made now. The identity tells it from another ledger put in its place."""
     return LedgerFacts(
         table=table, schema_hash=schema_hash, neighbours=neighbours, budget=budget, path=str(path),
-        allow_unproved=allow_unproved, created=now(), identity=secrets.token_hex(16),
+        allow_unproved=allow_unproved, created=notes.now(), identity=secrets.token_hex(16),
     )  # fmt: skip
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 from dpcurate.accounting import Event
 from dpcurate.errors import LedgerError
 from dpcurate.private.ledger import format as form
-from dpcurate.private.ledger import place
+from dpcurate.private.ledger import notes, place
 from dpcurate.private.ledger.amounts import Decide, LedgerFacts, State
 from dpcurate.private.ledger.file import GATE, Damage, File
+from dpcurate.schema import Schema
 
 
 class Disk:
@@ -25,22 +28,24 @@ class Disk:
         self._file = file
 
     @classmethod
-    def create(cls, path: Path, facts: LedgerFacts) -> Disk:
-        """Write a new ledger; an existing file, of whatever kind, is refused and left alone."""
+    def create(cls, path: Path, facts: LedgerFacts, schema: Schema | None = None) -> Disk:
+        """Write a new ledger with its first schema; an existing file, of whatever kind, is refused and left alone."""
         if place.is_there(place.journal(path)):
             raise LedgerError(
                 f"{place.journal(path)} was left by another ledger that was at {path}, which may need it. Move that "
                 "ledger back and open it once, or choose another name. If its creation was cut short, remove it"
             )
         _make_empty(path)
-        file = File(path)
+        disk = cls(File(path), facts)
         try:
-            with file.writing() as connection:
+            with disk._file.writing() as connection:
                 form.write_new(connection, facts)
+                for kind, body in [] if schema is None else disk._news(connection, schema):
+                    form.write_note(connection, kind, body)
         except BaseException:
             path.unlink(missing_ok=True)  # made a moment ago, by us, and nothing was charged to it
             raise
-        return cls(file, facts)
+        return disk
 
     @classmethod
     def open(cls, path: Path) -> Disk:
@@ -61,7 +66,7 @@ class Disk:
             _look_at(path)
             with file.writing() as connection:  # whoever has the file open under its old name has to wait
                 form.check_tables(connection)
-                home = form.home(connection)
+                home = notes.home(connection)
                 if home is not None and home != path and place.check_left(home, path):
                     _refuse_copy(home, path, form.read_book(connection)["identity"])
                 facts = form.check_contents(connection, path)
@@ -83,7 +88,43 @@ class Disk:
         """Since when, and where, the file was kept, in order."""
         with self._file.reading() as connection:
             self._book(connection)
-            return tuple((when, str(path)) for when, path in form.kept_at(connection))
+            return tuple((note.written, str(notes.path_of(note))) for note in notes.each(connection, notes.KEPT_AT))
+
+    def unit(self) -> notes.Unit | None:
+        """The unit of privacy, if it is known."""
+        with self._file.reading() as connection:
+            self._book(connection)
+            return notes.unit(connection)
+
+    def schemas(self) -> tuple[notes.UsedSchema, ...]:
+        """Every schema that was used, in order."""
+        with self._file.reading() as connection:
+            self._book(connection)
+            return notes.schemas(connection)
+
+    def use(self, schema: Schema) -> None:
+        """Write a schema down before it is used; one of another unit of privacy is refused."""
+        with self._file.reading() as connection:
+            self._book(connection)
+            if not self._news(connection, schema):
+                return
+        with self._writing() as (connection, _):
+            for kind, body in self._news(connection, schema):
+                form.write_note(connection, kind, body)
+
+    def _news(self, connection: sqlite3.Connection, schema: Schema) -> list[tuple[str, str]]:
+        """What a schema tells that the ledger does not know yet, as notes."""
+        news, unit = [], notes.Unit(None if schema.person is None else schema.person.column)
+        known = notes.unit(connection)
+        if known is None:
+            if schema.hash != self.facts.schema_hash:
+                raise _unknown_unit(self.path, self.facts.schema_hash, schema.hash)
+            news.append((notes.UNIT, json.dumps({"person": unit.person})))
+        elif known != unit:
+            raise _another_unit(self.path, known, unit)
+        if schema.hash not in {used.hash for used in notes.schemas(connection)}:
+            news.append((notes.SCHEMA, json.dumps({"hash": schema.hash, "text": schema.dumps()})))
+        return news
 
     def charge(self, decide: Decide, events: Sequence[Event], *, unproved: bool) -> None:
         with self._writing() as (connection, book):
@@ -97,7 +138,7 @@ class Disk:
         with self._writing() as (connection, book):
             spent = int(book["spent"])
             units = decide(spent)
-            added = connection.execute("INSERT INTO hold (units, opened) VALUES (?, ?)", (str(units), form.now()))
+            added = connection.execute("INSERT INTO hold (units, opened) VALUES (?, ?)", (str(units), notes.now()))
             form.write(connection, book, spent + units, (), unproved=False)
             hold = added.lastrowid
         assert hold is not None
@@ -116,7 +157,7 @@ class Disk:
         """A transaction with the checked row of `book`; a ledger that does not know its path yet learns it here."""
         with self._file.writing() as connection:
             book = self._book(connection)
-            if form.home(connection) is None:
+            if notes.home(connection) is None:
                 form.write_home(connection, self.path)
             yield connection, book
 
@@ -129,6 +170,22 @@ class Disk:
         return book
 
 
+def _another_unit(path: Path, known: notes.Unit, other: notes.Unit) -> LedgerError:
+    return LedgerError(
+        f"{path} protects {known}, and this schema would protect {other}: what was paid so far says nothing about "
+        "that. No answer was given and it was left as it is. Give the schema the same [person] column, or none, as "
+        "before; levels, bounds, bins, columns and the cap may change"
+    )
+
+
+def _unknown_unit(path: Path, known: str, other: str) -> LedgerError:
+    return LedgerError(
+        f"{path} knows the schema it was made for by its hash alone, {known}, and not whether that one protected rows "
+        f"or persons; this schema is another one, {other}. No answer was given and it was left as it is. Show it the "
+        f"schema it was made for, once: 'dpcurate ledger upgrade {quote(str(path))} --schema FILE'"
+    )
+
+
 def _look_at(path: Path) -> None:
     """Refuse what is no ledger, before SQLite touches it."""
     try:
@@ -139,7 +196,7 @@ def _look_at(path: Path) -> None:
 
 
 def _check_home(connection: sqlite3.Connection, path: Path) -> None:
-    home = form.home(connection)
+    home = notes.home(connection)
     if home is not None and home != path:
         raise place.elsewhere(path, home)
 
