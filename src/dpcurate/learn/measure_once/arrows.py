@@ -28,6 +28,11 @@ Interaction = Callable[[int, int, Columns], float]
 """The evidence that two columns depend on each other in another way at other levels of a set; 0 says nothing."""
 
 
+def no_interaction(*_: object) -> float:
+    """Where nothing was released that could show one."""
+    return 0.0
+
+
 def directed(decision: Decision, families: FamilySearch, interaction: Interaction, random: Random) -> Decision:
     """The same edges, directed as the evidence on all triples together says."""
     adjacent = adjacency(decision, families.constraints)

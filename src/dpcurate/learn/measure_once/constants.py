@@ -39,8 +39,6 @@ class Constants:
     """P(edge) from which a pair counts as a possible link when triples are chosen."""
     open_from: float = 0.02
     """A pair whose P(edge) lies between this and 1 minus this is looked at again."""
-    doubt: float = 0.02
-    """Share of the surest calls that were wrong on random worlds."""
     walk: int = 300
     """Steps of the walk over orders behind P(edge)."""
 

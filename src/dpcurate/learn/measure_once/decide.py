@@ -42,7 +42,7 @@ def decide(
     best = list(order.columns)
     probabilities = walk(order, random, constants.walk)
     kept = _at_best_threshold(families, best, probabilities)
-    return Decision(tuple(kept.parents()), tuple(kept.columns), probabilities * (1 - constants.doubt))
+    return Decision(tuple(kept.parents()), tuple(kept.columns), probabilities)
 
 
 def scout(families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = ()) -> Decision:
@@ -105,15 +105,14 @@ def skeleton_of(names: Sequence[str], constraints: Constraints, decision: Decisi
 
 
 def evidence_of(
-    names: Sequence[str], constraints: Constraints, decision: Decision, skeleton: Skeleton
+    names: Sequence[str], constraints: Constraints, decision: Decision, skeleton: Skeleton, linked: FloatArray
 ) -> tuple[Evidence, ...]:
-    """What became of every allowed pair, and P(edge)."""
+    """What became of every allowed pair, and P(linked)."""
     rows = []
     for a, b in constraints.pairs:
         pair = names[a], names[b]
         verdict = "kept" if frozenset(pair) in skeleton.edges else "left out"
-        p = 1.0 if constraints.required[a, b] else float(decision.probabilities[a, b])
-        rows.append(Evidence(pair, _given(names, decision, a, b), verdict, p))
+        rows.append(Evidence(pair, _given(names, decision, a, b), verdict, float(linked[a, b])))
     return tuple(rows)
 
 

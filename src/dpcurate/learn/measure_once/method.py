@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.measure_once.arrows import directed
+from dpcurate.learn.measure_once.arrows import directed, no_interaction
+from dpcurate.learn.measure_once.confidence import Confidence, confidence
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
@@ -44,9 +46,10 @@ PLENTY = 1e4
 
 @dataclass(frozen=True, slots=True)
 class _Learnt:
-    """A decision, and the releases it rests on: how many answers, what each cost, and why these."""
+    """A decision, how sure it is, and the releases it rests on: how many answers, what each cost, and why these."""
 
     decision: Decision
+    confidence: Confidence
     answers: tuple[int, ...]
     costs: tuple[float, ...]
     notes: tuple[str, ...]
@@ -73,11 +76,12 @@ class MeasureOnce:
         learn = self._by_levels if _few_levels(queryable.schema) else self._by_features
         learnt = learn(queryable, constraints)
         skeleton = skeleton_of(names, constraints, learnt.decision)
-        evidence = evidence_of(names, constraints, learnt.decision, skeleton)
+        evidence = evidence_of(names, constraints, learnt.decision, skeleton, learnt.confidence.linked)
         return Learned(
             orient(skeleton, knowledge),
             skeleton,
             linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},
+            direction=_directions(names, constraints, learnt.confidence.ways),
             evidence=evidence,
             tests=learnt.answers,
             leaked=learnt.costs,
@@ -89,9 +93,11 @@ class MeasureOnce:
         """One covariance of features of all columns, and a search."""
         bought = buy_features(queryable, min(queryable.remaining, PLENTY), self.features)
         evidence = FeatureEvidence(bought.released, self.constants.effect_sizes, self.features.misfit)
-        decision = decide(FamilySearch.of(evidence, constraints, self.constants), Random(0))
+        families = FamilySearch.of(evidence, constraints, self.constants)
+        decision = decide(families, Random(0))
+        sure = confidence(decision, families, no_interaction, Random(0))
         notes = (bought.choice, *redundant(bought.released, queryable.schema.names))
-        return _Learnt(decision, (len(bought.costs),), bought.costs, notes, of_features(bought))
+        return _Learnt(decision, sure, (len(bought.costs),), bought.costs, notes, of_features(bought))
 
     def _by_levels(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """By contrasts; in a wide table margins come first, and say whether pairs are better measured around them."""
@@ -119,10 +125,12 @@ class MeasureOnce:
         pairs, clip = buy_pairs(queryable, design, costs, self.constants.clip_quantiles)
         moments = CentralMoments.around(design.released, pairs)
         evidence = ContrastEvidence(moments, self.constants)
-        decision = decide(FamilySearch.of(evidence, constraints, self.constants), Random(0))
+        families = FamilySearch.of(evidence, constraints, self.constants)
+        decision = decide(families, Random(0))
+        sure = confidence(decision, families, evidence.interaction, Random(0))
         answers = len(margins.answers), 1, len(pairs.observed)
         noise = of_contrasts(design.released, moments)
-        return _Learnt(decision, answers, (margins.cost, *costs), (_around_chosen(clip),), noise)
+        return _Learnt(decision, sure, answers, (margins.cost, *costs), (_around_chosen(clip),), noise)
 
     def _by_contrasts(
         self,
@@ -153,9 +161,10 @@ class MeasureOnce:
             decision = settled(decision, families, evidence, random)
         elif orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
             decision = directed(decision, families, evidence.interaction, random)
+        sure = confidence(decision, families, evidence.interaction, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         noise = of_contrasts(released, evidence.moments)
-        return _Learnt(decision, answers, costs, (_contrasts_chosen(purchases),), noise)
+        return _Learnt(decision, sure, answers, costs, (_contrasts_chosen(purchases),), noise)
 
     def _second(
         self, released: Released, weights: Weights, constraints: Constraints, random: Random
@@ -191,6 +200,11 @@ def _names(queryable: Queryable) -> tuple[str, ...]:
     if len(names) < 2:
         raise QueryError(f"a graph needs at least two columns, the schema has {len(names)}")
     return names
+
+
+def _directions(names: tuple[str, ...], constraints: Constraints, ways: FloatArray) -> dict[tuple[str, str], float]:
+    """P(a -> b | linked) of every allowed pair."""
+    return {(names[a], names[b]): float(ways[a, b]) for a, b in constraints.pairs}
 
 
 def _few_levels(schema: Schema) -> bool:

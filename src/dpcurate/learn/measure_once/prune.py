@@ -77,6 +77,6 @@ def _at_order(decision: Decision, families: FamilySearch) -> Decision:
     """The parents that the decision's order asks for."""
     order = Order(families, decision.order)
     again = replace(decision, parents=tuple(order.parents()))
-    sure = np.maximum(decision.probabilities, edge_probabilities(order) * (1 - families.constants.doubt))
+    sure = np.maximum(decision.probabilities, edge_probabilities(order))
     kept = adjacency(again, families.constraints)
     return replace(again, probabilities=np.where(kept, sure, decision.probabilities))

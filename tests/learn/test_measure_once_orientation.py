@@ -1,0 +1,68 @@
+"""P(this way round): what colliders decide, what nothing decides, and what knowledge decides."""
+
+from __future__ import annotations
+
+from math import exp
+from random import Random
+
+import numpy as np
+import pytest
+
+from dpcurate import Knowledge
+from dpcurate.graphs.orient import dag_to_cpdag
+from dpcurate.learn.measure_once.arrows import Directions
+from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.orientation import MOST_LOG_ODDS, compelled_arrows, ways
+from dpcurate.networks.worlds import random_dag
+
+
+def directions(size, edges, log_odds, knowledge=None):
+    adjacent = np.zeros((size, size), dtype=bool)
+    for a, b in edges:
+        adjacent[a, b] = adjacent[b, a] = True
+    return Directions(adjacent, log_odds, Constraints.of([f"c{i}" for i in range(size)], knowledge))
+
+
+def mean_ways(found, order, runs=40):
+    return np.mean([ways(found, order, Random(seed)) for seed in range(runs)], axis=0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_arrows_of_a_class_are_those_of_its_cpdag(seed):
+    dag = random_dag(4 + seed % 9, degree=1.0 + seed % 4 * 0.6, seed=seed)
+    place = {name: i for i, name in enumerate(dag.nodes)}
+    parents = [{place[p] for p in dag.parents(name)} for name in dag.nodes]
+    found = compelled_arrows([place[name] for name in dag.order()], parents)
+    assert found == {(place[a], place[b]) for a, b in dag_to_cpdag(dag).arrows}
+
+
+def test_an_edge_that_nothing_decides_is_a_half_however_the_columns_are_ordered():
+    chain = directions(5, [(0, 1), (1, 2), (2, 3), (3, 4)], {(0, 1, 2): -50.0, (1, 2, 3): -50.0, (2, 3, 4): -50.0})
+    assert mean_ways(chain, range(5)) == pytest.approx(np.full((5, 5), 0.5), abs=0.02)
+
+
+@pytest.mark.parametrize("log_odds", [-1.0, 0.0, 1.0, 3.0])
+def test_a_triple_is_a_collider_as_often_as_its_odds_say(log_odds):
+    """One order in three puts the middle last; evidence multiplies its odds."""
+    found = mean_ways(directions(3, [(0, 2), (1, 2)], {(0, 2, 1): log_odds}), range(3))
+    share = exp(log_odds) / (exp(log_odds) + 2)
+    assert found[0, 2] == pytest.approx(0.5 + share / 2, abs=0.03)
+    assert found + found.T == pytest.approx(1.0)
+
+
+def test_no_triple_is_surer_than_the_most():
+    capped, huge = (mean_ways(directions(3, [(0, 2), (1, 2)], {(0, 2, 1): x}), range(3)) for x in (MOST_LOG_ODDS, 1e6))
+    assert (capped == huge).all()
+    assert huge[0, 2] < 1
+
+
+def test_knowledge_directs_an_edge_and_what_follows_from_it():
+    """c0 -> c1 is known; c1 is no collider, so c1 -> c2 as well."""
+    known = Knowledge.of(forbidden_arrows=[("c1", "c0")])
+    found = mean_ways(directions(3, [(0, 1), (1, 2)], {(0, 1, 2): -1e3}, known), range(3))
+    assert (found[0, 1], found[1, 0]) == (1.0, 0.0)
+    assert found[1, 2] > 0.9
+
+
+def test_columns_without_edges_are_a_half():
+    assert (ways(directions(4, [], {}), range(4), Random(0)) == 0.5).all()
