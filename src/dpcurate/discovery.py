@@ -12,11 +12,13 @@ from typing import Any
 
 from dpcurate.accounting import Privacy
 from dpcurate.allowance import Allowance
-from dpcurate.errors import BudgetExceeded
-from dpcurate.graphs.formats import dumps, save
+from dpcurate.errors import BudgetExceeded, QueryError
+from dpcurate.graphs.formats import Chance, Chances, dumps, save
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
+from dpcurate.learn.cuts import BEST_F1, Cut, graph_at, surely_linked, way_round
+from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_pairs
 from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.verdict import Verdict, verdict_on
@@ -24,24 +26,16 @@ from dpcurate.queries import Queryable
 from dpcurate.queryables import Notice, Watched, limited
 from dpcurate.schema import Neighbours, Schema
 
-
-@dataclass(frozen=True, slots=True)
-class FoundEdge:
-    """An edge of the graph: `a -> b` if directed, `a -- b` otherwise, with its confidence if known."""
-
-    a: str
-    b: str
-    directed: bool
-    confidence: float | None
-
-    def __str__(self) -> str:
-        sure = "" if self.confidence is None else f"  ({self.confidence:.2f})"
-        return f"{self.a} {'->' if self.directed else '--'} {self.b}{sure}"
+LIKELIEST = 3
+"""Undecided pairs that are named in a summary."""
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """What was found: the graph, how sure it is, what it cost, and what was left undone."""
+    """What was found: the graph, how sure it is, what it cost, and what was left undone.
+
+    `cut` says which probabilities are drawn, see `at`; it is None for the method's own graph.
+    """
 
     learned: Learned
     privacy: Privacy
@@ -49,15 +43,34 @@ class Discovery:
     schema: Schema
     knowledge: Knowledge | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    cut: Cut | None = field(default_factory=Cut)
 
-    @property
+    @cached_property
     def graph(self) -> Cpdag | Dag:
-        """Arrows and undecided lines, with `to_networkx()` and `edges`."""
-        return self.learned.graph
+        """Arrows and lines, with `to_networkx()` and `edges`.
+
+        Pairs more likely linked than not, as arrows where one way round has at least 0.8; `at` draws
+        another cut. Of a method without probabilities, what it found.
+        """
+        return graph_at(self.learned, self.cut, self.knowledge)
+
+    def at(self, linked: float | str, *, direction: float | None = None) -> Discovery:
+        """The same finding at another cut: pairs of at least this P(linked), arrows of at least this P(direction).
+
+        `direction` is 0.8 unless given. `at("best-f1")` has the edges that make the expected F1 highest: more
+        of the true ones, and more that are not there. Costs nothing: the probabilities are released.
+        """
+        cut = Cut.of(linked, direction)
+        if cut is not None and not self.learned.linked:
+            raise QueryError(
+                f"{self.method} gives no probabilities, so there is nothing to cut at {linked}; found.graph is what it "
+                "found. The default method, 'auto', gives them"
+            )
+        return replace(self, cut=cut)
 
     @property
     def confidence(self) -> Mapping[Pair, float]:
-        """Probability that a pair is adjacent, where the method has one."""
+        """Probability that a pair is linked, where the method has one."""
         return self.learned.linked
 
     @property
@@ -74,25 +87,66 @@ class Discovery:
     @cached_property
     def edges(self) -> tuple[FoundEdge, ...]:
         """Edges in the columns' order."""
-        place = {name: i for i, name in enumerate(self.graph.nodes)}
-        edges = [(a, b, True) for a, b in self.graph.arrows]
-        for line in self.graph.lines:
-            a, b = sorted(line, key=place.__getitem__)
-            edges.append((a, b, False))
-        edges.sort(key=lambda e: (place[e[0]], place[e[1]]))
-        return tuple(FoundEdge(a, b, way, self.confidence.get(frozenset((a, b)))) for a, b, way in edges)
+        return found_edges(self.graph, self._linked, self._way)
+
+    @cached_property
+    def chances(self) -> Chances:
+        """How sure every edge is, as files carry it beside the graph."""
+        known = {(e.a, e.b): Chance(e.linked, e.direction) for e in self.edges}
+        return {ends: chance for ends, chance in known.items() if chance != Chance()}
+
+    @cached_property
+    def pairs(self) -> tuple[FoundPair, ...]:
+        """Every pair of columns, in their order: *linked*, *undecided* or *apart* at this cut."""
+        return found_pairs(self.graph, self.learned.graph, self.cut, self._linked, self._way)
+
+    @cached_property
+    def undecided(self) -> tuple[FoundPair, ...]:
+        """Pairs that are not drawn but may well be linked, the likeliest first."""
+        return tuple(sorted((p for p in self.pairs if p.state == "undecided"), key=lambda p: -(p.linked or 0.0)))
+
+    def _linked(self, a: str, b: str) -> float | None:
+        return surely_linked(self.learned, self.knowledge, a, b)
+
+    def _way(self, a: str, b: str) -> float | None:
+        return way_round(self.learned, self.knowledge, a, b)
+
+    @property
+    def drawn(self) -> str:
+        """What is drawn, in words; nothing for a method without probabilities."""
+        if not self.learned.linked:
+            return ""
+        if self.cut is None:
+            return "the edges of the highest expected F1"
+        arrows = f", arrows of P(this way) at least {self.cut.direction:g}" if self.learned.direction else ""
+        return f"pairs of P(linked) at least {self.cut.linked:g}{arrows}"
+
+    @property
+    def open_pairs(self) -> str:
+        """The undecided pairs in a few words, nothing if there are none."""
+        if not self.undecided:
+            return ""
+        first = "; ".join(map(str, self.undecided[:LIKELIEST]))
+        more = "" if len(self.undecided) <= LIKELIEST else "; ..."
+        return f"{len(self.undecided)} undecided pair(s), neither drawn nor ruled out: {first}{more}"
 
     def __str__(self) -> str:
         head = [f"{len(self.edges)} edges among {len(self.graph.nodes)} columns, by {self.method}", str(self.privacy)]
-        verdict = () if self.verdict is None else self.verdict.lines
-        return "\n".join([*verdict, *head, *(f"  {e}" for e in self.edges), *(f"note: {n}" for n in self.notes)])
+        head += [f"drawn: {self.drawn}"] if self.drawn else []
+        first = () if self.verdict is None else self.verdict.lines
+        last = [self.open_pairs] if self.open_pairs else []
+        edges, notes = (f"  {e}" for e in self.edges), (f"note: {n}" for n in self.notes)
+        return "\n".join([*first, *head, *edges, *last, *notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything public, as plain values."""
         p = self.privacy
         return {
             "graph": json.loads(dumps(self.graph, "json")),
-            "edges": [{"a": e.a, "b": e.b, "directed": e.directed, "confidence": e.confidence} for e in self.edges],
+            "cut": self._cut_named(),
+            "edges": [asdict(e) | {"confidence": e.confidence} for e in self.edges],
+            "undecided": [asdict(pair) for pair in self.undecided],
+            "pairs": [asdict(pair) for pair in self.pairs],
             "verdict": None if self.verdict is None else asdict(self.verdict),
             "method": self.method,
             "privacy": {
@@ -112,8 +166,13 @@ class Discovery:
             "versions": dict(self.versions),
         }
 
+    def _cut_named(self) -> dict[str, float] | str | None:
+        if not self.learned.linked:
+            return None
+        return BEST_F1 if self.cut is None else asdict(self.cut)
+
     def report(self, path: str | Path) -> Path:
-        """Write a report; the suffix says which: .html, .json, .txt, or a graph format such as .dot."""
+        """Write a report; the suffix says which: .html, .json, .txt, or a graph format such as .dot or .csv."""
         target = Path(path)
         if target.suffix == ".json":
             target.write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -124,7 +183,7 @@ class Discovery:
 
             target.write_text(page(self), encoding="utf-8")
         else:
-            save(self.graph, target)
+            save(self.graph, target, self.chances)
         return target
 
     def _repr_html_(self) -> str:

@@ -24,7 +24,7 @@ from dpcurate.cli.parser import build
 from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import columns, existing, one_line, plain
 from dpcurate.errors import FormatError, LedgerError, SourceError
-from dpcurate.graphs.formats import load
+from dpcurate.graphs.formats import load, load_chances
 from dpcurate.learn.methods import listed, private
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.session import Session
@@ -71,9 +71,42 @@ def test_discover_in_a_pipe(here, capsys):
     out, err = capsys.readouterr()
     edges = out.splitlines()
     assert edges
-    assert all(re.fullmatch(r"\w+ (->|--) \w+(  \(\d\.\d\d\))?", line) for line in edges)
+    assert all(re.fullmatch(r"\w+ (->|--) \w+(  \(linked \d\.\d\d.*\))?", line) for line in edges)
     assert f"{len(edges)} edges among 8 columns" in err
     assert set(os.listdir()) == {"asia.parquet", "asia.toml"}
+
+
+def test_discover_at_a_cut(here, capsys):
+    lines = {}
+    for cut in ("0.5", "0.99", "best-f1"):
+        assert discover("--epsilon", "1", "--insecure-seed", "3", "--at", cut) == 0
+        out, err = capsys.readouterr()
+        lines[cut] = set(out.splitlines())
+        assert ("the edges of the highest expected F1" if cut == "best-f1" else f"P(linked) at least {cut}") in err
+    assert lines["0.99"] < lines["0.5"]
+    assert "undecided pair(s), neither drawn nor ruled out: " in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--at", "1.5"], "between 0 and 1, not 1.5"),
+        (["--at", "best"], "did you mean 'best-f1'"),
+        (["--direction", "0.3"], "between 0.5 and 1, not 0.3"),
+        (["--at", "best-f1", "--direction", "0.6"], "arrows included"),
+    ],
+)
+def test_a_cut_that_means_nothing_is_refused_before_anything_is_spent(here, capsys, words, said):
+    assert discover("--epsilon", "1", "--ledger", "a.ledger", *words) == 1
+    assert said in capsys.readouterr().err
+    assert not Path("a.ledger").exists()
+
+
+def test_a_cut_of_a_method_without_probabilities_still_hands_over(here, capsys):
+    assert discover("--epsilon", "3", "--method", "em-pc", "--at", "0.9") == 0
+    out, err = capsys.readouterr()
+    assert out
+    assert "em-pc gives no probabilities, so --at and --direction change nothing" in err
 
 
 def test_discover_says_what_it_will_spend_before_it_reads(here, capsys, monkeypatch):
@@ -100,6 +133,9 @@ def test_discover_writes_six_files_that_agree(here, capsys):
     assert "deep/result/report.html" in err
     graphs = [load(Path("deep/result", name)) for name in ("graph.json", "graph.dot", "graph.graphml", "edges.csv")]
     assert all(graph == graphs[0] for graph in graphs)
+    sure = [load_chances(Path("deep/result", n)) for n in ("graph.json", "graph.dot", "graph.graphml", "edges.csv")]
+    assert all(one == sure[0] for one in sure)
+    assert {frozenset(ends) for ends in sure[0]} == graphs[0].edges
     assert len(graphs[0].edges) == len(out.splitlines())
     record = json.loads(Path("deep/result/report.json").read_text())
     assert record["privacy"]["private"] is True

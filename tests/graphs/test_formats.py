@@ -23,8 +23,8 @@ from test_graph import random_dag
 from counting import steps
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.graphs import formats
-from dpcurate.graphs.formats import FORMATS, dumps, load, loads, save
-from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton
+from dpcurate.graphs.formats import FORMATS, Chance, dumps, load, load_chances, loads, loads_chances, save
+from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton, ordered_edges
 
 NASTY = (
     "plain", "a b", " lead", "trail ", 'quo"te', "'tick", "''", "back\\slash", "end\\", '\\"', "comma,",
@@ -275,6 +275,77 @@ def test_the_kind_can_be_said() -> None:
         loads("graph { a -- b }", "dot", kind="dag")
     with pytest.raises(FormatError, match="one of dag, cpdag, skeleton"):
         loads("from,to\n", "csv", kind="tree")  # type: ignore[arg-type]
+
+
+# --- how sure the edges are ---
+
+CARRIES = ["json", "csv", "dot", "graphml"]
+probabilities = st.none() | st.floats(0, 1) | st.sampled_from([0.0, 1.0, 1e-7, 5e-324])
+
+
+@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("name", CARRIES)
+@given(data=st.data())
+def test_what_is_sure_comes_back_to_the_last_digit(name: str, data: st.DataObject) -> None:
+    graph = data.draw(st.sampled_from([g for g in GRAPHS if g.edges] + nasty_graphs(NASTY[:12])))
+    ends = [(a, b) for a, _, b in ordered_edges(graph)]
+    chances = {pair: Chance(data.draw(probabilities), data.draw(probabilities)) for pair in ends}
+    text = dumps(graph, name, chances)
+    assert loads(text, name) == graph
+    assert loads_chances(text, name) == {pair: one for pair, one in chances.items() if one != Chance()}
+    assert loads_chances(dumps(graph, name), name) == {}
+
+
+@pytest.mark.parametrize("name", CARRIES)
+def test_what_is_sure_is_in_files_and_where_others_look(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"graph{FORMATS[name].suffixes[0]}"
+    chances = {("a", "b"): Chance(0.97, 0.91), ("c", "b"): Chance(0.6), ("d", "b"): Chance(0.8, 0.45)}
+    save(GRAPHS[3], path, chances)
+    assert load_chances(path) == chances
+    assert load(path) == GRAPHS[3]
+
+
+def test_networkx_reads_how_sure_an_edge_is_each_way() -> None:
+    chances = {("a", "b"): Chance(0.97, 0.91), ("d", "b"): Chance(0.8, 0.25)}
+    for text, parse in (("graphml", nx.parse_graphml), ("gml", nx.parse_gml)):
+        theirs = parse(dumps(GRAPHS[3], text, chances))
+        assert theirs.edges["a", "b"] == {"linked": 0.97, "direction": 0.91}
+        assert theirs.edges["d", "b"] == {"linked": 0.8, "direction": 0.25}
+        assert theirs.edges["b", "d"] == {"linked": 0.8, "direction": 0.75}
+        assert theirs.edges["c", "b"] == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("csv", "from,to,edge,linked,direction\na,b,arrow,1.2,\n", 2),
+        ("csv", "from,to,edge,linked,direction\na,b,arrow,,high\n", 2),
+        ("dot", "digraph {\n\na -> b [linked=nan] }", 3),
+        ("json", '{"nodes":["a","b"], "arrows":[["a","b"]],\n"chances":[{"from":"a", "to":"b", "linked":[]}]}', 2),
+    ],
+)  # fmt: skip
+def test_a_number_that_is_no_probability_is_refused_only_when_asked_for(name: str, text: str, line: int) -> None:
+    assert loads(text, name) == Dag.of("ab", [("a", "b")])
+    with pytest.raises(FormatError, match="is a probability between 0 and 1, not") as caught:
+        loads_chances(text, name)
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("chances", "said"),
+    [("[1]", "an object with the names"), ('[{"from": "a"}]', "an object with the names"), ("1", "must be a list"),
+     ('[{"from": "a", "to": "c"}]', "unknown node 'c'")],
+)  # fmt: skip
+def test_damaged_chances_in_json(chances: str, said: str) -> None:
+    with pytest.raises(FormatError, match=said):
+        loads('{"nodes": ["a", "b"], "chances": ' + chances + "}", "json")
+
+
+def test_a_line_written_the_other_way_round_is_turned() -> None:
+    text = "digraph { a; b; b -> a [dir=none, linked=0.5, direction=0.25] }"
+    assert loads_chances(text, "dot") == {("a", "b"): Chance(0.5, 0.75)}
+    text = "digraph { a -> b [dir=back, direction=0.9] }"
+    assert loads_chances(text, "dot") == {("b", "a"): Chance(None, 0.9)}
 
 
 # --- what other programs read ---

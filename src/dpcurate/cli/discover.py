@@ -7,6 +7,7 @@ from argparse import Namespace
 from dpcurate.allowance import Allowance
 from dpcurate.cli import not_private
 from dpcurate.cli.asking import check_worth
+from dpcurate.cli.cuts import asked_cut, at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import existing, one_line, say, some_table, table_name
@@ -17,8 +18,9 @@ from dpcurate.schema import Schema
 
 
 def run(args: Namespace) -> None:
+    cut = asked_cut(args)
     if not_private.asked(args):
-        return not_private.run(args)
+        return not_private.run(args, cut)
     folder = result_folder(args.output, force=args.force)
     table = some_table(args.table)
     schema = load_schema(args.schema)
@@ -32,7 +34,7 @@ def run(args: Namespace) -> None:
     result = _learn(curator, args.method, knowledge, allowance.share)
     if curator.passes > 1:  # a table that is held is read once
         say(f"passes over the table: {curator.passes}")
-    return hand_over(result, folder)
+    return hand_over(at_cut(result, cut), folder)
 
 
 def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:

@@ -50,6 +50,10 @@ def hand_over(result: Discovery, folder: Path | None, *, mark: str = "") -> None
         for line in () if result.verdict is None else result.verdict.lines:
             say(line)
         say(f"{len(result.edges)} edges among {len(result.graph.nodes)} columns; {result.privacy}")
+        if result.drawn:
+            say(f"drawn: {result.drawn}")
+        if result.open_pairs:
+            say(one_line(result.open_pairs))
         for note in result.notes:
             say(f"note: {note}")
         for edge in result.edges:
@@ -58,7 +62,7 @@ def hand_over(result: Discovery, folder: Path | None, *, mark: str = "") -> None
 
 def _write(result: Discovery, folder: Path, mark: str) -> None:
     for name in GRAPHS:
-        save(result.graph, folder / f"{mark}{name}")
+        save(result.graph, folder / f"{mark}{name}", result.chances)
     for name in REPORTS:
         result.report(folder / f"{mark}{name}")
     others = ", ".join(f"{mark}{name}" for name in (*GRAPHS, "report.json"))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate.accounting import Budget
+from dpcurate.cli.cuts import at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar
 from dpcurate.cli.texts import existing, one_line, say, show, some_table, table_name
@@ -16,6 +17,7 @@ from dpcurate.discovery import Discovery, fit
 from dpcurate.errors import LedgerError, NotPrivate, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
+from dpcurate.learn.cuts import Cut
 from dpcurate.learn.methods import Listed, Method
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger
@@ -40,7 +42,7 @@ def asked(args: Namespace) -> bool:
     return bool(args.not_private)
 
 
-def run(args: Namespace) -> None:
+def run(args: Namespace, cut: Cut | None) -> None:
     entry = methods.find(args.method, variant=args.variant)
     _refuse_what_has_no_meaning(args)
     recipe = _with_claim(entry, args)
@@ -54,7 +56,7 @@ def run(args: Namespace) -> None:
     curator = Curator(table, schema, budget=Budget.unlimited(), insecure_seed=args.insecure_seed)
     result = _learn(curator, recipe, knowledge)
     show(f"# {WORDS}")
-    hand_over(result, folder, mark=MARK)
+    hand_over(at_cut(result, cut), folder, mark=MARK)
 
 
 def _title(entry: Listed, args: Namespace) -> str:

@@ -73,6 +73,14 @@ def _number(text: str) -> float:
     return value
 
 
+def _cut(text: str) -> float | str:
+    """A number, or a word that the library knows or refuses."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def _whole(text: str) -> int:
     try:
         return int(text.replace("_", "").replace(",", ""))
@@ -116,6 +124,7 @@ def _discover(commands: _Parsers) -> None:
         "is announced before the first row is read.\n\n"
         "example:\n  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 \\\n"
         "    --ledger patients.ledger -o result\n"
+        "  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 --at 0.8 --direction 0.6\n"
         "  dpcurate discover public.parquet --schema public.toml --method curate-pc --variant published --not-private"
     )
     line = "find which columns drive which, within a privacy budget"
@@ -135,6 +144,10 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--table", "--name", dest="name", metavar="NAME", help=line)
     line = "background knowledge: required and forbidden edges, tiers (TOML)"
     parser.add_argument("--knowledge", metavar="FILE", help=line)
+    line = "draw pairs linked with at least this probability (default: 0.5), or 'best-f1' for the highest expected F1"
+    parser.add_argument("--at", type=_cut, metavar="P", help=line)
+    line = "draw an arrow where one way round has at least this probability, else a line (default: 0.8)"
+    parser.add_argument("--direction", type=_number, metavar="P", help=line)
     files = "report.html, report.json, graph.json, graph.dot, graph.graphml and edges.csv"
     _output(parser, f"write {files} to this folder", metavar="DIR")
     line = "do not ask before spending on a run that is expected to find next to nothing (needs `rows` in the schema)"

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from dpcurate.graphs.drawing.edges import Origin, Shown
 from dpcurate.graphs.drawing.text import clean, number
+from dpcurate.learn.found import FoundEdge
 from dpcurate.learn.outcome import Evidence, Pair
 
 if TYPE_CHECKING:
-    from dpcurate.discovery import Discovery, FoundEdge
+    from dpcurate.discovery import Discovery
     from dpcurate.graphs.knowledge import Knowledge
 
 MOST = 12

@@ -2,7 +2,8 @@
 
 `load` and `save` go by the file's suffix, `loads` and `dumps` by the format's name. A format that
 cannot say which kind of graph it holds is read as a CPDAG if it has a line and as a DAG otherwise;
-`kind` overrides. Separating sets survive only in JSON. Objects of other libraries: `objects`.
+`kind` overrides. Separating sets survive only in JSON. JSON, CSV, DOT, GraphML and GML carry
+how sure each edge is (`Chance`), which `load_chances` reads back. Objects of other libraries: `objects`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dpcurate.errors import FormatError
 from dpcurate.graphs.checks import hint
 from dpcurate.graphs.formats import bif, dagitty, dot, edgelist, gml, graphml, jsontext, tetrad
 from dpcurate.graphs.formats.bif import read_bif_structure
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.draft import Draft, GraphKind
 from dpcurate.graphs.formats.objects import (
     from_adjacency,
@@ -31,13 +33,17 @@ from dpcurate.graphs.graph import Graph
 
 __all__ = [
     "FORMATS",
+    "Chance",
+    "Chances",
     "dumps",
     "from_adjacency",
     "from_causallearn",
     "from_networkx",
     "from_pgmpy",
     "load",
+    "load_chances",
     "loads",
+    "loads_chances",
     "read_bif_structure",
     "save",
     "to_adjacency",
@@ -53,7 +59,7 @@ class Format:
 
     suffixes: tuple[str, ...]
     read: Callable[[str], Draft]
-    write: Callable[[Graph], str]
+    write: Callable[[Graph, Chances], str]
 
 
 FORMATS: Mapping[str, Format] = {
@@ -74,9 +80,9 @@ def loads(text: str, format: str, kind: GraphKind | None = None) -> Graph:
     return _format(format).read(text).finish(kind)
 
 
-def dumps(graph: Graph, format: str) -> str:
-    """The graph as text; equal graphs give equal text."""
-    return _format(format).write(graph)
+def dumps(graph: Graph, format: str, chances: Chances = NO_CHANCES) -> str:
+    """The graph as text, with how sure its edges are where the format can; equal graphs give equal text."""
+    return _format(format).write(graph, chances)
 
 
 def load(path: str | Path, kind: GraphKind | None = None) -> Graph:
@@ -85,9 +91,21 @@ def load(path: str | Path, kind: GraphKind | None = None) -> Graph:
     return files.load(path, lambda text: read(text).finish(kind))
 
 
-def save(graph: Graph, path: str | Path) -> None:
-    """Write the graph to a file, whose suffix names the format."""
-    text = _format_of(path).write(graph)
+def load_chances(path: str | Path) -> Chances:
+    """How sure the edges in the file are: by (a, b) for a -> b, and for a -- b with a before b among the nodes."""
+    read = _format_of(path).read
+    return files.load(path, lambda text: read(text).chances())
+
+
+def loads_chances(text: str, format: str) -> Chances:
+    """The same of a text."""
+    files.check_length(text)
+    return _format(format).read(text).chances()
+
+
+def save(graph: Graph, path: str | Path, chances: Chances = NO_CHANCES) -> None:
+    """Write the graph to a file, whose suffix names the format, with how sure its edges are where that can."""
+    text = _format_of(path).write(graph, chances)
     try:
         raw = text.encode()
     except UnicodeEncodeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpcurate.errors import FormatError
 from dpcurate.files import check_length
 from dpcurate.graphs.formats.bif_grammar import Grammar
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chances
 from dpcurate.graphs.formats.draft import Draft
 from dpcurate.graphs.graph import Dag, Graph
 
@@ -23,7 +24,7 @@ def read(text: str) -> Draft:
     return Draft("dag", dict.fromkeys(grammar.declared), dict.fromkeys(arrows))
 
 
-def write(graph: Graph) -> str:
+def write(graph: Graph, _: Chances = NO_CHANCES) -> str:
     """Refuse: a BIF file is a network, not a graph."""
     raise FormatError(
         f"BIF needs probability tables, and a graph of {len(graph.nodes)} nodes has none; write json, dot or graphml"

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 
 from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chances
 from dpcurate.graphs.formats.dotlike import parse
 from dpcurate.graphs.formats.draft import Draft
 from dpcurate.graphs.graph import Dag, Graph, Skeleton, ordered_edges
 
 
-def write(graph: Graph) -> str:
+def write(graph: Graph, _: Chances = NO_CHANCES) -> str:
     if isinstance(graph, Skeleton):
         raise FormatError("DAGitty text has no skeletons; write it as json, csv or dot")
     rows = [_quote(name) for name in graph.nodes]

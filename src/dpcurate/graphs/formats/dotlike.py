@@ -21,6 +21,8 @@ _TOKEN = re.compile(
 )
 Attributes = dict[str, str]
 DEPTH = 50
+OF_EDGES = ("dir", "linked", "direction")
+"""Attributes of edges that mean something here; others are dropped where they stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,12 @@ class DotToken:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One edge statement between two nodes; `direction` is its attribute dir."""
+    """One edge statement between two nodes, with its attributes."""
 
     a: str
     mark: str
     b: str
-    direction: str | None
+    attributes: Attributes
     line: int
 
 
@@ -72,6 +74,10 @@ def parse(text: str, words: tuple[str, ...], unescape: Callable[[str], str]) -> 
     return _Parser(tokens(text), unescape).graph(words)
 
 
+def _of_edges(attributes: Attributes) -> Attributes:
+    return {name: attributes[name] for name in OF_EDGES if name in attributes}
+
+
 class _Parser:
     """Recursive descent; each method reads one rule of the grammar."""
 
@@ -82,7 +88,7 @@ class _Parser:
         self.kind: tuple[str, int] | None = None
         self.nodes: list[tuple[str, int]] = []
         self.links: list[Link] = []
-        self.direction: str | None = None
+        self.defaults: Attributes = {}
         self.depth = 0
 
     def move(self) -> DotToken:
@@ -134,7 +140,7 @@ class _Parser:
 
     def statement(self) -> list[str]:
         if self.sees("graph", "node", "edge") and self.following.value == "[":
-            self.defaults()
+            self.set_defaults()
             return []
         if self.following.value == "=":
             line, key = self.now.line, self.name()
@@ -143,11 +149,11 @@ class _Parser:
             return []
         return self.chain(self.operand())
 
-    def defaults(self) -> None:
+    def set_defaults(self) -> None:
         token = self.move()
         attributes = self.attribute_lists()
         if token.value.lower() == "edge":
-            self.direction = attributes.get("dir", self.direction)
+            self.defaults = self.defaults | _of_edges(attributes)
         if token.value.lower() == "graph":
             for key, value in attributes.items():
                 self.say(key, value, token.line)
@@ -161,11 +167,11 @@ class _Parser:
         while self.now.kind == "edge":
             marks.append(self.move())
             ends.append(self.operand())
-        direction = self.attribute_lists().get("dir", self.direction)
+        attributes = self.defaults | _of_edges(self.attribute_lists())
         for mark, left, right in zip(marks, ends, ends[1:], strict=False):
             if len(self.links) + len(left) * len(right) > MAX_EDGES:
                 raise FormatError(f"more than {MAX_EDGES} edges, the limit", line=mark.line)
-            self.links += [Link(a, mark.value, b, direction, mark.line) for a in left for b in right]
+            self.links += [Link(a, mark.value, b, attributes, mark.line) for a in left for b in right]
         return [name for group in ends for name in group]
 
     def operand(self) -> list[str]:
@@ -175,9 +181,9 @@ class _Parser:
             if not self.sees("{"):
                 self.name()
         if self.sees("{"):
-            outside = self.direction
+            outside = self.defaults
             names = list(dict.fromkeys(self.body()))
-            self.direction = outside
+            self.defaults = outside
             return names
         line, name = self.now.line, self.name()
         while self.sees(":"):

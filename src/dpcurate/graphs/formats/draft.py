@@ -9,7 +9,8 @@ from typing import Literal, get_args
 
 from dpcurate.errors import FormatError, GraphError
 from dpcurate.graphs.checks import Arrow, Edge, find_cycle, hint
-from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton
+from dpcurate.graphs.formats.chances import Chance, Chances
+from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton, ordered_edges
 from dpcurate.wording import shown
 
 GraphKind = Literal["dag", "cpdag", "skeleton"]
@@ -35,6 +36,7 @@ class Draft:
     lines: dict[Edge, int | None] = field(default_factory=dict)
     separators: dict[Edge, tuple[str, ...]] = field(default_factory=dict)
     separators_line: int | None = None
+    beside: dict[Arrow, tuple[Mapping[str, object], int | None]] = field(default_factory=dict)
 
     def say_kind(self, word: object, line: int | None) -> None:
         """Take the kind of graph from a word in the text."""
@@ -74,6 +76,10 @@ class Draft:
         else:
             raise FormatError(f"{said}; dpcurate's graphs have arrows and undirected edges only", line=line)
 
+    def sure(self, a: str, b: str, values: Mapping[str, object], line: int | None) -> None:
+        """What stands beside the edge that was written from a to b; looked at only when asked for."""
+        self.beside[a, b] = values, line
+
     def arrow(self, a: str, b: str, line: int | None) -> None:
         """Add a -> b; an opposite arrow is left to join_opposites or to the search for cycles."""
         self._refuse_second(a, b, line, [(a, b)])
@@ -112,6 +118,16 @@ class Draft:
             return self._build(kind)
         except GraphError as error:
             raise FormatError(str(error), line=self.separators_line) from None
+
+    def chances(self) -> Chances:
+        """How sure the edges are: of a -> b by (a, b), of a line by its ends in the order of nodes."""
+        known = {}
+        for a, _, b in ordered_edges(self.finish()):
+            here, back = (Chance.of(*self.beside.get(ends, ({}, None))) for ends in ((a, b), (b, a)))
+            chance = here or (back and back.turned())
+            if chance is not None:
+                known[a, b] = chance
+        return known
 
     def _build(self, kind: GraphKind) -> Graph:
         nodes = tuple(self.nodes)

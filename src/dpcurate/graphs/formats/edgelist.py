@@ -5,7 +5,8 @@
     smoke,lung,arrow
     lung,xray,line
 
-A plain file with the columns from,to (or source,target) is read as arrows. A name that a
+With two columns more, linked and direction, where it is known how sure the edges are. A plain file with
+the columns from,to (or source,target) is read as arrows. A name that a
 spreadsheet would run as a formula is written behind an apostrophe, and read without it.
 """
 
@@ -15,10 +16,12 @@ import csv
 import io
 
 from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, ordered_edges
 
 HEADS = (["from", "to"], ["source", "target"])
+NUMBERS = ("linked", "direction")
 WORDS = {"->": "arrow", "--": "line"}
 # OWASP's list for CSV injection, with the full-width forms some locales accept.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -37,13 +40,16 @@ def _guarded(cell: str) -> bool:
     return cell.startswith("'") and cell[1:].startswith((*FORMULA, "'"))
 
 
-def write(graph: Graph) -> str:
+def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["from", "to", "edge"])
-    writer.writerow(["", "", kind_of(graph)])
-    writer.writerows([guard(name), "", "node"] for name in graph.nodes)
-    writer.writerows([guard(a), guard(b), WORDS[mark]] for a, mark, b in ordered_edges(graph))
+    more = list(NUMBERS) if chances else []
+    writer.writerow(["from", "to", "edge", *more])
+    writer.writerow(["", "", kind_of(graph), *("" for _ in more)])
+    writer.writerows([guard(name), "", "node", *("" for _ in more)] for name in graph.nodes)
+    for a, mark, b in ordered_edges(graph):
+        sure = dict(chances.get((a, b), Chance()).items())
+        writer.writerow([guard(a), guard(b), WORDS[mark], *(sure.get(name, "") for name in more)])
     return out.getvalue()
 
 
@@ -68,7 +74,7 @@ def read(text: str) -> Draft:
 
 def _columns(row: list[str], line: int) -> int:
     names = [cell.strip().lower() for cell in row]
-    if names[:2] not in HEADS or names[2:] not in ([], ["edge"]):
+    if names[:2] not in HEADS or names[2:] not in ([], ["edge"], ["edge", *NUMBERS]):
         raise FormatError(f"the first row must be from,to,edge or from,to, not {','.join(row)}", line=line)
     return len(names)
 
@@ -76,7 +82,7 @@ def _columns(row: list[str], line: int) -> int:
 def _read_row(draft: Draft, row: list[str], width: int, line: int) -> None:
     if row in ([], ["arrow"]):
         return
-    if len(row) != 3:
+    if len(row) != max(width, 3):
         given = len(row) - (width == 2)
         raise FormatError(f"{given} cells where the first row has {width}", line=line)
     a, b, word = unguard(row[0]), unguard(row[1]), row[2]
@@ -84,6 +90,7 @@ def _read_row(draft: Draft, row: list[str], width: int, line: int) -> None:
         draft.mention(a, line)
         draft.mention(b, line)
         (draft.arrow if word == "arrow" else draft.line)(a, b, line)
+        draft.sure(a, b, dict(zip(NUMBERS, row[3:], strict=False)), line)
     elif word == "node" and not b:
         draft.declare(a, line)
     elif a or b:

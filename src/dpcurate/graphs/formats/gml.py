@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 
@@ -12,16 +13,22 @@ from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 _UNSAFE = re.compile(r'[^ -~]|["&]')
 
 
-def write(graph: Graph) -> str:
+def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     plain = isinstance(graph, Skeleton)
     place = {name: i for i, name in enumerate(graph.nodes)}
     rows = [f"  directed {int(not plain)}", f'  kind "{kind_of(graph)}"']
     rows += [f"  node [ id {i} label {_quote(name)} ]" for name, i in place.items()]
     for a, mark, b in ordered_edges(graph):
-        rows.append(f"  edge [ source {place[a]} target {place[b]} ]")
+        chance = chances.get((a, b), Chance())
+        rows.append(_edge(place[a], place[b], chance))
         if mark == "--" and not plain:
-            rows.append(f"  edge [ source {place[b]} target {place[a]} ]")
+            rows.append(_edge(place[b], place[a], chance.turned()))
     return "\n".join(["graph [", *rows, "]\n"])
+
+
+def _edge(a: int, b: int, chance: Chance) -> str:
+    sure = "".join(f" {name} {value}" for name, value in chance.items())
+    return f"  edge [ source {a} target {b}{sure} ]"
 
 
 def _quote(name: str) -> str:

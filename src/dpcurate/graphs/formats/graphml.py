@@ -9,6 +9,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.draft import MAX_EDGES, MAX_NODES, Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 
@@ -16,26 +17,32 @@ _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   <key id="kind" for="graph" attr.name="kind" attr.type="string"/>
 """
+_KEYS = "".join(
+    f'  <key id="{name}" for="edge" attr.name="{name}" attr.type="double"/>\n' for name in ("linked", "direction")
+)
 MAX_DEPTH = 50
-MAX_PARTS = 2 * (MAX_NODES + 4 * MAX_EDGES)
+MAX_PARTS = 2 * (MAX_NODES + 8 * MAX_EDGES)
 NEEDED = {"node": ("id",), "edge": ("source", "target"), "key": ("id",), "data": ("key",)}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write(graph: Graph) -> str:
+def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     plain = isinstance(graph, Skeleton)
     rows = [f'  <graph edgedefault="{"undirected" if plain else "directed"}">']
     rows.append(f'    <data key="kind">{kind_of(graph)}</data>')
     rows += [f"    <node id={_quote(name)}/>" for name in graph.nodes]
     for a, mark, b in ordered_edges(graph):
-        rows.append(_edge(a, b))
+        chance = chances.get((a, b), Chance())
+        rows.append(_edge(a, b, chance))
         if mark == "--" and not plain:
-            rows.append(_edge(b, a))
-    return _HEAD + "\n".join([*rows, "  </graph>", "</graphml>\n"])
+            rows.append(_edge(b, a, chance.turned()))
+    return _HEAD + (_KEYS if chances else "") + "\n".join([*rows, "  </graph>", "</graphml>\n"])
 
 
-def _edge(a: str, b: str) -> str:
-    return f"    <edge source={_quote(a)} target={_quote(b)}/>"
+def _edge(a: str, b: str, chance: Chance) -> str:
+    start = f"    <edge source={_quote(a)} target={_quote(b)}"
+    sure = "".join(f'<data key="{name}">{value}</data>' for name, value in chance.items())
+    return f"{start}>{sure}</edge>" if sure else f"{start}/>"
 
 
 def _quote(name: str) -> str:
@@ -117,8 +124,9 @@ def _draft(graph: Any, declared: Draft) -> Draft:
     draft = Draft()
     for key, name in names.items():
         draft.declare(name, declared.nodes[key])
-    for a, b in graph.edges():
+    for a, b, data in graph.edges(data=True):
         (draft.arrow if graph.is_directed() else draft.line)(names[a], names[b], None)
+        draft.sure(names[a], names[b], data, None)
     draft.join_opposites()
     draft.kind = None if graph.is_directed() else "skeleton"
     if "kind" in graph.graph:

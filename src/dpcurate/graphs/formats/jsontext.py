@@ -1,6 +1,7 @@
 """JSON: {"kind": "cpdag", "nodes": [...], "arrows": [[a, b]], "lines": [[a, b]]}.
 
-A skeleton has "separators" (separating sets) too: [{"pair": [a, b], "given": [...]}].
+A skeleton has "separators" (separating sets) too: [{"pair": [a, b], "given": [...]}]. Where it is
+known how sure the edges are, "chances" says it: [{"from": a, "to": b, "linked": 0.97, "direction": 0.91}].
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from dpcurate.errors import FormatError
 from dpcurate.files import line_at
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 
@@ -18,7 +20,7 @@ _NAME = r'"(?:\\.|[^"\\])*+"'
 _PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")
 
 
-def write(graph: Graph) -> str:
+def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     edges = ordered_edges(graph)
     table: dict[str, Any] = {
         "kind": kind_of(graph),
@@ -29,8 +31,16 @@ def write(graph: Graph) -> str:
     if isinstance(graph, Skeleton):
         pairs = sorted((sorted(pair), list(given)) for pair, given in graph.separators.items())
         table["separators"] = [{"pair": pair, "given": given} for pair, given in pairs]
+    known = [((a, b), chances[a, b]) for a, _, b in edges if (a, b) in chances]
+    if known:
+        table["chances"] = [{"from": a, "to": b} | _numbers(chance) for (a, b), chance in known]
     rows = ",\n".join(f"  {json.dumps(key)}: {_rows(value)}" for key, value in table.items())
     return f"{{\n{rows}\n}}\n"
+
+
+def _numbers(chance: Chance) -> dict[str, float]:
+    numbers = {"linked": chance.linked, "direction": chance.direction}
+    return {name: p for name, p in numbers.items() if p is not None}
 
 
 def _rows(value: Any) -> str:
@@ -59,6 +69,12 @@ def read(text: str) -> Draft:
     for entry in _list(table.get("separators", []), "separators", text):
         pair, given = _separator(entry, draft.separators_line)
         draft.separators[frozenset(pair)] = tuple(given)
+    here = _line_of_key(text, "chances")
+    for entry in _list(table.get("chances", []), "chances", text):
+        a, b = _ends(entry, here)
+        draft.require(a, here)
+        draft.require(b, here)
+        draft.sure(a, b, entry, here)
     return draft
 
 
@@ -80,6 +96,12 @@ def _separator(entry: Any, line: int) -> tuple[list[str], list[str]]:
     if not isinstance(entry, dict) or set(entry) != {"pair", "given"}:
         raise FormatError('an entry of "separators" is an object with "pair" and "given"', line=line)
     return _strings(entry["pair"], "pair", line), _strings(entry["given"], "given", line)
+
+
+def _ends(entry: Any, line: int) -> tuple[str, str]:
+    if not isinstance(entry, dict) or not isinstance(entry.get("from"), str) or not isinstance(entry.get("to"), str):
+        raise FormatError('an entry of "chances" is an object with the names "from" and "to"', line=line)
+    return entry["from"], entry["to"]
 
 
 def _pairs(value: Any, key: str, text: str) -> list[list[str]]:

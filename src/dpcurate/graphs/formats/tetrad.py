@@ -16,6 +16,7 @@ import json
 import re
 
 from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chances
 from dpcurate.graphs.formats.draft import Draft, kind_of, split_lines
 from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.wording import shown
@@ -29,7 +30,7 @@ _PLAIN = re.compile(r'[^\s;,"\\]+')
 MARKS = {"->": "-->", "--": "---"}
 
 
-def write(graph: Graph) -> str:
+def write(graph: Graph, _: Chances = NO_CHANCES) -> str:
     rows = ["Graph Nodes:", ";".join(map(_quote, graph.nodes)), "", "Graph Edges:"]
     for number, (a, mark, b) in enumerate(ordered_edges(graph), 1):
         rows.append(f"{number}. {_quote(a)} {MARKS[mark]} {_quote(b)}")

@@ -1,0 +1,135 @@
+"""From probabilities to a graph: which pairs are drawn, and which of them as arrows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf
+from numbers import Real
+
+from dpcurate.errors import QueryError
+from dpcurate.graphs.checks import Arrow, Edge, find_cycle, hint
+from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.outcome import Learned
+from dpcurate.wording import shown
+
+BEST_F1 = "best-f1"
+"""The method's own graph, where it has probabilities the one of the highest expected F1."""
+DOUBTFUL = 0.2
+"""A pair left out of a graph that is at least so likely to be linked is undecided, not apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Pairs are drawn from this P(linked) on, as arrows from this P(this way | linked) on, else as lines."""
+
+    linked: float = 0.5
+    direction: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.linked) and 0 < self.linked < 1):
+            raise QueryError(
+                f"a cut of P(linked) lies between 0 and 1, not {shown(self.linked)}; 0.5 draws every pair that is more "
+                f"likely linked than not, {BEST_F1!r} the graph of the highest expected F1"
+            )
+        if not (_is_number(self.direction) and 0.5 <= self.direction <= 1):
+            raise QueryError(
+                f"a cut of directions lies between 0.5 and 1, not {shown(self.direction)}: of the two ways round, one "
+                "always has 0.5 or more"
+            )
+
+    @classmethod
+    def of(cls, linked: float | str, direction: float | None = None) -> Cut | None:
+        """The cut, None for the name best-f1; refuses what means nothing."""
+        if isinstance(linked, str) and linked != BEST_F1:
+            raise QueryError(f"unknown cut {shown(linked)}{hint(linked, [BEST_F1])}; give a number or {BEST_F1!r}")
+        if not isinstance(linked, str):
+            return cls(linked) if direction is None else cls(linked, direction)
+        if direction is not None:
+            raise QueryError(f"{BEST_F1!r} is one graph, arrows included, so a direction of {direction:g} has no use")
+        return None
+
+    @property
+    def doubtful(self) -> float:
+        """P(linked) from which on a pair that is not drawn is undecided."""
+        return min(DOUBTFUL, 1 - self.linked)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real)
+
+
+def graph_at(learned: Learned, cut: Cut | None, knowledge: Knowledge | None = None) -> Cpdag | Dag:
+    """The graph at a cut; the method's own where it has no probabilities, or for None.
+
+    Background knowledge holds whatever the probabilities say. Arrows never close a cycle: the least sure
+    one of a cycle is a line.
+    """
+    if cut is None or not learned.linked:
+        return learned.graph
+    known = knowledge or Knowledge()
+    drawn = drawn_pairs(learned, cut, known)
+    sure: dict[Arrow, float] = {}
+    for a, b in combinations(learned.graph.nodes, 2):
+        if frozenset((a, b)) in drawn:
+            sure |= _arrow(learned, cut, known, a, b)
+    arrows = _without_cycles(learned.graph.nodes, sure)
+    return Cpdag(learned.graph.nodes, arrows, drawn - {frozenset(arrow) for arrow in arrows})
+
+
+def drawn_pairs(learned: Learned, cut: Cut, knowledge: Knowledge) -> frozenset[Edge]:
+    """Pairs likely enough, required ones, and edges of the method that it has no probability of."""
+    likely = {pair for pair, p in learned.linked.items() if p >= cut.linked and knowledge.allows(*pair)}
+    return frozenset(likely | knowledge.required_pairs() | learned.graph.edges.difference(learned.linked))
+
+
+def surely_linked(learned: Learned, knowledge: Knowledge | None, a: str, b: str) -> float | None:
+    """P(linked), 1 or 0 where knowledge says so; None if the method has no probability."""
+    if not learned.linked:
+        return None
+    if knowledge is not None and (knowledge.requires(a, b) or not knowledge.allows(a, b)):
+        return float(knowledge.allows(a, b))
+    return learned.linked.get(frozenset((a, b)))
+
+
+def way_round(learned: Learned, knowledge: Knowledge | None, a: str, b: str) -> float | None:
+    """P(a -> b | linked), 1 or 0 where knowledge leaves one way; None if the method has no directions."""
+    if not learned.direction:
+        return None
+    if knowledge is not None and knowledge.may_point(a, b) != knowledge.may_point(b, a):
+        return float(knowledge.may_point(a, b))
+    return learned.way(a, b)
+
+
+def _arrow(learned: Learned, cut: Cut, known: Knowledge, a: str, b: str) -> dict[Arrow, float]:
+    """The arrow between the two and how sure it is, or nothing if it is a line."""
+    if known.may_point(a, b) != known.may_point(b, a):
+        return {(a, b) if known.may_point(a, b) else (b, a): inf}
+    if not learned.direction:  # as the method drew it
+        return {arrow: 1.0 for arrow in ((a, b), (b, a)) if arrow in learned.graph.arrows}
+    p = learned.way(a, b)
+    if p is None or max(p, 1 - p) < cut.direction or p == 0.5:
+        return {}
+    return {(a, b): p} if p > 0.5 else {(b, a): 1 - p}
+
+
+def _without_cycles(nodes: tuple[str, ...], sure: dict[Arrow, float]) -> frozenset[Arrow]:
+    """The surest arrows first, without those that would close a cycle with surer ones."""
+    if find_cycle(nodes, sure) is None:
+        return frozenset(sure)
+    children: dict[str, list[str]] = {name: [] for name in nodes}
+    for a, b in sorted(sure, key=lambda arrow: -sure[arrow]):  # stable: equals stay in the columns' order
+        if not _leads(children, b, a):
+            children[a].append(b)
+    return frozenset((a, b) for a, below in children.items() for b in below)
+
+
+def _leads(children: dict[str, list[str]], start: str, end: str) -> bool:
+    """Whether a directed path goes from start to end."""
+    seen, todo = {start}, [start]
+    while todo and end not in seen:
+        fresh = [name for name in children[todo.pop()] if name not in seen]
+        seen.update(fresh)
+        todo += fresh
+    return end in seen

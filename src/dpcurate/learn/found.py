@@ -1,0 +1,77 @@
+"""What is said of one edge and of one pair: how surely linked, and which way round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from dpcurate.graphs.graph import Cpdag, Dag, ordered_edges
+from dpcurate.learn.cuts import Cut
+
+State = Literal["linked", "undecided", "apart"]
+Way = Callable[[str, str], float | None]
+"""P(a -> b | linked)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEdge:
+    """An edge of the graph: `a -> b` if directed, `a -- b` otherwise, a before b among the columns.
+
+    `linked` is the probability that the two are adjacent in the true DAG, `direction` the probability
+    that it has a -> b if they are: of an arrow, that it points as drawn; of a line, about 1/2, and below
+    it where b -> a is likelier. Both are None where the method has no such number.
+    """
+
+    a: str
+    b: str
+    directed: bool
+    linked: float | None = None
+    direction: float | None = None
+
+    @property
+    def confidence(self) -> float | None:
+        """The same as `linked`."""
+        return self.linked
+
+    def __str__(self) -> str:
+        way = "this way" if self.directed else "->"
+        said = [("linked", self.linked), (way, self.direction)]
+        sure = ", ".join(f"{word} {p:.2f}" for word, p in said if p is not None)
+        return f"{self.a} {'->' if self.directed else '--'} {self.b}" + (f"  ({sure})" if sure else "")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPair:
+    """Two columns, a before b: P(linked), P(a -> b | linked), and what that makes of them at the cut.
+
+    *linked* pairs have an edge. *undecided* ones have none, but may well be linked. The others are *apart*.
+    """
+
+    a: str
+    b: str
+    linked: float | None
+    direction: float | None
+    state: State
+
+    def __str__(self) -> str:
+        sure = "" if self.linked is None else f" (linked {self.linked:.2f})"
+        return f"{self.a}, {self.b}{sure}"
+
+
+def found_edges(graph: Cpdag | Dag, linked: Way, way: Way) -> tuple[FoundEdge, ...]:
+    """Every edge, in the columns' order."""
+    return tuple(FoundEdge(a, b, mark == "->", linked(a, b), way(a, b)) for a, mark, b in ordered_edges(graph))
+
+
+def found_pairs(graph: Cpdag | Dag, best: Cpdag | Dag, cut: Cut | None, linked: Way, way: Way) -> tuple[FoundPair, ...]:
+    """Every pair, in the columns' order."""
+    drawn, doubted, least = graph.edges, best.edges, (cut or Cut()).doubtful
+    pairs = []
+    for a, b in combinations(graph.nodes, 2):
+        p, pair = linked(a, b), frozenset((a, b))
+        maybe = pair in doubted or (p is not None and p >= least)
+        state: State = "linked" if pair in drawn else "undecided" if maybe else "apart"
+        pairs.append(FoundPair(a, b, p, way(a, b), state))
+    return tuple(pairs)
