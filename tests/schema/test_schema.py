@@ -21,6 +21,7 @@ from dpcurate.schema import (
     Ordinal,
     Person,
     Schema,
+    TextFormat,
     did_you_mean,
     level_number,
     level_text,
@@ -54,6 +55,11 @@ def test_a_number_is_a_number_unless_it_is_given_bins():
     assert (own.missing, own.drops) == ("own", False)
     assert Numeric("age", 0, 100, missing="own", outside="drop").drops
     assert Categorical("a", ("own", "x"), missing="own").missing == "own"  # a level of that name
+    assert Categorical("a", ("x", "y"), missing="own") == Categorical("a", ("x", "y", "missing"), missing="missing")
+    assert Categorical("a", ("x", "missing"), missing="own").levels == ("x", "missing")
+    grouped = Categorical("a", groups={"p": [1, 2], "q": [3]}, missing="own")
+    assert (grouped.levels, grouped.missing) == (("p", "q", "missing"), "missing")
+    assert dict(grouped.spellings) == {"1": 0, "2": 0, "3": 1, "missing": 2}
     with pytest.raises(
         QueryError, match=r"'age' is a number without bins, and em-pc needs levels: give it bins, e\.g\."
     ):
@@ -81,9 +87,9 @@ def test_levels_that_are_the_same_level_repeat():
         (lambda: Categorical("", (0, 1)), "column name"),
         (lambda: Categorical("a\x00b", (0, 1)), "column name"),
         (lambda: Categorical(3, (0, 1)), "column name"),
-        (lambda: Categorical("a", ()), r"'a' has 0 level\(s\); it needs 2 to 1000"),
+        (lambda: Categorical("a", ()), r"'a' has 0 level\(s\); it needs 2 to 1,000"),
         (lambda: Categorical("a", ("x",)), r"'a' has 1 level\(s\).*leave it out"),
-        (lambda: Categorical("a", range(MAX_LEVELS + 1)), "1001 level"),
+        (lambda: Categorical("a", range(MAX_LEVELS + 1)), "1,001 level"),
         (lambda: Categorical("a", ("x", "y", "x", "y")), "repeats the level.*'x', 'y'"),
         (lambda: Categorical("a", ("x", "y"), missing="z"), "missing = 'z' is neither 'drop' nor one of its 2 levels"),
         (lambda: Categorical("a", ("x", "y"), outside="clamp"), "outside = 'clamp' is neither"),
@@ -107,7 +113,7 @@ def test_levels_that_are_the_same_level_repeat():
         (lambda: Numeric("x", 0, 1, missing=2), r"missing = 2 is outside \[0, 1\]"),
         (lambda: Numeric("x", 0, 1, missing="clamp"), "missing must be a finite number"),
         (lambda: Numeric("x", 0, 1, bins=2, missing="own"), "'own' is for numbers without bins.*'unknown'"),
-        (lambda: Categorical("a", ("x", "y"), missing="own"), "'own' is neither.*declare one for missing cells"),
+        (lambda: Ordinal("a", ("x", "y"), missing="own"), "'own' is neither.*declare one for missing cells"),
         (lambda: Numeric("x", 0, 1, missing=math.nan), "missing must be a finite number"),
         (lambda: Numeric("x", 0, 1, outside="0.5"), "outside must be 'clamp' or 'drop', got '0.5'"),
         (lambda: Person("", 1), "column name"),
@@ -478,3 +484,46 @@ def test_too_many_levels_are_not_called_constant():
     assert "constant" not in str(told.value)
     with pytest.raises(SchemaError, match="A constant column tells nothing"):
         Categorical("code", (1,))
+
+
+# --- how a text file is written ---------------------------------------------------------------------------
+
+
+def test_a_schema_says_how_a_text_file_is_written():
+    text = '[file]\nseparator = ";"\ndecimal = ","\nencoding = "windows-1252"\nmissing = ["NA", "."]\n'
+    schema = Schema.loads(text + "[columns.a]\nkind = 'categorical'\nlevels = [0, 1]\n")
+    assert schema.file == TextFormat(";", "windows-1252", ",", ("NA", "."))
+    assert Schema.loads(schema.dumps()) == schema
+    plain = Schema(schema.columns)
+    assert "file" not in plain.dumps()  # so that schemas written before keep their hash
+    assert plain.file == TextFormat()
+    assert plain.hash != schema.hash
+    assert [TextFormat().separates(f) for f in ("a.csv", "a.tsv.gz", "A.TSV")] == [",", "\t", "\t"]
+    assert TextFormat("|").separates("a.tsv") == "|"
+    assert [TextFormat(encoding=e).is_utf8 for e in ("UTF8", "ascii", "utf-8-sig", "latin-1")] == [True] * 3 + [False]
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ('separator = ";;"', "separator must be one character"),
+        ('separator = "a"', "separator must be one character"),
+        ("separator = 3", "separator must be one character"),
+        ('decimal = ";"', 'decimal must be "." or ","'),
+        ('encoding = "klingon"', "encoding must be .*another that Python knows, got 'klingon'"),
+        ('encoding = "rot13"', "encoding must be"),
+        ("encoding = 8", "encoding must be"),
+        ('encoding = "a\\u0000b"', "encoding must be"),
+        ('missing = "NA"', "missing must be a list"),
+        ("missing = [9]", "missing must be a list"),
+        ('seperator = ";"', "file has no setting 'seperator'; did you mean 'separator'"),
+    ],
+)
+def test_a_wrong_format_is_refused_with_its_line(setting, says):
+    with pytest.raises(SchemaError, match=says) as told:
+        Schema.loads(f"rows = 5\n[file]\n{setting}\n[columns.a]\nkind = 'categorical'\nlevels = [0, 1]\n")
+    assert told.value.line == 3
+    with pytest.raises(SchemaError, match="file must be a table"):
+        Schema.loads("file = 3\n[columns.a]\nkind = 'categorical'\nlevels = [0, 1]\n")
+    with pytest.raises(SchemaError, match="file must be a TextFormat"):
+        Schema((Categorical("a", (0, 1)),), file=";")

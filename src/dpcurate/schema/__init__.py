@@ -20,6 +20,7 @@ from dpcurate.schema.columns import (
     no_number,
 )
 from dpcurate.schema.table import Person, Schema
+from dpcurate.schema.text_format import TextFormat
 from dpcurate.wording import did_you_mean
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Ordinal",
     "Person",
     "Schema",
+    "TextFormat",
     "did_you_mean",
     "level_number",
     "level_text",

@@ -24,6 +24,8 @@ MAX_NUMBER = sys.float_info.max
 DROP = "drop"
 CLAMP = "clamp"
 OWN = "own"
+MISSING = "missing"
+"""The level of missing cells in a column with missing = 'own'."""
 _DECLARE_A_LEVEL = (
     "; where a column has levels, declare one for missing cells, such as levels = [..., 'unknown'] "
     "with missing = 'unknown'"
@@ -77,8 +79,9 @@ class Categorical:
     """A column of named levels without order.
 
     `missing` and `outside` say what becomes of a cell that is empty or holds no declared level:
-    'drop' (the row is left out) or one of the levels. With `groups`, a mapping of a name to the cells it
-    stands for, the levels are the groups' names: many codes become a few public levels.
+    'drop' (the row is left out) or one of the levels; missing = 'own' gives missing cells a level of their own,
+    called 'missing', which is added. With `groups`, a mapping of a name to the cells it stands for, the levels
+    are the groups' names: many codes become a few public levels.
     """
 
     name: str
@@ -93,8 +96,10 @@ class Categorical:
         check_name(self.name)
         if self.groups:
             object.__setattr__(self, "groups", self._grouped())
-        levels = self._texts(self.levels)
-        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "levels", self._texts(self.levels))
+        if self.missing == OWN and OWN not in self.levels and self.kind == "categorical":
+            self._add_missing()
+        levels = self.levels
         if not 2 <= len(levels) <= MAX_LEVELS:
             few = "A constant column tells nothing: leave it out of the schema"
             many = "Group them, such as groups = {north = [...], south = [...]}, or leave the column out of the schema"
@@ -111,6 +116,14 @@ class Categorical:
             if rule != DROP and rule not in levels:
                 why = f": {field} = {rule!r} is neither 'drop' nor one of its {len(levels)} levels"
                 raise _refused(self.name, field, why + (_DECLARE_A_LEVEL if rule == OWN else ""))
+
+    def _add_missing(self) -> None:
+        """Missing cells become a level; an order has no place for one."""
+        if MISSING not in self.levels:
+            object.__setattr__(self, "levels", (*self.levels, MISSING))
+            if self.groups:
+                object.__setattr__(self, "groups", (*self.groups, (MISSING, (MISSING,))))
+        object.__setattr__(self, "missing", MISSING)
 
     def _grouped(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         given: Any = self.groups

@@ -17,6 +17,7 @@ from typing import Any
 from dpcurate import files
 from dpcurate.errors import QueryError, SchemaError
 from dpcurate.schema.columns import Categorical, Column, Numeric, check_name
+from dpcurate.schema.text_format import TextFormat
 from dpcurate.wording import did_you_mean, shown
 
 LARGEST_COUNT = 2**63 - 1
@@ -43,12 +44,14 @@ class Schema:
     """The public description of a table.
 
     `rows` is a public constant near the number of rows, or None. Under add-remove the real
-    number of rows is private, so it is never taken from the table.
+    number of rows is private, so it is never taken from the table. `file` says how a text file is
+    written; it concerns no other kind of table.
     """
 
     columns: tuple[Column, ...]
     rows: int | None = None
     person: Person | None = None
+    file: TextFormat = kept(default_factory=TextFormat)
     _named: dict[str, Column] = kept(init=False, repr=False, compare=False)
     """Columns by name: a search looks sizes up by the thousand."""
 
@@ -56,6 +59,8 @@ class Schema:
         object.__setattr__(self, "columns", tuple(self.columns))
         if any(not isinstance(c, (Categorical, Numeric)) for c in self.columns):
             raise SchemaError("the columns of a schema are Categorical, Ordinal or Numeric values")
+        if not isinstance(self.file, TextFormat):
+            raise SchemaError(f"file must be a TextFormat, got {shown(self.file)}", setting="file")
         names = [c.name for c in self.columns]
         object.__setattr__(self, "_named", dict(zip(names, self.columns, strict=True)))
         if not names:

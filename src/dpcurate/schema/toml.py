@@ -12,6 +12,7 @@ from dpcurate.errors import SchemaError
 from dpcurate.files import toml_text
 from dpcurate.schema.columns import Categorical, Column, Numeric, Ordinal
 from dpcurate.schema.table import Person, Schema
+from dpcurate.schema.text_format import TextFormat
 from dpcurate.wording import did_you_mean, shown
 
 T = TypeVar("T")
@@ -25,6 +26,7 @@ _KINDS: Mapping[str, tuple[Callable[..., Column], tuple[str, ...], tuple[str, ..
 }
 
 
+FILE = ("separator", "encoding", "decimal", "missing")
 _REFUSED = {
     "date": "a date, and dates cannot be analysed: cut it into public periods (year, season) as an ordinal column",
     "id": "an id, and ids name persons: if a person may have several rows, name it under [person] with a cap on rows",
@@ -34,13 +36,14 @@ _REFUSED = {
 
 def loads(text: str) -> Schema:
     data = files.toml(text, SchemaError)
-    _only(data, ("rows", "person", "columns"), "the schema", text, ())
+    _only(data, ("rows", "file", "person", "columns"), "the schema", text, ())
     columns = data.get("columns")
     if not isinstance(columns, dict) or not columns:
         raise SchemaError("no columns: add a table such as [columns.age]", line=_line(text, ("columns",)))
     with_line = tuple(_column(name, fields, text) for name, fields in columns.items())
     person = _person(data["person"], text) if "person" in data else None
-    return _at(text, (), lambda: Schema(with_line, data.get("rows"), person))
+    file = _file(data["file"], text) if "file" in data else TextFormat()
+    return _at(text, (), lambda: Schema(with_line, data.get("rows"), person, file))
 
 
 def _column(name: str, fields: Any, text: str) -> Column:
@@ -78,6 +81,13 @@ def _person(fields: Any, text: str) -> Person:
     if set(fields) != {"column", "rows"}:
         raise SchemaError("person needs both column and rows", line=_line(text, ("person",)))
     return _at(text, ("person",), lambda: Person(**fields))
+
+
+def _file(fields: Any, text: str) -> TextFormat:
+    if not isinstance(fields, dict):
+        raise SchemaError('file must be a table, such as [file] with separator = ";"', line=_line(text, ("file",)))
+    _only(fields, FILE, "file", text, ("file",))
+    return _at(text, ("file",), lambda: TextFormat(**fields))
 
 
 def _only(table: Mapping[str, Any], known: tuple[str, ...], where: str, text: str, path: tuple[str, ...]) -> None:
@@ -131,11 +141,20 @@ def dumps(schema: Schema) -> str:
     lines = ["# Public facts about the table; chosen without looking at it."]
     if schema.rows is not None:
         lines.append(f"rows = {schema.rows}")
+    lines += file_lines(schema.file)
     if schema.person is not None:
         lines += ["", "[person]", f"column = {toml_text(schema.person.column)}", f"rows = {schema.person.rows}"]
     for column in schema.columns:
         lines += ["", f"[columns.{_key(column.name)}]", f'kind = "{column.kind}"', *_settings(column)]
     return "\n".join(lines) + "\n"
+
+
+def file_lines(file: TextFormat) -> list[str]:
+    """What is not as usual."""
+    usual = TextFormat()
+    told = {key: getattr(file, key) for key in FILE if getattr(file, key) != getattr(usual, key)}
+    settings = [f"{key} = {_texts(x) if isinstance(x, tuple) else toml_text(x)}" for key, x in told.items()]
+    return ["", "[file]", *settings] if settings else []
 
 
 def _settings(column: Column) -> list[str]:

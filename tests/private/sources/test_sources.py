@@ -20,7 +20,7 @@ from dpcurate.errors import DpcurateError, OwnerError, QueryError, SchemaError
 from dpcurate.private import sources
 from dpcurate.private.noise import Seeded
 from dpcurate.private.row_sums import CountRows, FeatureRows, GradientRows, IntervalRows, Lookup, MomentRows, Rows
-from dpcurate.private.sources import Held, Queried, check_rows, duck, formulas, held, open_source
+from dpcurate.private.sources import Held, Queried, check_rows, duck, formulas, held, open_source, textfile
 from dpcurate.private.sources.encode import encoded_sql
 from dpcurate.private.sources.engine import Engine, first_line, kinds_of
 from dpcurate.schema import GRID, Categorical, Numeric, Person, Schema, draft
@@ -217,7 +217,7 @@ def late_trouble(path):
 
 def test_a_table_that_fails_while_it_is_read_is_the_owners_affair(tmp_path):
     late_trouble(tmp_path / "t.csv")
-    with pytest.raises(OwnerError, match="could not be read"):
+    with pytest.raises(OwnerError, match=r"cannot read .* line 50002: "):
         open_source(tmp_path / "t.csv", Schema((Categorical("a", (0, 1)),)))
 
 
@@ -233,7 +233,7 @@ def test_the_check_reports_what_an_owner_should_know(tmp_path):
     clean = {"a": [0, 1]}
     assert list(check_rows(clean, Schema((Categorical("a", (0, 1)),)))) == ["2 rows, 2 of them used"]
     late_trouble(tmp_path / "t.csv")
-    with pytest.raises(OwnerError, match="could not be read"):
+    with pytest.raises(OwnerError, match=r"cannot read .* line 50002"):
         list(check_rows(tmp_path / "t.csv", Schema((Categorical("a", (0, 1)),))))
 
 
@@ -393,7 +393,7 @@ def test_files_of_one_table_must_store_a_column_alike(tmp_path):
     pd.DataFrame({"a": [1.5] * 20, "b": [0] * 20}).to_parquet(tmp_path / "1.parquet")
     with pytest.raises(OwnerError, match="store 'a' in different types"):
         open_source(tmp_path, Schema((Numeric("a", 0, 2, bins=2),)))
-    with pytest.raises(OwnerError, match="could not be opened"):
+    with pytest.raises(OwnerError, match="no file is there"):
         open_source(tmp_path / "none*.parquet", Schema((Numeric("a", 0, 2, bins=2),)))
 
 
@@ -538,7 +538,7 @@ def test_nothing_waits_for_a_pipe(name, tmp_path):
 
 
 def test_a_header_is_not_read_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(duck, "LONGEST_HEADER", 1000)
+    monkeypatch.setattr(textfile, "LONGEST_HEADER", 1000)
     schema = Schema((Categorical("a", (0, 1)),))
     for text in ("a," * 1000, "a" * 1001, '"' + "a\n" * 1000):
         with gzip.open(tmp_path / "t.csv.gz", "wt") as file:

@@ -16,15 +16,15 @@ import numpy as np
 
 from dpcurate.errors import DpcurateError, OwnerError
 from dpcurate.private.row_sums import CountRows
-from dpcurate.private.sources import duck, owner
+from dpcurate.private.sources import duck, owner, textfile
 from dpcurate.private.sources.encode import encoded_sql, weighted_sql
 from dpcurate.private.sources.engine import Asked, Encoded, Engine, Source, first_line, kinds_of
 from dpcurate.private.sources.held import Held, collapsed, from_keys, rows_of
 from dpcurate.private.sources.partitions import open_dask
 from dpcurate.private.sources.queried import SMALL_DOMAIN, Queried
-from dpcurate.schema import Numeric, Schema
+from dpcurate.schema import Numeric, Schema, TextFormat
 
-__all__ = ["Held", "Queried", "Source", "check_rows", "open_engine", "open_source"]
+__all__ = ["Held", "Queried", "Source", "check_rows", "open_engine", "open_source", "told"]
 
 
 def open_source(table: Any, schema: Schema) -> Source:
@@ -39,7 +39,14 @@ def open_source(table: Any, schema: Schema) -> Source:
     except DpcurateError:
         raise
     except Exception as error:
-        raise OwnerError(f"the table could not be read: {first_line(error)}") from error
+        raise told(table, schema.file, error) from error
+
+
+def told(table: Any, written: TextFormat, error: Exception) -> OwnerError:
+    """What an engine could not do, in a sentence for the owner."""
+    if isinstance(table, (str, Path)) and textfile.is_text(str(table)):
+        return OwnerError(textfile.explained(str(table), written, error))
+    return OwnerError(f"the table could not be read: {first_line(error)}")
 
 
 def _opened(engine: Engine, in_memory: bool, schema: Schema) -> Source:
@@ -73,8 +80,11 @@ def _native(table: Any) -> Any:
     return table.to_native() if _library(table) == "narwhals" else table
 
 
-def open_engine(table: Any, schema: Schema | None) -> tuple[Engine, bool]:
-    """The engine that reads a table, and whether the table is in memory."""
+def open_engine(table: Any, schema: Schema | None, written: TextFormat | None = None) -> tuple[Engine, bool]:
+    """The engine that reads a table, and whether the table is in memory.
+
+    The schema says how a text file is written, or `written` where there is no schema yet.
+    """
     table = _native(table)
     library = _library(table)
     if library == "pyspark":
@@ -94,7 +104,7 @@ def open_engine(table: Any, schema: Schema | None) -> tuple[Engine, bool]:
 
         return open_url(table), False
     if isinstance(table, (str, Path)):
-        return duck.open_file(str(table)), False
+        return duck.open_file(str(table), written or (schema.file if schema else TextFormat())), False
     return duck.open_frame(table, schema), True
 
 
@@ -123,7 +133,7 @@ def check_rows(table: Any, schema: Schema) -> Iterator[str]:
     except DpcurateError:
         raise
     except Exception as error:
-        raise OwnerError(f"the table could not be read: {first_line(error)}") from error
+        raise told(table, schema.file, error) from error
 
 
 def _look(table: Any, schema: Schema) -> tuple[list[int], int]:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import cache
 from glob import glob
-from itertools import count
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.row_sums import Counted, Integers, IntervalRows, RowSum
-from dpcurate.private.sources import formulas, spill
+from dpcurate.private.sources import formulas, spill, textfile
 from dpcurate.private.sources.encode import Kind
 from dpcurate.private.sources.engine import Engine, check_unique, first_line
 from dpcurate.private.sources.needed import Needed
 from dpcurate.private.sources.persons import plain_ids, untyped
-from dpcurate.schema import Schema
+from dpcurate.schema import Schema, TextFormat
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _WHOLE |= {f"U{kind}" for kind in _WHOLE}
@@ -39,8 +38,6 @@ KNOWN_TABLES = (
 )
 BATCH = 1 << 18
 """Rows handed to NumPy at a time."""
-LONGEST_HEADER = 1 << 24
-"""Characters of a header: a file without an end of line, or a small one that unpacks to a large one, ends there."""
 
 
 class Duck(Engine):
@@ -128,24 +125,33 @@ def _connection() -> Any:
 # --- files ------------------------------------------------------------------------------------------
 
 
-def open_file(path: str) -> Duck:
+def open_file(path: str, written: TextFormat) -> Duck:
     """A file, a folder or a glob, read where it is."""
     connection = _connection()
-    return Duck(connection, _file_relation(connection, path))
-
-
-def _file_relation(connection: Any, path: str) -> str:
     file, _, inner = path.partition("#")
-    say = Duck.dialect
     _check_regular(file)
+    if textfile.is_text(file):
+        return _open_text(connection, file, written)
+    return Duck(connection, _file_relation(connection, file, inner))
+
+
+def _open_text(connection: Any, file: str, written: TextFormat) -> Duck:
+    relation, folder = textfile.relation(file, written, Duck.dialect)
+    engine = Duck(connection, relation)
+    engine.dialect = replace(Duck.dialect, decimal=written.decimal)
+    if folder is not None:  # of rows rewritten for this engine, which go when it goes
+        finalize(engine, spill.remove, folder, os.getpid())
+    return engine
+
+
+def _file_relation(connection: Any, file: str, inner: str) -> str:
+    say = Duck.dialect
     suffix = file.lower().removesuffix(".gz").rsplit(".", 1)[-1]
     if suffix == "parquet" or Path(file).is_dir():
         where = str(Path(file) / "**" / "*.parquet") if Path(file).is_dir() else file
-        relation = f"read_parquet({say.text(where)}, hive_types_autocast = false)"
+        _check_some(file, where)
         _check_alike(connection, where)
-        return relation
-    if suffix in ("csv", "tsv"):
-        return _csv_relation(file, "\t" if suffix == "tsv" else ",")
+        return f"read_parquet({say.text(where)}, hive_types_autocast = false)"
     if suffix in ("duckdb", "db"):
         if not inner:
             raise SchemaError(f"name the table in {file!r} after a hash: {file}#patients")
@@ -156,7 +162,19 @@ def _file_relation(connection: Any, path: str) -> str:
         return f"given.{say.quote(inner)}"
     if file.startswith("postgres") or "password" in file:  # which may hold a password, so it is not repeated
         raise SchemaError("a database is named as postgresql://user@host/database#table")
-    raise SchemaError(f"cannot tell what {path!r} is; {KNOWN_FILES}")
+    raise SchemaError(f"cannot tell what {file!r} is; {KNOWN_FILES}")
+
+
+def _check_some(file: str, where: str) -> None:
+    """A folder or a pattern may hold nothing that is read."""
+    if glob(where, recursive=True) or Path(file).is_file():  # a name may look like a pattern
+        return
+    if Path(file).is_dir():
+        raise OwnerError(
+            f"the folder {file!r} holds no .parquet file; a folder is read as one table of Parquet files. Name a file "
+            f"in it, or a pattern, such as {str(Path(file) / '*.csv')!r}"
+        )
+    raise OwnerError(f"no file is there at {file!r}")
 
 
 def _check_regular(file: str) -> None:
@@ -186,57 +204,6 @@ def _check_alike(connection: Any, where: str) -> None:
 def _check_names(names: Sequence[str]) -> None:
     """DuckDB does not tell capital letters from small ones."""
     check_unique([name.casefold() for name in names])
-
-
-def _csv_relation(file: str, delimiter: str) -> str:
-    """A CSV whose dialect is fixed here: nothing about it is guessed from the rows."""
-    say = Duck.dialect
-    header = _csv_header(file, delimiter)
-    columns = ", ".join(f"{say.text(name)}: 'VARCHAR'" for name in header)
-    return (
-        f"read_csv({say.text(file)}, auto_detect = false, header = true, skip = 0, comment = '', nullstr = '', "
-        f"delim = {say.text(delimiter)}, quote = '\"', escape = '\"', columns = {{{columns}}})"
-    )
-
-
-def _csv_header(file: str, delimiter: str) -> list[str]:
-    """The header, which must be the same in every file of a glob: columns go by their places."""
-    files = sorted(glob(file)) or [file]
-    headers = [_first_row(one, delimiter) for one in files]
-    for one, header in zip(files, headers, strict=True):
-        if header != headers[0]:
-            raise OwnerError(f"{one!r} has other columns (or another order of them) than {files[0]!r}")
-    _check_names(headers[0])
-    return headers[0]
-
-
-def _first_row(file: str, delimiter: str) -> list[str]:
-    try:
-        with (gzip.open if file.endswith(".gz") else open)(file, "rt", newline="", encoding="utf-8") as handle:
-            header = next(csv.reader(_bounded(handle, file), delimiter=delimiter), [])
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise OwnerError(f"cannot read the header of {file!r}: {error}") from None
-    if not header:
-        raise OwnerError(f"{file!r} is empty: it has no header")
-    header[0] = header[0].removeprefix("\ufeff")
-    return _named(header)
-
-
-def _named(header: list[str]) -> list[str]:
-    """Columns without a name get one: pandas writes its index as such a column."""
-    taken = {name.casefold() for name in header}
-    free = (name for i in count() if (name := f"column{i}") not in taken)
-    return [name or next(free) for name in header]
-
-
-def _bounded(handle: TextIO, file: str) -> Iterator[str]:
-    """Lines, up to a bound."""
-    left = LONGEST_HEADER
-    while line := handle.readline(left + 1):
-        left -= len(line)
-        if left < 0:
-            raise OwnerError(f"the header of {file!r} is longer than {LONGEST_HEADER:,} characters: is it a CSV file?")
-        yield line
 
 
 # --- frames -----------------------------------------------------------------------------------------

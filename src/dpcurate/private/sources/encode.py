@@ -29,6 +29,8 @@ class Dialect:
     string: str = "VARCHAR"
     small: str = "USMALLINT"
     tick: str = '"'
+    decimal: str = "."
+    """The decimal mark of numbers that are stored as text."""
     fence: str = ""
     """Ends a subquery that must be computed once, where the planner would else write it out wherever it is used."""
 
@@ -83,7 +85,9 @@ class Dialect:
 
 def parsed(text: str, say: Dialect) -> str:
     """A text as a number: true is 1, and whatever is no number is NULL."""
-    cell = f"trim(BOTH ' ' FROM {text})"
+    # Both marks change places: with a decimal comma 1.234 is no number, rather than one a thousand times too small.
+    spelt = text if say.decimal == "." else f"translate({text}, ',.', '.,')"
+    cell = f"trim(BOTH ' ' FROM {spelt})"
     words = {"true": 1.0, "false": 0.0} | dict.fromkeys(ENDLESS, math.inf) | dict.fromkeys(ENDLESS_BELOW, -math.inf)
     cases = " ".join(f"WHEN {say.text(word)} THEN {say.number(value)}" for word, value in words.items())
     digits = f"WHEN length({cell}) <= {LONGEST} AND {say.matches(cell, DIGITS)} THEN {say.parsed(cell)}"

@@ -41,6 +41,12 @@ def place() -> str:
     return folder.fresh() if folder else ""
 
 
+def remove(path: Path, process: int) -> None:
+    """A connection's place, by the process that made it and by no copy of it."""
+    if os.getpid() == process:
+        shutil.rmtree(path, ignore_errors=True)
+
+
 @cache
 def _folder_of(process: int) -> Folder | None:
     """The folder of this process, made after those that others left behind are gone."""
@@ -109,8 +115,7 @@ def _same(path: Path, lock: int) -> bool:
 
 
 def _remove(path: Path, lock: int | None, process: int) -> None:
-    """At the end, by the process that made it and by no copy of it."""
-    if os.getpid() == process:
-        shutil.rmtree(path, ignore_errors=True)
+    """At the end."""
+    remove(path, process)
     if lock is not None:
         os.close(lock)

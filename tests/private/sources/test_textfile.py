@@ -1,0 +1,143 @@
+"""Text files: whatever their separator, encoding and decimal mark, the schema says it and the integers are the same."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpcurate.errors import OwnerError
+from dpcurate.private.row_sums import CountRows
+from dpcurate.private.sources import duck, open_source, spill
+from dpcurate.schema import Categorical, Numeric, Schema, TextFormat
+from private.sources.contract import NUMBERS, SCHEMAS, frame, same_integers, text_frame
+
+TOWNS = Schema((Numeric("a", 0, 10, bins=2), Categorical("b", ("Köln €", "x"))))
+SEMICOLONS = TextFormat(";", decimal=",")
+
+
+def written(path, form):
+    text_frame(frame()).to_csv(path, index=False, sep=form.separator or ",", decimal=form.decimal, na_rep="NA")
+    text = path.read_text(encoding="utf-8")
+    path.write_bytes(text.encode(form.encoding))
+    return path
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+@pytest.mark.parametrize(
+    "form",
+    [
+        TextFormat(";", decimal=",", missing=("NA",)),
+        TextFormat("\t", encoding="windows-1252", missing=("NA", "?")),
+        TextFormat("|", encoding="utf-16", missing=("NA",)),
+        TextFormat(decimal=",", missing=("NA",)),  # numbers in quotes
+    ],
+    ids=["semicolons", "tabs", "bars", "quoted"],
+)
+def test_every_way_of_writing_gives_the_same_integers(schema, form, tmp_path):
+    path = written(tmp_path / "t.csv", form)
+    schema = replace(schema, file=form)
+    same_integers({"file": path}, schema)
+    packed = tmp_path / "z.csv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    same_integers({"packed": packed}, schema)
+
+
+def test_a_pattern_of_files_in_another_encoding(tmp_path):
+    form = TextFormat(encoding="latin-1")
+    table = text_frame(frame())
+    for i in range(3):
+        table.iloc[i::3].to_csv(tmp_path / f"part-{i}.csv", index=False, encoding="latin-1")
+    same_integers({"pattern": str(tmp_path / "part-*.csv")}, replace(NUMBERS, file=form))
+
+
+def counts(path, form):
+    return open_source(path, replace(TOWNS, file=form)).totals([CountRows(("a", "b"), (2, 2))])[0].tolist()
+
+
+def test_with_a_decimal_comma_a_point_is_no_decimal_point(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n5,5;x\n1.234;x\n1.234,5;x\n7;x\n+4,9e0;x\n")
+    assert counts(path, SEMICOLONS) == [[0, 1], [0, 2]]  # thousands are missing, not small
+    assert counts(path, TextFormat(";")) == [[0, 1], [0, 1]]
+
+
+def test_letters_of_windows_and_what_is_left_on_disk(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("a,b\n1,Köln €\n2,x\n".encode("windows-1252"))
+    form = TextFormat(encoding="windows-1252")
+    assert counts(path, form) == [[1, 1], [0, 0]]
+    engine = duck.open_file(str(path), form)
+    (place,) = Path(spill.place()).parent.glob("*/*.csv")
+    assert place.parent.stat().st_mode & 0o777 == 0o700
+    assert place.read_text(encoding="utf-8") == "a,b\n1,Köln €\n2,x\n"
+    del engine
+    gc.collect()
+    assert not place.parent.exists()
+
+
+def test_a_copy_of_a_process_removes_no_rows(tmp_path):
+    (tmp_path / "rows").mkdir()
+    spill.remove(tmp_path / "rows", -1)
+    assert (tmp_path / "rows").exists()
+
+
+def test_without_a_folder_of_our_own_nothing_is_rewritten(tmp_path, monkeypatch):
+    monkeypatch.setattr(spill, "place", lambda: "")
+    (tmp_path / "t.csv").write_bytes(b"a,b\n1,x\n")
+    with pytest.raises(OwnerError, match=r"is in latin-1, and this system offers no folder.* save it as UTF-8"):
+        counts(tmp_path / "t.csv", TextFormat(encoding="latin-1"))
+
+
+@pytest.mark.parametrize("rows", [0, 3, 300_000])
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_line_that_is_not_utf8_is_named(rows, packed, tmp_path):
+    text = b"a,b\n" + b"1,x\n" * rows + "2,Köln\n".encode("latin-1") + b"1,x\n" * 10
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    path.write_bytes(gzip.compress(text, 1) if packed else text)
+    says = rf"line {rows + 2} is not in UTF-8: save the file as UTF-8.*--encoding windows-1252"
+    with pytest.raises(OwnerError, match=says):
+        counts(path, TextFormat())
+
+
+def test_the_line_of_another_encoding_is_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\n1,x\n1,\x81\n")
+    with pytest.raises(OwnerError, match="line 3 is not in WINDOWS-1252"):
+        counts(path, TextFormat(encoding="windows-1252"))
+    assert not list(Path(spill.place()).parent.glob("*/*.csv"))
+    path.write_bytes("a,b\n1,Köln €\n".encode("utf-16")[:-1])
+    with pytest.raises(OwnerError, match="is not in UTF-16"):
+        counts(path, TextFormat(encoding="utf-16"))
+
+
+@pytest.mark.parametrize(("separator", "spelt"), [(";", '";"'), ("\t", r'"\\t"'), ("|", r'"\|"')])
+def test_a_file_with_another_separator_says_so(separator, spelt, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"a{separator}b\n1{separator}x\n")
+    with pytest.raises(OwnerError, match=rf"its header holds {spelt}: write separator = {spelt} under \[file\]"):
+        counts(path, TextFormat())
+    assert counts(path, TextFormat(separator)) == [[0, 1], [0, 0]]
+    (tmp_path / "t.tsv").write_text("a,b\n1,x\n")
+    with pytest.raises(OwnerError, match='header holds ","'):
+        counts(tmp_path / "t.tsv", TextFormat())
+
+
+def test_no_row_is_repeated_in_a_complaint(tmp_path):
+    path = tmp_path / "t.csv"
+    for tail, says in (("1,secret,3\n", "line 5: Expected Number of Columns: 2 Found: 3"), ('1,"secret\n', "line 5: ")):
+        path.write_text("a,b\n" + "1,x\n" * 3 + tail)
+        with pytest.raises(OwnerError, match=says) as told:
+            counts(path, TextFormat())
+        assert "secret" not in str(told.value)
+
+
+def test_a_folder_without_parquet_says_what_to_do(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n")
+    with pytest.raises(OwnerError, match=r"holds no .parquet file; .* such as '.*\*.csv'"):
+        open_source(tmp_path, TOWNS)
+    with pytest.raises(OwnerError, match="no file is there"):
+        open_source(tmp_path / "p-*.parquet", TOWNS)
