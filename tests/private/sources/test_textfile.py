@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from contract import NUMBERS, SCHEMAS, frame, same_integers, text_frame
 
 from dpcurate.errors import OwnerError
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import duck, open_source, spill
 from dpcurate.schema import Categorical, Numeric, Schema, TextFormat
-from private.sources.contract import NUMBERS, SCHEMAS, frame, same_integers, text_frame
 
 TOWNS = Schema((Numeric("a", 0, 10, bins=2), Categorical("b", ("Köln €", "x"))))
 SEMICOLONS = TextFormat(";", decimal=",")

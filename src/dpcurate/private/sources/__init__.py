@@ -16,7 +16,7 @@ import numpy as np
 
 from dpcurate.errors import DpcurateError, OwnerError
 from dpcurate.private.row_sums import CountRows
-from dpcurate.private.sources import duck, owner, textfile
+from dpcurate.private.sources import duck, foreign, owner, textfile
 from dpcurate.private.sources.encode import encoded_sql, weighted_sql
 from dpcurate.private.sources.engine import Asked, Encoded, Engine, Source, first_line, kinds_of
 from dpcurate.private.sources.held import Held, collapsed, from_keys, rows_of
@@ -103,6 +103,8 @@ def open_engine(table: Any, schema: Schema | None, written: TextFormat | None = 
         from dpcurate.private.sources.database import open_url
 
         return open_url(table), False
+    if isinstance(table, (str, Path)) and foreign.is_foreign(str(table)):
+        return duck.open_foreign(str(table), schema), True
     if isinstance(table, (str, Path)):
         return duck.open_file(str(table), written or (schema.file if schema else TextFormat())), False
     return duck.open_frame(table, schema), True

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from glob import glob
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from weakref import finalize
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.row_sums import Counted, Integers, IntervalRows, RowSum
-from dpcurate.private.sources import formulas, spill, textfile
+from dpcurate.private.sources import foreign, formulas, spill, textfile
 from dpcurate.private.sources.encode import Kind
 from dpcurate.private.sources.engine import Engine, check_unique, first_line
 from dpcurate.private.sources.needed import Needed
@@ -30,8 +31,8 @@ _NUMBERS = {"FLOAT", "REAL", "DOUBLE", "DECIMAL"}
 
 
 KNOWN_FILES = (
-    "known are .parquet, .csv, .csv.gz and .tsv (globs too), a folder of .parquet, file.duckdb#table and "
-    "postgresql://host/database#table"
+    "known are .parquet, .csv, .csv.gz and .tsv (globs too), a folder of .parquet, .xlsx, .dta (Stata), .sav (SPSS), "
+    ".sas7bdat (SAS), file.duckdb#table and postgresql://host/database#table"
 )
 KNOWN_TABLES = (
     "pass a pandas, polars, Arrow, Dask, Spark or Ibis table, a mapping of names to lists, a NumPy array, or a path"
@@ -44,6 +45,8 @@ class Duck(Engine):
     """A DuckDB connection and a table in it."""
 
     most_sums = 1 << 15  # moments of 254 features: one pass
+    codebook: Mapping[str, foreign.Described] = MappingProxyType({})
+    """What the file says of its columns."""
 
     def __init__(self, connection: Any, relation: str, lock: AbstractContextManager[Any] | None = None) -> None:
         self.connection, self.relation = connection, relation
@@ -133,6 +136,14 @@ def open_file(path: str, written: TextFormat) -> Duck:
     if textfile.is_text(file):
         return _open_text(connection, file, written)
     return Duck(connection, _file_relation(connection, file, inner))
+
+
+def open_foreign(path: str, schema: Schema | None) -> Duck:
+    """A file of another program, in memory."""
+    table = foreign.read(path, schema)
+    engine = open_frame(table.columns, schema)
+    engine.codebook = table.codebook
+    return engine
 
 
 def _open_text(connection: Any, file: str, written: TextFormat) -> Duck:

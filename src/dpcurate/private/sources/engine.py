@@ -187,16 +187,22 @@ def kinds_of(engine: Engine, schema: Schema) -> dict[str, Kind]:
     stored = engine.stored()
     if not stored:
         raise OwnerError("the table has no columns")
-    wanted = [*schema.names, *([schema.person.column] if schema.person else [])]
-    for name in wanted:
-        if name not in stored:
-            raise SchemaError(f"the table has no column {name[:99]!r}{did_you_mean(name, list(stored))}")
+    wanted = check_columns(list(stored), schema)
     if schema.person:
         check_stored(schema.person.column, stored[schema.person.column])
     for name in schema.names:
         if stored[name].upper().startswith(("TIME", "INTERVAL")):
             raise OwnerError(f"column {name!r} holds points in time ({stored[name]}), not levels: store it as text")
     return {name: engine.kind(stored[name]) for name in wanted}
+
+
+def check_columns(names: Sequence[str], schema: Schema) -> list[str]:
+    """The columns that a schema reads, if a table has them all."""
+    wanted = [*schema.names, *([schema.person.column] if schema.person else [])]
+    for name in wanted:
+        if name not in names:
+            raise SchemaError(f"the table has no column {name[:99]!r}{did_you_mean(name, names)}")
+    return wanted
 
 
 def check_unique(names: Sequence[str]) -> None:

@@ -1,0 +1,162 @@
+"""Files of other programs: Stata, SPSS and SAS by pyreadstat, Excel by python-calamine. Read into memory as columns.
+
+Cells are taken as they are stored: codes stay codes, whatever their labels say, so that one set of rules encodes
+these files and all other tables. Labels go into a codebook, which a draft reads.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcurate.errors import OwnerError, SchemaError
+from dpcurate.private.sources.engine import check_columns, check_unique, first_line
+from dpcurate.schema import Schema, did_you_mean, level_text
+
+STATISTICAL = {"dta": "read_dta", "sav": "read_sav", "zsav": "read_sav", "sas7bdat": "read_sas7bdat"}
+"""Endings of files that pyreadstat reads, and by which function."""
+SHEETS = ("xlsx", "xlsm")
+EXACT = 2**53
+"""Beyond it a double does not hold every whole number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a file says of a column beside its cells: a text, names of its values, and whether these have an order."""
+
+    about: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A table that was read: columns by name, and its codebook."""
+
+    columns: Mapping[str, NDArray[Any]]
+    codebook: Mapping[str, Described]
+
+
+def is_foreign(file: str) -> bool:
+    return _ending(file) in (*STATISTICAL, *SHEETS)
+
+
+def read(path: str, schema: Schema | None) -> Foreign:
+    """The columns that the schema names, or all."""
+    file, _, sheet = path.partition("#")
+    if not Path(file).is_file():
+        raise OwnerError(f"no file is there at {file!r}")
+    if _ending(file) in SHEETS:
+        return Foreign(_of_sheet(file, sheet, schema), {})
+    return _of_statistics(file, schema)
+
+
+def _ending(file: str) -> str:
+    return file.partition("#")[0].lower().rsplit(".", 1)[-1]
+
+
+def _library(name: str, file: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise OwnerError(
+            f"reading .{_ending(file)} files takes {name.replace('_', '-')}, which is not installed: "
+            "pip install 'dpcurate[files]'"
+        ) from None
+
+
+def _wanted(names: Sequence[str], schema: Schema | None) -> list[str]:
+    check_unique([name.casefold() for name in names])  # DuckDB does not tell capital letters from small ones
+    if schema is None:
+        return list(names)
+    check_columns(names, schema)
+    persons = [schema.person.column] if schema.person else []
+    return [name for name in names if name in (*schema.names, *persons)]
+
+
+def _plain(values: Sequence[Any], *, names_persons: bool) -> NDArray[Any]:
+    """Numbers as doubles, with NaN where one is missing; or texts and truth values as objects, with None."""
+    kinds = {type(x) for x in values} - {type(None)}
+    if kinds <= {int, float}:
+        return _whole(values) if names_persons else np.array(values, dtype=float)
+    plain = np.empty(len(values), dtype=object)
+    plain[:] = [_cell(x) for x in values]
+    return plain
+
+
+def _cell(value: Any) -> Any:
+    """An empty text is a missing one, as in these programs; points in time become texts."""
+    if isinstance(value, (datetime.date, datetime.time)):  # a datetime is a date
+        return value.isoformat()
+    return None if value == "" else str(value) if isinstance(value, datetime.timedelta) else value
+
+
+def _whole(values: Sequence[Any]) -> NDArray[Any]:
+    """Ids, which most of these programs store as doubles: whole numbers if all of them are, and exact."""
+    exact = all(x is None or (float(x).is_integer() and abs(x) < EXACT) for x in values)
+    ids = np.empty(len(values), dtype=object)
+    ids[:] = [None if x is None else int(x) if exact else float(x) for x in values]
+    return ids
+
+
+# --- Stata, SPSS, SAS -------------------------------------------------------------------------------------
+
+
+def _of_statistics(file: str, schema: Schema | None) -> Foreign:
+    reader = getattr(_library("pyreadstat", file), STATISTICAL[_ending(file)])
+    try:
+        _, facts = reader(file, metadataonly=True, output_format="dict")
+        wanted = _wanted(facts.column_names, schema)
+        columns, facts = reader(file, usecols=wanted, output_format="dict")
+    except (OwnerError, SchemaError):
+        raise
+    except Exception as error:
+        raise OwnerError(f"cannot read {file!r}: {first_line(error)}") from error
+    person = schema.person.column if schema and schema.person else None
+    # A number of 32 bits may have lost the last digits of an id before anybody could read them.
+    short = {name for name, kind in facts.readstat_variable_types.items() if kind == "float"}
+    plain = {n: _plain(columns[n], names_persons=n == person and n not in short) for n in wanted}
+    return Foreign(plain, {name: _described(name, facts) for name in wanted})
+
+
+def _described(name: str, facts: Any) -> Described:
+    labels = {level_text(value): str(label) for value, label in facts.variable_value_labels.get(name, {}).items()}
+    about = facts.column_names_to_labels.get(name) or ""
+    return Described(about, labels, facts.variable_measure.get(name) == "ordinal")
+
+
+# --- Excel ------------------------------------------------------------------------------------------------
+
+
+def _of_sheet(file: str, sheet: str, schema: Schema | None) -> dict[str, NDArray[Any]]:
+    """A sheet whose first row names the columns; a row of empty cells is none."""
+    header, *rows = _rows(file, sheet)
+    names = [str(level_text(x)) if x != "" else f"column{i}" for i, x in enumerate(header)]
+    wanted, person = _wanted(names, schema), schema.person.column if schema and schema.person else None
+    filled = [row for row in rows if any(cell != "" for cell in row)]
+    places = {name: i for i, name in enumerate(names)}
+    cells = {name: [None if row[i] == "" else row[i] for row in filled] for name, i in places.items() if name in wanted}
+    return {name: _plain(column, names_persons=name == person) for name, column in cells.items()}
+
+
+def _rows(file: str, sheet: str) -> list[list[Any]]:
+    library = _library("python_calamine", file)
+    try:
+        with library.CalamineWorkbook.from_path(file) as book:
+            if sheet and sheet not in book.sheet_names:
+                raise OwnerError(f"{file!r} has no sheet {sheet!r}{did_you_mean(sheet, book.sheet_names)}")
+            rows: list[list[Any]] = book.get_sheet_by_name(sheet or book.sheet_names[0]).to_python()
+    except OwnerError:
+        raise
+    except Exception as error:
+        raise OwnerError(f"cannot read {file!r}: {first_line(error)}") from error
+    if not rows:
+        raise OwnerError(f"the sheet {sheet or 'that comes first'!r} of {file!r} is empty: its first row names columns")
+    return rows
