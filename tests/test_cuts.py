@@ -174,6 +174,8 @@ def test_edges_carry_both_numbers() -> None:
     ]
     assert str(found(learned({"ab": 0.9})).edges[0]) == "a -- b  (linked 0.90)"
     assert str(FoundEdge("a", "b", True)) == "a -> b"
+    assert str(FoundEdge("a", "b", True, 0.9951, 0.9949)) == "a -> b  (linked >0.99, this way 0.99)"
+    assert str(FoundEdge("a", "b", True, 1.0, 0.004)) == "a -> b  (linked 1, this way <0.01)"
 
 
 def test_undecided_are_the_pairs_in_between() -> None:

@@ -1,4 +1,4 @@
-"""What an error message may say of a value from outside: never a page, never an error of its own."""
+"""What a message may say of a value: of one from outside never a page, never an error of its own."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ def shown(value: object) -> str:
 def shown_path(path: str) -> str:
     """A path as Python writes it; of a long one the end, which names the file."""
     return repr(path) if len(path) <= LONGEST else repr(f"...{path[-LONGEST:]}")
+
+
+def chance(p: float) -> str:
+    """A probability in two digits, which never claim a certainty that is none."""
+    if p in (0, 1):
+        return f"{p:.0f}"
+    return ">0.99" if p >= 0.995 else "<0.01" if p < 0.005 else f"{p:.2f}"
 
 
 def closest(name: object, known: Iterable[str]) -> str | None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -80,6 +81,21 @@ def _small() -> Discovery:
     return replace(found, learned=replace(found.learned, linked=edge)).at("best-f1")
 
 
+def _sure() -> Discovery:
+    """At the default cut: two arrows, a line, and pairs of all three states."""
+    found = _found(SMALL)
+    given = {"smoke lung": (0.6, 0.55), "lung either": (0.97, 0.95), "tub either": (0.8, 0.81)}
+    given |= {"either xray": (0.4, 0.9), "smoke tub": (0.05, 0.5), "tub xray": (0.25, 0.3)}
+    linked = {frozenset(pair.split()): p for pair, (p, _) in given.items()}
+    ways = {(pair.split()[0], pair.split()[1]): p for pair, (_, p) in given.items()}
+    sets = {frozenset(("smoke", "tub")): ("lung",), frozenset(("either", "xray")): ("tub",)}
+    skeleton = type(found.learned.skeleton).of(SMALL.nodes, SMALL.edges, sets)
+    pairs = map(sorted, SMALL.edges)
+    evidence = tuple(Evidence((a, b), ("xray",), "kept", linked[frozenset((a, b))]) for a, b in pairs)
+    learned = replace(found.learned, linked=linked, direction=ways, skeleton=skeleton, evidence=evidence)
+    return replace(found, learned=learned)
+
+
 # --- without a browser ------------------------------------------------------------------------------
 
 
@@ -142,11 +158,53 @@ def test_undecided_edges_are_listed_and_marked() -> None:
     found = _small()
     late = replace(found.learned, unfinished={1: (frozenset(("lung", "either")),), 2: (frozenset(("lung", "either")),)})
     text = page(replace(found, learned=late))
-    assert "Undecided edges" in text
+    assert "Undecided pairs" in text
     assert "<td>lung</td><td>either</td><td>1, 2</td>" in text
     assert "not tested at order 1, 2" in text
     assert "not tested to the end" in text
-    assert "Undecided edges" not in page(found)
+    assert "Undecided pairs" not in page(found)
+
+
+def test_both_numbers_of_every_edge_are_in_the_table() -> None:
+    text = page(_sure())
+    assert re.search(r'<th[^>]*><button type="button">Linked<.*?<button type="button">This way<', text)
+    for linked, way in (("0.97", "0.95"), ("0.80", "0.81"), ("0.60", "0.55")):
+        assert re.search(rf">{linked}</td><td[^>]*>{way}</td>", text)
+    assert "Drawn: pairs of P(linked) at least 0.5, arrows of P(this way) at least 0.8." in text
+    assert "best-f1: kept given xray<" in text, "a decision that was made for another cut says so"
+
+
+def test_undecided_pairs_are_listed_and_not_called_independent() -> None:
+    found = _sure()
+    text = page(found)
+    section = text.split('id="h-open"')[1].split("</section>")[0]
+    assert "2 pair(s) are not drawn, and not ruled out either" in section
+    assert re.findall(r"<tr><td.*?>(\w+)</td><td.*?>(\w+)</td><td.*?>([\d.]+)</td><td.*?>([\d.]+)</td>", section) == [
+        ("either", "xray", "0.40", "0.90"),
+        ("tub", "xray", "0.25", "0.30"),
+    ]
+    absent = text.split("Pairs judged independent")[1]
+    assert "<td>smoke</td><td>tub</td><td>lung</td>" in absent
+    assert "<td>either</td><td>xray</td>" not in absent
+    late = replace(found.learned, unfinished={1: (frozenset(("lung", "either")),)})
+    both = page(replace(found, learned=late)).split('id="h-open"')[1].split("</section>")[0]
+    assert "not ruled out either" in both
+    assert "Edges not tested to the end" in both
+
+
+def test_many_undecided_pairs_are_cut_short() -> None:
+    nodes = [f"x{i:02}" for i in range(40)]
+    found = _found(Cpdag.of(nodes))
+    found = replace(found, learned=replace(found.learned, linked={frozenset(p): 0.3 for p in combinations(nodes, 2)}))
+    text = page(found)
+    assert "780 pair(s) are not drawn" in text
+    assert "the first 500 of 780" in text
+    assert str(found).count("(linked 0.30)") == 3
+
+
+def test_thicker_is_more_surely_linked() -> None:
+    widths = [float(w) for w in re.findall(r'class="line"[^>]*stroke-width="([\d.]+)"', page(_sure()))]
+    assert widths == [round(0.6 + 2.8 * p**2, 2) for p in (0.6, 0.97, 0.8)]
 
 
 def test_background_knowledge_is_marked_without_colour() -> None:
@@ -163,7 +221,7 @@ def test_no_edges_no_confidence_no_evidence() -> None:
     assert "No edge was found" in text
     plain = page(_found(SMALL, sure=False))
     assert 'id="least"' not in plain
-    assert ">Confidence<" not in plain
+    assert ">Linked<" not in plain
     numeric = Schema((Numeric("a", 0, 1), Numeric("b", 0, 1, bins=20)), rows=1000)
     text = page(_found(Dag.of("ab", [("a", "b")]), schema=numeric))
     assert "(20 in all)" in text
@@ -199,6 +257,10 @@ def test_notebook_cell_is_a_picture_and_a_line() -> None:
     assert "<svg" in shown
     assert "<script" not in shown
     assert "NOT PRIVATE" in replace(_small(), privacy=_privacy(False))._repr_html_()
+    sure = _sure()._repr_html_()
+    assert re.search(r"<td>lung → either</td><td[^>]*>0.97</td><td[^>]*>0.95</td>", sure)
+    assert "2 undecided pair(s), neither drawn nor ruled out: either, xray (linked 0.40)" in sure
+    assert "undecided" not in _found(SMALL, sure=False)._repr_html_()
     assert "Cpdag: 5 nodes, 3 edges" in graph_html(SMALL)
 
 
@@ -215,7 +277,9 @@ def test_plot_draws_every_box() -> None:
     known = Knowledge.of(required_arrows=[("lung", "either")], forbidden_arrows=[("either", "tub")])
     late = replace(_small().learned, unfinished={1: (frozenset(("smoke", "lung")),)})
     own = replace(_small(), learned=late, knowledge=known).plot()
-    assert {t.get_text() for t in own.texts} == {*SMALL.nodes, "?"}
+    assert {t.get_text() for t in own.texts} == {*SMALL.nodes, "?", "0.60", "1", "0.40"}
+    assert {t.get_text() for t in _sure().plot().texts} == {*SMALL.nodes, "0.60", "0.97, 0.95", "0.80, 0.81"}
+    assert {t.get_text() for t in _found(SMALL, sure=False).plot().texts} == set(SMALL.nodes)
     figure, ax = pyplot.subplots()
     assert replace(_found(Dag.of(["$x^", "b"])), privacy=_privacy(False)).plot(ax) is ax
     assert {t.get_text() for t in ax.texts} == {"$x^", "b", "NOT PRIVATE"}
@@ -298,7 +362,7 @@ def test_graph_is_visible_and_hover_tells_the_evidence(show: Any) -> None:
     tab.mouse.move(*opened.on_edge(1))
     said = tab.locator("#card").inner_text()
     assert "lung → either" in said
-    assert "Confidence 0.90" in said
+    assert "Linked 0.90" in said
     assert "kept: value 0.25 ± 0.01 against 0.05" in said
     tab.hover('[data-node="3"]')
     assert "Arrows from: lung, tub" in tab.locator("#card").inner_text()
@@ -315,6 +379,29 @@ def test_slider_hides_edges_and_rows(show: Any) -> None:
     assert opened.tab.locator('[data-edge="2"] .line').is_hidden()
     opened.tab.locator("#least").fill("0")
     assert opened.count(".off") == 0
+
+
+def test_an_arrow_less_sure_than_the_slider_is_a_line(show: Any) -> None:
+    opened = show(_sure())
+    tab = opened.tab
+    kinds = "[...document.querySelectorAll('tr[data-edge]')].map(r => r.cells[1].textContent.slice(2))"
+    assert tab.evaluate(kinds) == ["undirected", "directed", "directed"]
+    tab.locator("#way").fill("0.9")
+    assert tab.evaluate(kinds) == ["undirected", "directed", "undirected"]
+    assert tab.locator('[data-edge="2"] .head').is_hidden()
+    assert tab.locator('[data-edge="1"] .head').is_visible()
+    assert "0.90: 1 arrows" in tab.locator("#ways").inner_text()
+    tab.mouse.move(*opened.on_edge(2))
+    said = tab.locator("#card").inner_text()
+    assert "tub — either" in said
+    assert "Linked 0.80" in said
+    assert "tub → either, if linked: 0.81" in said
+    tab.hover('[data-node="3"]')
+    assert "Undirected with: tub" in tab.locator("#card").inner_text()
+    tab.locator("#way").fill("0.5")
+    assert tab.evaluate(kinds) == ["undirected", "directed", "directed"]
+    label = tab.locator('#graph [data-edge="2"]').get_attribute("aria-label")
+    assert label == "tub → either: directed, found in the data, linked 0.80, this way 0.81"
 
 
 def test_click_highlights_parents_and_children(show: Any) -> None:
@@ -370,15 +457,15 @@ def test_keyboard_reaches_every_item(show: Any) -> None:
     assert tab.evaluate("document.activeElement.dataset.edge") == "2"
     assert "tub → either" in tab.locator("#card").inner_text()
     label = tab.evaluate("document.activeElement.getAttribute('aria-label')")
-    assert label == "tub → either: directed, found in the data, confidence 0.40"
+    assert label == "tub → either: directed, found in the data, linked 0.40"
 
 
 def test_table_sorts_both_ways(show: Any) -> None:
     tab = show(_small()).tab
     cells = "[...document.querySelectorAll('tr[data-edge]')].map(r => r.cells[3].textContent)"
-    tab.click("th button:has-text('Confidence')")
+    tab.click("th button:has-text('Linked')")
     assert tab.evaluate(cells) == ["0.40", "0.60", "0.90"]
-    tab.click("th button:has-text('Confidence')")
+    tab.click("th button:has-text('Linked')")
     assert tab.evaluate(cells) == ["0.90", "0.60", "0.40"]
     assert tab.locator("th[aria-sort='descending']").count() == 1
     tab.click("th button:has-text('From')")
@@ -468,3 +555,18 @@ def test_narrow_screens_do_not_scroll_sideways(show: Any) -> None:
     tab = show(_small()).tab
     tab.set_viewport_size({"width": 390, "height": 800})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_no_table_of_edges_is_cut_on_a_narrow_screen(show: Any, width: int) -> None:
+    tab = show(_sure()).tab
+    tab.set_viewport_size({"width": width, "height": 800})
+    for cells in ("tr[data-edge] td", "#h-open ~ .scroll td"):
+        assert tab.locator(cells).count() > 0
+        for cell in tab.locator(cells).all():
+            assert cell.evaluate(
+                "c => { const b = c.getBoundingClientRect(), s = c.closest('.scroll');"
+                " return b.right <= innerWidth && b.width > 0 && s.scrollWidth <= s.clientWidth }"
+            )
+    tab.locator("#least").fill("0.7")
+    assert tab.locator("tr[data-edge]").nth(0).is_hidden()

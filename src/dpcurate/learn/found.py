@@ -9,6 +9,7 @@ from typing import Literal
 
 from dpcurate.graphs.graph import Cpdag, Dag, ordered_edges
 from dpcurate.learn.cuts import Cut
+from dpcurate.wording import chance
 
 State = Literal["linked", "undecided", "apart"]
 Way = Callable[[str, str], float | None]
@@ -38,7 +39,7 @@ class FoundEdge:
     def __str__(self) -> str:
         way = "this way" if self.directed else "->"
         said = [("linked", self.linked), (way, self.direction)]
-        sure = ", ".join(f"{word} {p:.2f}" for word, p in said if p is not None)
+        sure = ", ".join(f"{word} {chance(p)}" for word, p in said if p is not None)
         return f"{self.a} {'->' if self.directed else '--'} {self.b}" + (f"  ({sure})" if sure else "")
 
 
@@ -56,7 +57,7 @@ class FoundPair:
     state: State
 
     def __str__(self) -> str:
-        sure = "" if self.linked is None else f" (linked {self.linked:.2f})"
+        sure = "" if self.linked is None else f" (linked {chance(self.linked)})"
         return f"{self.a}, {self.b}{sure}"
 
 

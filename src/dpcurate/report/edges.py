@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpcurate.graphs.drawing.edges import Origin, Shown
@@ -22,9 +23,16 @@ def shown_edges(result: Discovery) -> tuple[Shown, ...]:
     """Every edge of the graph, in the columns' order."""
     told: dict[Pair, list[Evidence]] = {}
     for item in result.learned.evidence:
-        told.setdefault(frozenset(item.pair), []).append(item)
+        told.setdefault(frozenset(item.pair), []).append(_without_chance(item, result.learned.linked))
     late = open_orders(result.learned.unfinished)
     return tuple(_shown(edge, result.knowledge, told, late) for edge in result.edges)
+
+
+def _without_chance(item: Evidence, linked: Mapping[Pair, float]) -> Evidence:
+    """A decision by the probability that is shown anyway was made for one cut: say for which."""
+    if item.value is None or item.value != linked.get(frozenset(item.pair)):
+        return item
+    return replace(item, verdict=f"best-f1: {item.verdict}", value=None)
 
 
 def open_orders(unfinished: Mapping[int, Sequence[Pair]]) -> dict[Pair, tuple[int, ...]]:
@@ -45,7 +53,7 @@ def _shown(
     pair = frozenset((edge.a, edge.b))
     source = _source(edge, knowledge)
     decisions = _told(told.get(pair, ()))
-    return Shown(edge.a, edge.b, edge.directed, source, edge.confidence, decisions, late.get(pair, ()))
+    return Shown(edge.a, edge.b, edge.directed, source, edge.linked, edge.direction, decisions, late.get(pair, ()))
 
 
 def _source(edge: FoundEdge, knowledge: Knowledge | None) -> Origin:

@@ -22,11 +22,11 @@ def legend(edges: Sequence[Shown]) -> Html:
             _entry(_sample("", arrow(40, 10).replace("l-4.5 -9h9z", "l-9-4.5v9z")), "directed: cause → effect")
         )
     if any(not edge.directed for edge in edges):
-        lines.append(_entry(_sample("6 4", ""), "undirected: which way is open"))
+        lines.append(_entry(_sample("6 4", ""), "undirected: which way is not sure enough"))
     used = {sign(edge) for edge in edges}
     lines += [_entry(_sign(name), text) for name, text in SIGNS.items() if name in used]
-    if any(edge.confidence is not None for edge in edges):
-        lines.append(Html("<span>thicker: more confident</span>"))
+    if any(edge.linked is not None for edge in edges):
+        lines.append(Html("<span>thicker: more surely linked</span>"))
     return bullets(lines) if lines else Html("")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dpcurate.graphs.drawing.text import escape
+from dpcurate.wording import chance
 
 
 class Html(str):
@@ -62,6 +63,11 @@ class TableCell:
     by: str | None = None
 
 
+def chance_cell(p: float | None) -> TableCell:
+    """A probability; a dash, sorted below all, where there is none."""
+    return TableCell("-", "-1") if p is None else TableCell(chance(p), f"{p:.6f}")
+
+
 def table(
     caption: str,
     heads: Sequence[Head],
@@ -72,8 +78,12 @@ def table(
     row_name: str = "",
     class_: str = "",
 ) -> Html:
-    """A table with a caption and headers; `row_name` numbers its rows for the script."""
-    body = [_row(cells, heads, {row_name: str(i)} if row_name else {}) for i, cells in enumerate(rows)]
+    """A table with a caption and headers; `row_name` numbers its rows for the script.
+
+    Of the class `cards`, rows stand as blocks on narrow screens, each cell behind the name of its column.
+    """
+    named = "cards" in class_.split()
+    body = [_row(cells, heads, {row_name: str(i)} if row_name else {}, named) for i, cells in enumerate(rows)]
     parts = [element("caption", caption), element("thead", _head(heads, sortable)), element("tbody", *body)]
     if total:
         parts.append(element("tfoot", _row(total, heads, {})))
@@ -97,10 +107,13 @@ def _sorter(head: Head) -> tuple[Html, Html]:
     return element("button", head.name, type="button"), element("span", head.name, class_="paper")
 
 
-def _row(cells: Sequence[Text | TableCell], heads: Sequence[Head], attributes: dict[str, str]) -> Html:
+def _row(
+    cells: Sequence[Text | TableCell], heads: Sequence[Head], attributes: dict[str, str], named: bool = False
+) -> Html:
     tds = []
     for cell, head in zip(cells, heads, strict=True):
         full = cell if isinstance(cell, TableCell) else TableCell(cell)
         by = {} if full.by is None else {"data_value": full.by}
-        tds.append(element("td", full.text, **_kind(head), **by))
+        name = {"data_head": head.name} if named else {}
+        tds.append(element("td", full.text, **_kind(head), **by, **name))
     return element("tr", *tds, **attributes)

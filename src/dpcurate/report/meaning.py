@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 MEANS = (
     "A directed edge a → b says that, under the assumptions below, a is a direct cause of b relative to the columns "
     "in this table.",
-    "An undirected edge a — b says that the two are directly related, and that the data cannot tell which way: "
-    "graphs with either direction imply the same independences.",
-    "No edge says that some other columns, or none, account for all dependence that was seen between the two.",
+    "An undirected edge a — b says that the two are directly related, and that neither way round is sure enough to "
+    "draw; often graphs with either direction imply the same independences.",
+    "No edge says that some other columns, or none, account for the dependence that was seen between the two, or that "
+    "the pair is undecided.",
 )
 MEANS_NOT = (
     "A missing edge is not proof of no effect. Noise for privacy hides weak effects: the smaller epsilon or the "
     "table, the more edges are missed.",
-    "The picture does not say how strong an effect is, nor its sign. Confidence is about whether an edge is there.",
+    "The picture does not say how strong an effect is, nor its sign. Probabilities are about whether an edge is there, "
+    "and which way it points, under the assumptions below.",
     "Another run with the same settings draws other noise and can give another graph. Choosing among several runs "
     "spends budget for each, and favours flukes.",
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.drawing.notebook import picture
 from dpcurate.graphs.drawing.text import escape
 from dpcurate.report.edges import shown_edges
+from dpcurate.report.markup import Head, chance_cell, element, folded, table
 from dpcurate.report.verdict import verdict_note
 
 if TYPE_CHECKING:
@@ -17,4 +20,15 @@ def discovery_html(result: Discovery) -> str:
     edges = shown_edges(result)
     line = f"{len(edges)} edges among {len(result.graph.nodes)} columns, by {result.method}. {result.privacy}"
     warning = "" if result.privacy.private else "<p><strong>NOT PRIVATE</strong></p>"
-    return f"<div>{warning}{verdict_note(result.verdict)}<p>{escape(line)}</p>{picture(result.graph, edges)}</div>"
+    said = [result.drawn and f"Drawn: {result.drawn}.", result.open_pairs]
+    drawn = "".join(element("p", text) for text in said if text)
+    sure = _numbers(edges) if result.learned.linked else ""
+    top = f"{warning}{verdict_note(result.verdict)}<p>{escape(line)}</p>"
+    return f"<div>{top}{picture(result.graph, edges)}{drawn}{sure}</div>"
+
+
+def _numbers(edges: Sequence[Shown]) -> str:
+    """How sure each edge is, folded."""
+    heads = [Head("Edge"), Head("Linked", True), Head("This way", True)]
+    rows = [(edge.between, chance_cell(edge.linked), chance_cell(edge.direction)) for edge in edges]
+    return folded("How sure each edge is", table("Every edge", heads, rows)) if rows else ""

@@ -12,24 +12,25 @@ from typing import TYPE_CHECKING, Any
 from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.drawing.svg import draw, relations
 from dpcurate.graphs.drawing.text import clean, embedded
-from dpcurate.report.edges import open_orders, shown_edges
+from dpcurate.report.edges import shown_edges
 from dpcurate.report.legend import legend
-from dpcurate.report.markup import Head, Html, TableCell, bullets, element, folded, paragraphs, table
+from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, paragraphs, table
 from dpcurate.report.meaning import meaning, origin
 from dpcurate.report.privacy import banner, statement
+from dpcurate.report.undecided import MOST_PAIRS, undecided_section
 from dpcurate.report.verdict import verdict_banner, verdict_lines
 
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
     from dpcurate.schema import Column
 
-MOST_PAIRS = 500
 MOST_LEVELS = 12
 EDGE_HEADS = (
     Head("From"),
     Head("Edge"),
     Head("To"),
-    Head("Confidence", True),
+    Head("Linked", True),
+    Head("This way", True),
     Head("Where from"),
     Head("Last decision"),
 )
@@ -49,7 +50,7 @@ def page(result: Discovery) -> str:
         "notes": Html("".join(element("p", note, class_="note") for note in result.notes)),
         "words": bullets(relations(name, edges) for name in result.graph.nodes),
         "edges": _edges(edges),
-        "undecided": _undecided(result),
+        "undecided": undecided_section(result),
         "privacy": statement(result),
         "meaning": meaning(result, edges),
         "made": origin(result),
@@ -72,7 +73,8 @@ def _hash(text: str) -> str:
 def _summary(result: Discovery, edges: Sequence[Shown]) -> Html:
     arrows = sum(edge.directed for edge in edges)
     counted = f"{len(edges)} edges: {arrows} directed, {len(edges) - arrows} undirected. Method: {result.method}."
-    return Html(element("p", counted, class_="lead") + element("p", f"Privacy: {result.privacy}", class_="lead"))
+    lines = [counted, f"Drawn: {result.drawn}." if result.drawn else "", f"Privacy: {result.privacy}"]
+    return Html("".join(element("p", line, class_="lead") for line in lines if line))
 
 
 def _controls(edges: Sequence[Shown]) -> Html:
@@ -86,12 +88,19 @@ def _controls(edges: Sequence[Shown]) -> Html:
 
 
 def _slider(edges: Sequence[Shown]) -> str:
-    if all(edge.confidence is None for edge in edges):
-        return ""
+    """One for pairs and one for arrows, where there are numbers for them."""
+    count = f"{len(edges)} of {len(edges)} edges shown"
+    sliders = _range("least", "Hide edges linked below", "0", "shown", f"0.00: {count}")
+    if any(edge.directed and edge.direction is not None for edge in edges):
+        arrows = f"0.50: {sum(edge.directed for edge in edges)} arrows"
+        sliders += _range("way", "Arrows only from", "0.5", "ways", arrows)
+    return f'<span class="sliders">{sliders}</span>' if any(edge.linked is not None for edge in edges) else ""
+
+
+def _range(name: str, label: str, least: str, told: str, now: str) -> str:
     return (
-        '<label for="least">Hide edges below confidence</label>'
-        '<input id="least" type="range" min="0" max="1" step="0.01" value="0" aria-describedby="shown">'
-        f'<output id="shown" for="least">0.00: {len(edges)} of {len(edges)} edges shown</output>'
+        f'<span class="pair"><label for="{name}">{label}</label><input id="{name}" type="range" min="{least}" max="1" '
+        f'step="0.01" value="{least}" aria-describedby="{told}"><output id="{told}" for="{name}">{now}</output></span>'
     )
 
 
@@ -100,42 +109,30 @@ def _edges(edges: Sequence[Shown]) -> Html:
         return paragraphs("No edge was found. That is not proof of independence: see what the picture means, below.")
     rows = list(map(_edge_row, edges))
     used = [i for i in range(len(EDGE_HEADS)) if any(row[i].text != "-" for row in rows)]
-    caption = "Every edge. An undirected edge has no from and to: its two columns stand in the columns' order."
+    caption = (
+        "Every edge. Linked: the probability that the two are directly linked; this way: that it points from the first "
+        "to the second, if they are. An undirected edge has no from and to: its columns stand in their order."
+        if any(edge.linked is not None for edge in edges)
+        else "Every edge. An undirected edge has no from and to: its two columns stand in the columns' order."
+    )
     cells = [[row[i] for i in used] for row in rows]
-    return table(caption, [EDGE_HEADS[i] for i in used], cells, sortable=True, row_name="data_edge")
+    return table(caption, [EDGE_HEADS[i] for i in used], cells, sortable=True, row_name="data_edge", class_="cards")
 
 
 def _edge_row(edge: Shown) -> list[TableCell]:
-    sure = (
-        TableCell("-", "-1")
-        if edge.confidence is None
-        else TableCell(f"{edge.confidence:.2f}", f"{edge.confidence:.6f}")
-    )
+    sure = chance_cell(edge.linked), chance_cell(edge.direction)
     kind = TableCell(f"{'→' if edge.directed else '—'}\N{NO-BREAK SPACE}{edge.kind}", edge.kind)
     late = f"; not tested at order {', '.join(map(str, edge.open_at))}" if edge.open_at else ""
     last = edge.evidence[-1] if edge.evidence else "-"
-    return [TableCell(edge.a), kind, TableCell(edge.b), sure, TableCell(edge.source.value + late), TableCell(last)]
-
-
-def _undecided(result: Discovery) -> Html:
-    late = open_orders(result.learned.unfinished)
-    if not late:
-        return Html("")
-    place = {name: i for i, name in enumerate(result.graph.nodes)}
-    pairs = sorted((sorted(pair, key=place.__getitem__), orders) for pair, orders in late.items())
-    rows = [(a, b, ", ".join(map(str, orders))) for (a, b), orders in pairs]
-    said = paragraphs(
-        f"The budget ended before {len(rows)} edge(s) were tested at every order. They are in the graph because "
-        "nothing removed them, not because something confirmed them."
-    )
-    listed = table("Edges not tested to the end", [Head("Column"), Head("Column"), Head("Untested at order")], rows)
-    return element("section", element("h2", "Undecided edges", id="h-open"), said, listed, aria_labelledby="h-open")
+    return [TableCell(edge.a), kind, TableCell(edge.b), *sure, TableCell(edge.source.value + late), TableCell(last)]
 
 
 def _absent(result: Discovery) -> Html:
     """Pairs without an edge, with the columns that explained their dependence away."""
     place = {name: i for i, name in enumerate(result.graph.nodes)}
-    known = [(sorted(pair, key=place.__getitem__), given) for pair, given in result.learned.skeleton.separators.items()]
+    apart = {frozenset((p.a, p.b)) for p in result.pairs if p.state == "apart"}
+    separators = result.learned.skeleton.separators.items()
+    known = [(sorted(pair, key=place.__getitem__), given) for pair, given in separators if pair in apart]
     known.sort(key=lambda item: [place[name] for name in item[0]])
     rows = [(a, b, ", ".join(map(clean, given)) or "nothing") for (a, b), given in known[:MOST_PAIRS]]
     if not rows:
@@ -173,8 +170,9 @@ def _data(result: Discovery, edges: Sequence[Shown]) -> dict[str, Any]:
                 "a": place[edge.a],
                 "b": place[edge.b],
                 "directed": edge.directed,
-                "confidence": edge.confidence,
-                "about": f"{edge.kind}, {edge.source.value}",
+                "linked": edge.linked,
+                "direction": edge.direction,
+                "about": edge.source.value,
                 "evidence": list(edge.evidence),
             }
             for edge in edges

@@ -11,12 +11,15 @@ from dpcurate.graphs.drawing.layout import HEIGHT, Box, Layout, Point, halfway, 
 from dpcurate.graphs.drawing.svg import HEAD, MARGIN, labels, placed, route_of, sign, trimmed
 from dpcurate.graphs.drawing.text import SIZE
 from dpcurate.report.edges import shown_edges
+from dpcurate.wording import chance
 
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
 
 POINTS = 72.0
 SIGNS = {"given": ("D", "black"), "direction": ("D", "white"), "late": ("o", "white")}
+MOST_NUMBERS = 40
+"""Edges up to which each has its numbers written beside it."""
 WARNING = 26.0
 """Height of the line that says NOT PRIVATE."""
 
@@ -29,8 +32,11 @@ def plot(result: Discovery, ax: Any = None) -> Any:
     ax.set(xlim=(-MARGIN, layout.width + MARGIN), ylim=(layout.height + MARGIN, -top), aspect="equal")
     ax.set_axis_off()
     scale = _scale(ax)
-    for edge in shown_edges(result):
+    edges = shown_edges(result)
+    for edge in edges:
         _edge(ax, edge, layout, scale)
+        if len(edges) <= MOST_NUMBERS:
+            _numbers(ax, edge, layout, scale)
     for name, box in layout.boxes.items():
         _node(ax, names[name], box, scale)
     if not result.privacy.private:
@@ -64,9 +70,8 @@ def _scale(ax: Any) -> float:
 def _edge(ax: Any, edge: Shown, layout: Layout, scale: float) -> None:
     patches = _load("matplotlib.patches")
     line, (x, y) = trimmed(edge, layout), route_of(edge, layout)[-1]
-    thick = scale * (1.4 if edge.confidence is None else 0.8 + 2.2 * edge.confidence)
     dash = "-" if edge.directed else (0, (4, 3))
-    ax.add_patch(patches.PathPatch(_path(line), fill=False, lw=thick, ls=dash, ec="0.25"))
+    ax.add_patch(patches.PathPatch(_path(line), fill=False, lw=scale * edge.thickness, ls=dash, ec="0.25"))
     if edge.directed:
         ax.add_patch(patches.Polygon([(x, y), (x - 4.5, y - HEAD), (x + 4.5, y - HEAD)], fc="0.25", ec="none"))
     name = sign(edge)
@@ -75,6 +80,19 @@ def _edge(ax: Any, edge: Shown, layout: Layout, scale: float) -> None:
         ax.plot(*halfway(line), marker=shape, mfc=fill, mec="black", mew=scale, ms=10 * scale, ls="none")
     if name == "late":
         ax.text(*halfway(line), "?", ha="center", va="center", fontsize=9 * scale)
+
+
+_PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
+"""Behind numbers, so that a line below does not strike them out."""
+
+
+def _numbers(ax: Any, edge: Shown, layout: Layout, scale: float) -> None:
+    """P(linked) and, of an arrow, P(this way), beside its middle."""
+    said = [p for p in (edge.linked, edge.direction if edge.directed else None) if p is not None]
+    x, y = halfway(trimmed(edge, layout))
+    text = ", ".join(map(chance, said))
+    if text:
+        ax.text(x + 9, y, text, ha="left", va="center", fontsize=7.5 * scale, color="0.3", bbox=_PAPER)
 
 
 def _path(route: tuple[Point, ...]) -> Any:

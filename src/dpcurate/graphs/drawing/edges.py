@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dpcurate.graphs.drawing.text import clean
+from dpcurate.wording import chance
 
 
 class Origin(Enum):
@@ -18,13 +19,14 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An edge as the report shows it."""
+    """An edge as the report shows it; `linked` and `direction` are those of a `FoundEdge`."""
 
     a: str
     b: str
     directed: bool
     source: Origin
-    confidence: float | None = None
+    linked: float | None = None
+    direction: float | None = None
     evidence: tuple[str, ...] = ()
     open_at: tuple[int, ...] = ()
     """Orders at which the budget ended before it was tested."""
@@ -34,8 +36,22 @@ class Shown:
         return "directed" if self.directed else "undirected"
 
     @property
+    def between(self) -> str:
+        return f"{clean(self.a)} {'→' if self.directed else '—'} {clean(self.b)}"
+
+    @property
     def words(self) -> str:
-        between = f"{clean(self.a)} → {clean(self.b)}" if self.directed else f"{clean(self.a)} — {clean(self.b)}"
-        sure = "" if self.confidence is None else f", confidence {self.confidence:.2f}"
+        sure = f", {self.sure}" if self.sure else ""
         late = ", not tested to the end" if self.open_at else ""
-        return f"{between}: {self.kind}, {self.source.value}{sure}{late}"
+        return f"{self.between}: {self.kind}, {self.source.value}{sure}{late}"
+
+    @property
+    def sure(self) -> str:
+        """Both numbers, as far as they are known."""
+        said = [("linked", self.linked), ("this way" if self.directed else "→", self.direction)]
+        return ", ".join(f"{word} {chance(p)}" for word, p in said if p is not None)
+
+    @property
+    def thickness(self) -> float:
+        """Thicker the more surely linked: between 0.6 and 3.4, so that a half is thin."""
+        return 1.4 if self.linked is None else 0.6 + 2.8 * self.linked**2

@@ -63,13 +63,12 @@ def _edge(i: int, edge: Shown, layout: Layout) -> str:
     line = trimmed(edge, layout)
     path = curve(line)
     dash = "" if edge.directed else ' stroke-dasharray="6 4"'
-    thick = 1.4 if edge.confidence is None else 0.8 + 2.2 * edge.confidence
     head = f'<path class="head" d="{arrow(x, y)}" fill="currentColor"/>' if edge.directed else ""
     return (
         f'<g class="edge {edge.kind}" data-edge="{i}" role="button" tabindex="-1" aria-pressed="false"'
         f' aria-label="{escape(edge.words)}">'
         f'<path class="near" d="{path}" fill="none" stroke="transparent" stroke-width="14"/>'
-        f'<path class="line" d="{path}" fill="none" stroke="currentColor" stroke-width="{thick:.2f}"{dash}/>'
+        f'<path class="line" d="{path}" fill="none" stroke="currentColor" stroke-width="{edge.thickness:.2f}"{dash}/>'
         f"{head}{_symbol(edge, halfway(line))}</g>"
     )
 

@@ -98,25 +98,30 @@
   }, { passive: false });
 
   // --- the card: what is known about an item ---------------------------------------------------
+  let leastWay = 0.5; // an arrow less sure of its way is shown as a line
   const nameOf = (i) => data.nodes[i].name;
   const list = (title, names) => (names.length ? [make("p", `${title}: ${names.join(", ")}`)] : []);
+  const chance = (p) => (p === 0 || p === 1 ? `${p}` : p >= 0.995 ? ">0.99" : p < 0.005 ? "<0.01" : p.toFixed(2));
+  const points = (edge) => edge.directed && (edge.direction === null || edge.direction >= leastWay);
+  const between = (edge) => `${nameOf(edge.a)} ${points(edge) ? "→" : "—"} ${nameOf(edge.b)}`;
   const aboutNode = (i) => {
     const pick = (test, other) => data.edges.filter(test).map(other).map(nameOf);
     return [
       make("strong", nameOf(i)),
       make("p", data.nodes[i].about, "soft"),
-      ...list("Arrows from", pick((e) => e.directed && e.b === i, (e) => e.a)),
-      ...list("Arrows to", pick((e) => e.directed && e.a === i, (e) => e.b)),
-      ...list("Undirected with", pick((e) => !e.directed && (e.a === i || e.b === i), (e) => (e.a === i ? e.b : e.a))),
+      ...list("Arrows from", pick((e) => points(e) && e.b === i, (e) => e.a)),
+      ...list("Arrows to", pick((e) => points(e) && e.a === i, (e) => e.b)),
+      ...list("Undirected with", pick((e) => !points(e) && (e.a === i || e.b === i), (e) => (e.a === i ? e.b : e.a))),
     ];
   };
   const aboutEdge = (i) => {
     const edge = data.edges[i];
     const said = [
-      make("strong", `${nameOf(edge.a)} ${edge.directed ? "→" : "—"} ${nameOf(edge.b)}`),
-      make("p", edge.about, "soft"),
+      make("strong", between(edge)),
+      make("p", `${points(edge) ? "directed" : "undirected"}, ${edge.about}`, "soft"),
     ];
-    if (edge.confidence !== null) said.push(make("p", `Confidence ${edge.confidence.toFixed(2)}`));
+    if (edge.linked !== null) said.push(make("p", `Linked ${chance(edge.linked)}`));
+    if (edge.direction !== null) said.push(make("p", `${nameOf(edge.a)} → ${nameOf(edge.b)}, if linked: ${chance(edge.direction)}`));
     const lines = document.createElement("ul");
     lines.append(...edge.evidence.map((text) => make("li", text)));
     said.push(edge.evidence.length ? lines : make("p", "No single decision was recorded for this edge.", "soft"));
@@ -158,9 +163,9 @@
     }
   };
   const light = (i) => {
-    const { a, b, directed } = data.edges[i];
+    const { a, b } = data.edges[i];
     for (const item of [edges[i], nodes[a], nodes[b]]) item.classList.add("on");
-    if (directed) { nodes[a].classList.add("parent"); nodes[b].classList.add("child"); }
+    if (points(data.edges[i])) { nodes[a].classList.add("parent"); nodes[b].classList.add("child"); }
   };
   const select = (item) => {
     const again = item.getAttribute("aria-pressed") === "true";
@@ -217,7 +222,8 @@
   on("save", "click", () => {
     clear();
     const copy = svg.cloneNode(true);
-    for (const hidden of copy.querySelectorAll(".off")) hidden.remove();
+    for (const hidden of copy.querySelectorAll(".off, .loose .head")) hidden.remove();
+    for (const line of copy.querySelectorAll(".loose .line")) line.setAttribute("stroke-dasharray", "6 4");
     copy.setAttribute("viewBox", natural);
     copy.removeAttribute("style");
     const link = document.createElement("a");
@@ -228,12 +234,30 @@
   });
   const sift = () => {
     const least = +byId("least").value;
-    const off = data.edges.map((e) => e.confidence !== null && e.confidence < least);
+    const off = data.edges.map((e) => e.linked !== null && e.linked < least);
     for (const item of [...edges, ...rows]) item.classList.toggle("off", off[+item.dataset.edge]);
     byId("shown").textContent = `${least.toFixed(2)}: ${off.filter((x) => !x).length} of ${off.length} edges shown`;
     clear();
   };
   on("least", "input", sift);
+  const labels = edges.map((item) => item.getAttribute("aria-label"));
+  const turn = () => {
+    leastWay = +byId("way").value;
+    data.edges.forEach((e, i) => {
+      if (!e.directed) return;
+      const loose = !points(e);
+      edges[i].classList.toggle("loose", loose);
+      edges[i].setAttribute("aria-label", loose ? `${between(e)}: undirected at this cut` : labels[i]);
+    });
+    for (const row of rows) {
+      const word = points(data.edges[+row.dataset.edge]) ? "directed" : "undirected";
+      row.cells[1].textContent = `${word === "directed" ? "→" : "—"}\u00a0${word}`;
+      row.cells[1].dataset.value = word;
+    }
+    byId("ways").textContent = `${leastWay.toFixed(2)}: ${data.edges.filter(points).length} arrows`;
+    clear();
+  };
+  on("way", "input", turn);
 
   // --- the table -------------------------------------------------------------------------------
   for (const button of document.querySelectorAll("th button")) {
