@@ -12,7 +12,7 @@ from benchmarks.wide import Key, Run, found, version
 from benchmarks.wide_page import page
 
 KEY = Key("alarm", "auto", 1.0, 1000, 1, "v1")
-RUN = Run(KEY, 37, 0.8, 0.7, 0.9, 0.6, 2.0)
+RUN = Run(KEY, 37, 0.8, 0.7, 0.9, 0.6, 2.0, 0.75, 0.5)
 
 
 def told(monkeypatch, capsys, *words):
@@ -34,6 +34,8 @@ def test_a_run_is_kept_resumed_and_written(tmp_path, monkeypatch, capsys):
         for seed in (0, 1)
     ]
     assert all(r["f1"] > 0.5 and r["columns"] == 5 for r in runs)
+    assert all(r["f1_half"] == r["f1"] and r["cpdag_half"] == r["cpdag"] for r in runs if r["key"]["epsilon"] is None)
+    assert all(0 < r["f1_half"] <= 1 for r in runs)
     kept.write_text(json.dumps(runs[1:]))
     again = told(monkeypatch, capsys, *words, "--resume")
     assert again.count(" seed 2") == 1
@@ -55,9 +57,14 @@ def test_cells_are_means_with_standard_errors_beside_their_ceiling():
     assert "| alarm (37) | 0.800 ± 0.058 | 0.950 ± 0.000 |" in text
     assert "| alarm (37) | 0.400 ± 0.029 | 0.475 ± 0.000 |" in text
     assert (
-        "| alarm (37) | default, eps 1 | 0.800 ± 0.058 | 0.700 ± 0.000 | 0.900 ± 0.000 | 0.400 ± 0.029 | 2.0 | 3 |"
-        in text
+        "| alarm (37) | default, eps 1 | 0.800 ± 0.058 | 0.700 ± 0.000 | 0.900 ± 0.000 | 0.400 ± 0.029 "
+        "| 0.750 ± 0.000 | 0.500 ± 0.000 | 2.0 | 3 |" in text
     )
+
+
+def test_runs_of_before_have_no_figures_at_half():
+    old = [Run(KEY, 37, 0.8, 0.7, 0.9, 0.6, 2.0)]
+    assert "| alarm (37) | default, eps 1 | 0.800 | 0.700 | 0.900 | 0.600 |  |  | 2.0 | 1 |" in page(old)
 
 
 def test_a_mean_over_networks_needs_all_of_them():
