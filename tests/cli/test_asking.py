@@ -10,6 +10,8 @@ import pytest
 
 from dpcurate import Budget, Curator, Schema, networks
 from dpcurate.cli import main
+from dpcurate.cli.plan import Countdown
+from dpcurate.cli.progress import Bar
 from dpcurate.discovery import fit
 from dpcurate.learn.verdict import HOPELESS
 from dpcurate.planning.estimate import estimate
@@ -130,3 +132,21 @@ def test_the_estimate_is_near_what_a_run_then_measures():
             found = fit(Curator(network.sample(rows, seed=1), network.schema, budget=budget, insecure_seed=1))
             guess = estimate(network.schema, rows, budget=budget).effect
             assert low < guess / found.verdict.effect < 1 / low
+
+
+def test_a_plan_tells_the_time_left_where_there_is_no_terminal(capsys):
+    now = iter([0.0, 1.0, 3.0, 4.0, 9.0, 20.0])
+    countdown = Countdown(Bar(), clock=lambda: next(now))
+    for done in range(5):
+        countdown(done, 4)
+    lines = capsys.readouterr().err.splitlines()
+    # at 1 s, not at 3 or 4 s, at 9 s since 5 s have gone by, and at the end
+    assert lines == ["worlds: 0 of 4", "worlds: 3 of 4, about 3 s left", "worlds: 4 of 4"]
+
+
+def test_on_a_terminal_it_is_a_bar(capsys):
+    stream = Terminal()
+    countdown = Countdown(Bar(stream), clock=iter([0.0, 0.0, 6.0]).__next__)
+    countdown(0, 3)
+    assert "worlds [" in stream.getvalue()
+    assert capsys.readouterr().err == ""

@@ -573,7 +573,6 @@ def test_a_column_that_the_table_lacks(here, capsys):
         (["discover", "t"], "--schema"),
         (["discovr"], "discovr"),
         (["schema"], "COMMAND"),
-        ([], "COMMAND"),
         (["ledger", "init", "p", "--table", "t", "--schema", "s"], "--epsilon"),
     ],
 )

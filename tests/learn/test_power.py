@@ -62,7 +62,7 @@ def test_the_noise_level_is_what_pairs_of_even_coins_vary_by(design):
     assert levels[0].variance > 1.5 / rows
 
 
-def test_the_noise_level_of_features_is_what_their_covariances_vary_by():
+def test_the_noise_level_of_features_is_what_their_correlations_vary_by():
     rows, size = 3000, 6
     schema = Schema(tuple(Numeric(f"x{i}", -4, 4) for i in range(size)))
     values, levels = [], []
@@ -71,7 +71,8 @@ def test_the_noise_level_of_features_is_what_their_covariances_vary_by():
         table = {f"x{i}": drawn[:, i] for i in range(size)}
         curator = Curator(table, schema, budget=Budget(epsilon=1, delta=1e-10), insecure_seed=seed)
         bought = buy_features(curator, curator.remaining, FeatureConstants())
-        values.extend(bought.released.covariance[np.triu_indices(size, 1)])
+        spread = np.sqrt(np.diag(bought.released.covariance))
+        values.extend((bought.released.covariance / np.outer(spread, spread))[np.triu_indices(size, 1)])
         levels.append(of_features(bought))
         assert abs(levels[-1].rows - rows) < 5 * levels[-1].rows_noise
     assert np.mean([level.variance for level in levels]) == pytest.approx(np.mean(np.square(values)), rel=0.25)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -15,10 +20,12 @@ from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Sch
 from dpcurate.errors import BudgetError, DpcurateError, FormatError, QueryError, SchemaError
 from dpcurate.learn.methods import PC, OrderSearch, PrivPC, private
 from dpcurate.networks import plausible
-from dpcurate.networks.plausible import random_world, simulate
-from dpcurate.planning import ceiling
+from dpcurate.networks.plausible import DEGREE, edge_count, random_world, simulate
+from dpcurate.planning import ceiling, simulation
 from dpcurate.planning import plan as planning
-from dpcurate.planning.plan import Plan, WorldRun, plan
+from dpcurate.planning.estimate import estimate
+from dpcurate.planning.plan import Plan, plan
+from dpcurate.planning.simulation import WorldRun
 
 SMALL = Schema(
     (
@@ -30,7 +37,7 @@ SMALL = Schema(
 )
 
 
-def made(means, *, accuracies=(0.03, 0.1, 1.0), limit=1.0, method="auto"):
+def made(means, *, accuracies=(0.03, 0.1, 1.0), limit=1.0, method="em-pc"):
     """A plan whose figures are given: one world, F1 by epsilon."""
     values = dict(zip((*accuracies, math.inf), (*means, limit), strict=True))
     runs = tuple(WorldRun(0, method, e, f1, 1, 2) for e, f1 in values.items())
@@ -39,7 +46,8 @@ def made(means, *, accuracies=(0.03, 0.1, 1.0), limit=1.0, method="auto"):
 
 @pytest.fixture(scope="module")
 def small():
-    return plan(SMALL, 20_000, epsilons=(0.01, 0.3, 10), worlds=3, seed=1)
+    methods = ("auto", "em-pc", "svt-pc", "priv-pc", "curate-pc")
+    return plan(SMALL, 20_000, epsilons=(0.01, 0.3, 10), methods=methods, worlds=3, seed=1)
 
 
 def test_a_number_without_bins_is_planned_as_a_number():
@@ -51,7 +59,7 @@ def test_a_number_without_bins_is_planned_as_a_number():
         assert len(np.unique(table["age"])) > 1900
         assert table["age"].min() >= 0
         assert table["age"].max() <= 100
-        assert abs(table["age"].mean() - 50) < 4
+        assert abs(table["age"].mean() - 50) < 8
     linked = [w.dag.edges >= {frozenset(("age", "dose"))} for w in worlds]
     seen = [abs(np.corrcoef(t["age"], t["dose"])[0, 1]) for t in tables]
     assert np.mean([s for s, there in zip(seen, linked, strict=True) if there]) > 0.1
@@ -65,7 +73,7 @@ def test_worlds_have_the_schema_and_no_other_levels():
     world = random_world(SMALL, seed=3)
     assert world.nodes == SMALL.names
     assert [len(v.levels) for v in world.variables] == list(SMALL.sizes(SMALL.names))
-    assert len(world.dag.edges) == 4
+    assert 3 <= len(world.dag.edges) <= 6
     table = simulate(SMALL, world, 500, seed=3)
     assert set(table["sex"]) == {"f", "m"}
     assert set(table["stage"]) <= {"I", "II", "III"}
@@ -110,8 +118,6 @@ def test_persons_are_simulated():
 def test_more_epsilon_is_better_and_the_limit_best(small):
     f1 = [small.cells["auto", e].f1 for e in (0.01, 10, math.inf)]
     assert f1[0] < f1[1] <= f1[2] + 0.1
-    assert {"auto", "svt-pc", "priv-pc", "curate-pc"} <= set(small.methods)
-    assert len({repr(private()[m]) for m in small.methods}) == len(small.methods)
     assert sum(r.method in small.methods for r in small.runs) == 3 * len(small.methods) * 4
 
 
@@ -139,7 +145,7 @@ def test_without_processes_it_goes_on_alone(monkeypatch):
     def broken(*_, **__):
         raise OSError("no processes here")
 
-    monkeypatch.setattr(planning, "ProcessPoolExecutor", broken)
+    monkeypatch.setattr(simulation, "ProcessPoolExecutor", broken)
     seen = []
     found = plan(SMALL, 500, epsilons=(1,), methods=("auto",), worlds=2, workers=2, progress=lambda *x: seen.append(x))
     assert [r.method for r in found.runs] == ["auto", "auto", "PC", "BIC search"] * 2
@@ -191,7 +197,7 @@ def test_each_budget_is_kept(monkeypatch):
     spent = []
     from contextlib import contextmanager
 
-    real = planning.limited
+    real = simulation.limited
 
     @contextmanager
     def noted(queryable, amount):
@@ -200,7 +206,7 @@ def test_each_budget_is_kept(monkeypatch):
             yield inner
         spent.append((queryable.ledger.spent - before, amount))
 
-    monkeypatch.setattr(planning, "limited", noted)
+    monkeypatch.setattr(simulation, "limited", noted)
     for delta in (0.0, 1e-6):
         methods = ("auto", "em-pc", "svt-pc", "priv-pc", "curate-pc")  # those that take a pure budget too
         found = plan(SMALL, 300, epsilons=(0.5,), worlds=1, delta=delta, methods=methods)
@@ -209,15 +215,12 @@ def test_each_budget_is_kept(monkeypatch):
     assert spent[0][1] == 0.5
 
 
-def test_methods_that_cannot_are_left_out_and_named(monkeypatch):
+def test_a_method_that_cannot_is_refused(monkeypatch):
     sampling = private() | {"priv-pc": PrivPC(max_order=2, rate=0.5)}
-    monkeypatch.setattr(planning, "private", lambda: sampling)
     monkeypatch.setattr(planning, "get", sampling.__getitem__)
+    monkeypatch.setattr(simulation, "get", sampling.__getitem__)
     schema = replace(SMALL, person=Person("id", 3))
-    found = plan(schema, 300, epsilons=(1,), worlds=2)
-    assert "priv-pc" not in found.methods
-    assert "auto" in found.methods
-    assert str(found).count("Left out: priv-pc: a secret sample") == 1
+    assert plan(schema, 300, epsilons=(1,), worlds=1).methods == ("auto",)  # the default, unless others are asked for
     with pytest.raises(QueryError, match="priv-pc: a secret sample"):
         plan(schema, 300, epsilons=(1,), worlds=1, methods=("auto", "priv-pc"))
 
@@ -239,7 +242,7 @@ def test_smallest_epsilon_from_which_on_it_holds(means, expected):
 
 
 def test_advice():
-    assert "smallest epsilon tried is 0.1, by auto: 0.85" in made((0.2, 0.85, 0.9)).advice(0.8)
+    assert "smallest epsilon tried is 0.1, by em-pc: 0.85" in made((0.2, 0.85, 0.9)).advice(0.8)
     assert "will not help" in made((0.1, 0.2, 0.3), limit=0.4).advice(0.8)
     assert "the best is 0.30" in made((0.1, 0.2, 0.3), limit=0.4).advice(0.8)
     assert "larger epsilon or more rows" in made((0.1, 0.2, 0.3), limit=0.9).advice(0.8)
@@ -248,8 +251,8 @@ def test_advice():
 
 
 def test_cells_are_means_with_a_spread():
-    runs = tuple(WorldRun(w, "auto", e, f1, w, 0) for w, f1 in enumerate((0.0, 0.5, 1.0)) for e in (1.0, math.inf))
-    cell = Plan(SMALL, 9, 9, 0.0, "replace", (1.0,), ("auto",), 3, runs).cells["auto", 1.0]
+    runs = tuple(WorldRun(w, "em-pc", e, f1, w, 0) for w, f1 in enumerate((0.0, 0.5, 1.0)) for e in (1.0, math.inf))
+    cell = Plan(SMALL, 9, 9, 0.0, "replace", (1.0,), ("em-pc",), 3, runs).cells["em-pc", 1.0]
     assert (cell.f1, cell.low, cell.high, cell.missed) == (0.5, pytest.approx(0.1), pytest.approx(0.9), 1.0)
 
 
@@ -312,7 +315,86 @@ def test_near_the_benchmark_networks():
         network = networks.load(name)
         schema = replace(network.schema, rows=20_000)
         curator = Curator(network.sample(20_000, seed=1), schema, budget=Budget.unlimited(), insecure_seed=1)
-        real = planning.compare(0, "em-pc", math.inf, private()["em-pc"].fit(curator).graph, network.dag).f1
+        real = simulation.compare(0, "em-pc", math.inf, private()["em-pc"].fit(curator).graph, network.dag).f1
         planned = plan(schema, 20_000, epsilons=(1,), methods=("em-pc",), worlds=6).cells["em-pc", math.inf].f1
         gaps.append(planned - real)
     assert abs(np.mean(gaps)) < 0.25
+
+
+def test_strengths_of_worlds_spread_evenly_over_seeds():
+    """A few worlds that follow each other hold weak and strong ones."""
+    schema = Schema(tuple(Categorical(f"c{i}", ("0", "1")) for i in range(12)))
+
+    def moved(seed):
+        found = [np.ptp(v.table, axis=0).max() for v in random_world(schema, seed=seed).variables if v.parents]
+        return float(np.mean(found))
+
+    for first in (0, 7_000_021):
+        strengths = sorted(moved(first + i) for i in range(8))
+        assert strengths[-1] > 1.7 * strengths[0]
+    degrees = {len(random_world(schema, seed=seed).dag.edges) for seed in range(12)}
+    assert min(degrees) >= edge_count(12, DEGREE[0])
+    assert max(degrees) <= edge_count(12, DEGREE[1])
+    assert len(degrees) > 3
+
+
+def test_the_default_is_averaged_with_the_closed_form_and_others_are_not(small):
+    power = estimate(SMALL, 20_000, budget=Budget(epsilon=0.3, delta=1e-10))
+    for method, share in (("auto", 0.5), ("em-pc", 0.0)):
+        f1 = np.array([r.f1 for r in small.runs if (r.method, r.epsilon) == (method, 0.3)])
+        simulated = f1.mean(), *np.quantile(f1, (0.1, 0.9))
+        cell = small.cells[method, 0.3]
+        wanted = [(1 - share) * a + share * b for a, b in zip(simulated, power.best, strict=True)]
+        assert (cell.f1, cell.low, cell.high) == pytest.approx(wanted)
+
+
+def test_where_noise_hides_all_nothing_is_simulated():
+    found = plan(SMALL, 200, epsilons=(0.001, 3), worlds=2)
+    assert [r.epsilon for r in found.runs if r.method == "auto"] == [3.0, math.inf] * 2
+    assert "Not simulated: auto at epsilon = 0.001" in str(found)
+    cell = found.cells["auto", 0.001]
+    assert cell.low < cell.f1 < found.cells["auto", 3.0].f1
+
+
+ENDLESS = """
+import os
+import signal
+import sys
+
+from dpcurate.planning import simulation
+from dpcurate.planning.plan import plan
+
+
+def world(job):
+    os.write(1, b"working\\n")
+    signal.pause()
+
+
+if __name__ == "__main__":
+    simulation._world = world
+    try:
+        plan({"a": ("0", "1"), "b": ("0", "1")}, 1000, worlds=4, workers=2)
+    except KeyboardInterrupt:
+        print("stopped", flush=True)
+        sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs POSIX signals")
+@pytest.mark.parametrize("kill", [os.killpg, os.kill])
+def test_an_interrupt_ends_the_workers_too_and_leaves_no_trace(tmp_path, kill):
+    """Whether Ctrl-C goes to the whole group, as in a terminal, or a signal to the parent alone."""
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    words = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen([sys.executable, str(script)], **words) as process:
+        try:
+            assert process.stdout.readline() == "working\n"
+            kill(process.pid, signal.SIGINT)
+            said, trouble = process.communicate(timeout=100)  # until every process has closed its end
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "stopped"
+    assert trouble == ""

@@ -174,7 +174,7 @@ def _plan(commands: _Parsers) -> None:
     line = f"chance that the epsilon bound fails (default: {DELTA:g})"
     parser.add_argument("--delta", type=_number, default=DELTA, metavar="D", help=line)
     parser.add_argument("--neighbours", default="add-remove", metavar="N", help="add-remove (default) or replace")
-    parser.add_argument("--methods", nargs="+", metavar="M", help="methods to try (default: every private one)")
+    parser.add_argument("--methods", nargs="+", metavar="M", help="methods to try (default: auto)")
     line = "how many random networks to simulate (default: 8)"
     parser.add_argument("--worlds", type=_whole, default=8, metavar="N", help=line)
     _seed(parser, "simulations")

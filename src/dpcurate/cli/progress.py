@@ -21,12 +21,12 @@ class Bar:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
-        self._live = self._stream.isatty()
+        self.live = self._stream.isatty()
         self._next, self._label = 0.0, ""
 
     def draw(self, label: str, full: float, text: str) -> None:
         """A label, a bar that is `full` (0 to 1), and a text."""
-        if not self._live or (time.monotonic() < self._next and label == self._label):
+        if not self.live or (time.monotonic() < self._next and label == self._label):
             return
         self._next, self._label = time.monotonic() + EVERY, label
         marks = round(WIDTH * min(max(full, 0.0), 1.0))
@@ -35,7 +35,7 @@ class Bar:
         self._stream.flush()
 
     def clear(self) -> None:
-        if self._live:
+        if self.live:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 

@@ -19,22 +19,29 @@ EDGES_PER_COLUMN = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A figure that falls from `top` as the smallest effect seen grows, to half of it at `middle`."""
+    """A figure that falls from `top` as the smallest effect seen grows, halfway to its floor at `middle`."""
 
     top: float
     middle: float
     steepness: float
+    floor: float = 0.0
 
-    def at(self, effect: float) -> float:
-        return float(self.top / (1 + (effect / self.middle) ** self.steepness))
+    def at(self, effect: float, floor: float = 0.0) -> float:
+        """The floor is the curve's share of `floor`, what can be had without seeing anything."""
+        least = self.floor * floor
+        return float(least + (self.top - least) / (1 + (effect / self.middle) ** self.steepness))
 
 
-RECALL = Curve(0.98, 0.31, 1.6)
-PRECISION = Curve(0.97, 3.0, 1.6)
-F1 = Curve(0.98, 0.42, 1.9)
-LOW = Curve(0.92, 0.2, 1.9)
-HIGH = Curve(1.0, 0.7, 1.9)
-"""LOW and HIGH: where F1 lies in 8 of 10 tables. All are about the graph of edges more likely than not."""
+RECALL = Curve(1.0, 0.29, 1.6)
+PRECISION = Curve(0.98, 1.46, 1.2)
+F1 = Curve(0.98, 0.40, 1.6)
+LOW = Curve(0.86, 0.18, 3.0)
+HIGH = Curve(1.0, 1.23, 2.3)
+"""Of edges more likely than not; LOW and HIGH: where F1 lies in 8 of 10 tables."""
+BEST_F1 = Curve(0.96, 0.30, 2.2, floor=0.85)
+BEST_LOW = Curve(0.87, 0.15, 3.1, floor=0.4)
+BEST_HIGH = Curve(1.0, 0.55, 4.0, floor=1.15)
+"""The same of the cut of the highest expected F1, which keeps most pairs where nothing is seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +77,14 @@ class Power:
     @property
     def range(self) -> tuple[float, float]:
         """Where it lies in 8 of 10 tables."""
-        return LOW.at(self.effect), HIGH.at(self.effect)
+        return min(LOW.at(self.effect), self.f1), max(HIGH.at(self.effect), self.f1)
+
+    @property
+    def best(self) -> tuple[float, float, float]:
+        """F1 of the cut of the highest expected F1, and its range."""
+        all_pairs = 2 * self.edges / (self.edges + self.columns * (self.columns - 1) / 2)
+        f1, low, high = (curve.at(self.effect, all_pairs) for curve in (BEST_F1, BEST_LOW, BEST_HIGH))
+        return f1, min(low, f1), min(max(high, f1), 1.0)
 
 
 def smallest_effect(*, variance: float, coordinates: int, columns: int, constants: Constants | None = None) -> float:

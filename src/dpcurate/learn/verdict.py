@@ -89,8 +89,10 @@ def visible(power: Power) -> tuple[str, str]:
 def _rows(noise: NoiseLevel, declared: int | None, *, empty: bool, few: bool) -> tuple[str, ...]:
     counted = f"The released row count is {noise.rows:,.0f}, with noise of {noise.rows_noise:,.0f}"
     if empty:
-        reasons = "the table may be empty or tiny, or the schema may drop its rows; the table's owner can check that."
-        return (f"{counted}: no different from none. The epsilon is too small for this table, {reasons}",)
+        return (
+            f"{counted}: no different from none. Either epsilon is too small for this table, or it is empty or tiny, "
+            "or the schema drops its rows, which `dpcurate schema check` tells the owner.",
+        )
     if few:
         return (
             f"{counted}, far below the {declared:,} rows that the schema declares: it may drop most rows (levels it "

@@ -14,15 +14,17 @@ from dpcurate.networks.streams import stream
 from dpcurate.networks.worlds import random_dag
 from dpcurate.schema import Column, Numeric, Schema
 
-DEGREE = 2.0
-"""Mean number of neighbours of a column in the simulated worlds."""
+DEGREE = (1.6, 3.2)
+"""Mean number of neighbours of a column, drawn for each world; published networks have 1.6 to 3.9."""
 SKEW = 0.5
 """Concentration of the distributions of unordered columns: below 1 some levels are rare."""
-WEIGHT = (0.05, 0.6)
-"""How far an unordered column follows its parents: 0 not at all, 1 wholly. Chosen so that plans for the columns of
-the benchmark networks come out near what those networks give (docs/choosing-epsilon.md)."""
-STRENGTH = (0.05, 0.6)
-"""How strongly an ordered column follows a parent, in standard deviations of its own noise."""
+WEIGHT = (0.3, 1.0)
+"""How far an unordered column follows its parents at most: 0 not at all, 1 wholly. Drawn for each world."""
+STRENGTH = (0.4, 1.2)
+"""How strongly an ordered column follows a parent at most, in standard deviations of its own noise; the same draw."""
+LEAST = 0.25
+"""The weakest column or effect of a world, over its strongest."""
+GOLDEN = (math.sqrt(5) - 1) / 2
 MOST_CELLS = 1_000_000
 STEPS = 16
 """A number without bins is drawn in so many steps of equal probability, and normally within them."""
@@ -30,8 +32,12 @@ SPREAD = 4.0
 """Its bounds are so many standard deviations from its mean."""
 
 
-def edge_count(columns: int) -> int:
-    return min(round(columns * DEGREE / 2), columns * (columns - 1) // 2)
+def edge_count(columns: int, degree: float) -> int:
+    return min(round(columns * degree / 2), columns * (columns - 1) // 2)
+
+
+def _between(ends: tuple[float, float], place: float) -> float:
+    return ends[0] + (ends[1] - ends[0]) * place
 
 
 def random_world(schema: Schema, *, seed: int) -> Network:
@@ -40,16 +46,20 @@ def random_world(schema: Schema, *, seed: int) -> Network:
     Unordered columns have a usual distribution and another for each combination of parents, mixed by WEIGHT (all
     uniform on the simplex); ordered and numeric ones are cut from a normal that the parents shift by STRENGTH, numbers
     without bins into STEPS. An arrow is left out where a table would have more than a million cells.
+    How strong the effects of a world are spreads evenly over seeds that follow each other, so that few worlds hold
+    weak and strong ones.
     """
-    names = schema.names
-    dag = random_dag(len(names), edges=edge_count(len(names)), seed=seed)
-    own = dict(zip(dag.nodes, names, strict=True))
+    names, strength = schema.names, seed * GOLDEN % 1
     source = stream(seed, "planned world")
+    dag = random_dag(len(names), edges=edge_count(len(names), source.uniform(*DEGREE)), seed=seed)
+    own = dict(zip(dag.nodes, names, strict=True))
     variables = []
     for node, column in zip(dag.nodes, schema.columns, strict=True):
         parents = _fitting(column, [schema[own[p]] for p in dag.parents(node)])
         levels = tuple(str(i) for i in range(_size(column)))
-        variables.append(Variable(column.name, levels, tuple(p.name for p in parents), _table(column, parents, source)))
+        variables.append(
+            Variable(column.name, levels, tuple(p.name for p in parents), _table(column, parents, strength, source))
+        )
     return Network("planned", tuple(variables))
 
 
@@ -63,24 +73,30 @@ def _fitting(column: Column, parents: list[Column]) -> list[Column]:
     return parents
 
 
-def _table(column: Column, parents: list[Column], source: np.random.Generator) -> FloatArray:
+def _table(column: Column, parents: list[Column], strength: float, source: np.random.Generator) -> FloatArray:
     """One row for each combination of the parents' levels, the last parent fastest."""
     combinations = math.prod(_size(p) for p in parents)
     if column.kind == "categorical":
         skew = np.full(column.size, SKEW)
         usual, drawn = source.dirichlet(skew), source.dirichlet(skew, combinations)
-        return np.asarray(usual + source.uniform(*WEIGHT) * (drawn - usual))
+        return np.asarray(usual + _drawn(WEIGHT, strength, source) * (drawn - usual))
     from scipy.special import ndtr, ndtri
 
     shift = np.zeros(1)
     for parent in parents:
-        weight = source.uniform(*STRENGTH) * source.choice((-1.0, 1.0))
+        weight = _drawn(STRENGTH, strength, source) * source.choice((-1.0, 1.0))
         shift = (shift[:, None] + weight * _places(parent, source)).ravel()
     spread = math.sqrt(1 + float(shift.var()))
     size = _size(column)
     cuts = spread * ndtri(np.arange(1, size) / size)
     below = ndtr(cuts - shift[:, None])
     return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+
+def _drawn(most: tuple[float, float], strength: float, source: np.random.Generator) -> float:
+    """The strength of one column or effect in a world of this strength."""
+    largest = _between(most, strength)
+    return float(source.uniform(LEAST * largest, largest))
 
 
 def _places(column: Column, source: np.random.Generator) -> FloatArray:

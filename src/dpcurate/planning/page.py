@@ -27,9 +27,9 @@ th:first-child,td:first-child{text-align:left}.advice{border-left:4px solid;padd
 </style></head><body><h1>What to expect before spending</h1>
 $advice$remarks
 <figure>$chart
-<figcaption>Mean skeleton F1 against epsilon. Shaded: where 8 of 10 worlds lie by $first.$dotted</figcaption></figure>
+<figcaption>Mean skeleton F1 against epsilon. Shaded: where 8 of 10 tables lie by $first.$dotted</figcaption></figure>
 <table><thead><tr><th scope="col">method</th><th scope="col">epsilon</th><th scope="col">F1</th>
-<th scope="col">8 of 10 worlds</th><th scope="col">missed edges</th><th scope="col">false edges</th></tr></thead>
+<th scope="col">8 of 10 tables</th><th scope="col">missed edges</th><th scope="col">false edges</th></tr></thead>
 <tbody>$rows</tbody></table></body></html>
 """)
 _DASHES = ("", "7 4", "2 3", "9 3 2 3", "1 5")

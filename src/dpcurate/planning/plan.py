@@ -1,20 +1,17 @@
 """Plan before you spend: what accuracy to expect from a public schema and a number of rows.
 
 Random worlds that have the schema are simulated and learnt through a real curator with the budgets in
-question. No private data is touched: the schema and the number of rows are all that goes in.
+question. For the default they are averaged with a closed form that was fitted to runs on published networks and
+worlds of other kinds. No private data is touched: the schema and the number of rows are all that goes in.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,51 +19,29 @@ import numpy as np
 
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.errors import FormatError, QueryError
-from dpcurate.graphs.graph import Graph
-from dpcurate.graphs.metrics import skeleton_rates
-from dpcurate.learn.methods import get, private
-from dpcurate.networks.network import Network
-from dpcurate.networks.plausible import edge_count, random_world, simulate
+from dpcurate.learn.methods import get
+from dpcurate.learn.power import Power
+from dpcurate.networks.plausible import DEGREE, edge_count
 from dpcurate.networks.streams import whole
-from dpcurate.planning.ceiling import EXACT, exact
-from dpcurate.private.curator import Curator
-from dpcurate.queryables import limited
+from dpcurate.planning.ceiling import EXACT
+from dpcurate.planning.estimate import estimate
+from dpcurate.planning.simulation import NO_NOISE, Progress, Refusal, Simulation, WorldRun, all_runs
 from dpcurate.schema import Neighbours, Schema
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-NO_NOISE = 1e6
-"""An epsilon whose noise moves nothing."""
+DEFAULT = "auto"
+ESTIMATED = frozenset({"auto", "measure-once"})
+"""Methods with a closed form."""
+HIDDEN = 1.5
+"""A smallest effect above this is out of reach: nothing is simulated."""
 MOST_ROWS = 2_000_000
 BAR = 24
 SUFFIXES = (".html", ".json", ".txt")
 
-Progress = Callable[[int, int], None]
-"""Told how many worlds are done, of how many."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorldRun:
-    """One method on one world with one epsilon (infinite: without noise)."""
-
-    world: int
-    method: str
-    epsilon: float
-    f1: float
-    missed: int
-    false: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A method that cannot work with the schema, and why."""
-
-    method: str
-    reason: str
-
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What to expect of a method at an epsilon: means, and where 8 of 10 worlds lie."""
+    """What to expect of a method at an epsilon: means, and where 8 of 10 tables lie."""
 
     method: str
     epsilon: float
@@ -105,10 +80,30 @@ class Plan:
 
     def _cell(self, method: str, epsilon: float) -> Expectation:
         these = [r for r in self.runs if (r.method, r.epsilon) == (method, epsilon)]
+        if not these:
+            power = self._power(epsilon)
+            return Expectation(method, epsilon, *power.best, power.edges, 0.0)
         f1 = np.array([r.f1 for r in these])
         low, high = np.quantile(f1, (0.1, 0.9))
+        mean, low, high = self._informed(method, epsilon, (float(f1.mean()), float(low), float(high)))
         missed, false = np.mean([r.missed for r in these]), np.mean([r.false for r in these])
-        return Expectation(method, epsilon, float(f1.mean()), float(low), float(high), float(missed), float(false))
+        return Expectation(method, epsilon, mean, low, high, float(missed), float(false))
+
+    def _informed(
+        self, method: str, epsilon: float, simulated: tuple[float, float, float]
+    ) -> tuple[float, float, float]:
+        """Mean and quantiles of simulated worlds, averaged with those of the closed form where there is one.
+
+        Averaging quantiles of two forecasts is Vincentization (Ratcliff 1979): the range is as wide as theirs are on
+        average, and lies between them.
+        """
+        if method not in ESTIMATED:
+            return simulated
+        f1, low, high = ((a + b) / 2 for a, b in zip(simulated, self._power(epsilon).best, strict=True))
+        return f1, low, high
+
+    def _power(self, epsilon: float) -> Power:
+        return _power(self.schema, self.rows, epsilon, self.delta, self.neighbours)
 
     def smallest(self, accuracy: float) -> Expectation | None:
         """The smallest epsilon from which on some method has this mean skeleton F1; None if there is none."""
@@ -130,7 +125,7 @@ class Plan:
         if cell is not None:
             return (
                 f"For a skeleton F1 of {accuracy:g} the smallest epsilon tried is {cell.epsilon:g}, by {cell.method}: "
-                f"{cell.f1:.2f} on average, {cell.low:.2f} to {cell.high:.2f} in 8 of 10 worlds."
+                f"{cell.f1:.2f} on average, {cell.low:.2f} to {cell.high:.2f} in 8 of 10 tables."
             )
         best = max((self.cells[m, e] for m in self.methods for e in self.epsilons), key=lambda c: c.f1)
         limit = max((self.cells[m, math.inf] for m in self.methods), key=lambda c: c.f1)
@@ -151,15 +146,22 @@ class Plan:
         return (
             f"{self.worlds} random worlds with {len(self.schema.names)} columns, {self._edges} edges and "
             f"{self.rows:,} rows{less}; delta = {self.delta:g}, {self.neighbours}. No private data was touched.",
-            "Skeleton F1: 1 is every edge found and none false. 8 of 10 worlds lie in the range shown.",
-            "Your table is none of these worlds: weaker effects or rarer levels need more, stronger ones less.",
+            "Skeleton F1: 1 is every edge found and none false. 8 of 10 tables are to lie in the range shown.",
+            "Weaker effects and rarer levels than usual need more, stronger ones less.",
+            *(f"{m}: half from these worlds, half from a closed form." for m in self.methods if m in ESTIMATED),
+            *(
+                f"Not simulated: {m} at epsilon = {e:g}, where noise hides every link."
+                for m, e in self.cells
+                if not any((r.method, r.epsilon) == (m, e) for r in self.runs)
+            ),
             *(f"{name}: {EXACT[name]} on the same rows, NOT PRIVATE: the ceiling." for name in self.ceiling),
             *(f"Left out: {r.method}: {r.reason}." for r in self.refusals),
         )
 
     @property
-    def _edges(self) -> int:
-        return edge_count(len(self.schema.names))
+    def _edges(self) -> str:
+        few, many = (edge_count(len(self.schema.names), degree) for degree in DEGREE)
+        return f"{few}" if few == many else f"{few} to {many}"
 
     def __str__(self) -> str:
         return "\n".join([*self.remarks, *(line for m in self.methods for line in self._chart(m)), *self._limits()])
@@ -226,23 +228,6 @@ def _name(epsilon: float) -> str:
     return "no noise" if math.isinf(epsilon) else f"{epsilon:g}"
 
 
-# --- simulating -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Simulation:
-    """One world to simulate; it crosses to another process."""
-
-    schema: Schema
-    rows: int
-    delta: float
-    neighbours: str
-    epsilons: tuple[float, ...]
-    methods: tuple[str, ...]
-    seed: int
-    world: int
-
-
 def plan(
     schema: Schema | str | Path | Mapping[str, Any],
     rows: int,
@@ -258,7 +243,7 @@ def plan(
 ) -> Plan:
     """Simulate `worlds` random worlds that have this schema and learn each with every method and epsilon.
 
-    `methods` are names, all private ones of the registry when not given. Beside them stands what exact PC and, up to
+    `methods` are names, the default alone when not given. Beside them stands what exact PC and, up to
     20 columns, an exact score search reach without privacy on the same rows. Time grows with `worlds`; with
     `workers` above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`.
     The same seed gives the same figures whatever the workers.
@@ -271,104 +256,33 @@ def plan(
         Budget(epsilon=epsilon, delta=delta)
     if not budgets or math.isinf(budgets[-1]):
         raise QueryError("plan needs at least one epsilon, and finite ones: a run without noise is always shown")
-    names = _distinct() if methods is None else tuple(dict.fromkeys(methods))
+    names = (DEFAULT,) if methods is None else tuple(dict.fromkeys(methods))
     for name in names:
         get(name)
     simulated = min(whole("rows", rows, least=1), MOST_ROWS)
+    hidden = frozenset(
+        (name, e)
+        for name in names
+        for e in budgets
+        if name in ESTIMATED and _power(facts, rows, e, delta, relation).effect > HIDDEN
+    )
     jobs = [
-        _Simulation(facts, simulated, delta, relation, budgets, names, seed, world)
+        Simulation(facts, simulated, delta, relation, budgets, names, seed, world, hidden)
         for world in range(whole("worlds", worlds, least=1))
     ]
-    found = _all(jobs, workers, progress or _silent)
+    found = all_runs(jobs, workers, progress or _silent)
     refusals = tuple(dict.fromkeys(r for r in found if isinstance(r, Refusal)))
-    able = tuple(n for n in names if n not in {r.method for r in refusals})
     unable = [r for r in refusals if r.method in names]
-    if unable and (methods is not None or not able):
+    if unable:
         raise QueryError(f"{unable[0].method}: {unable[0].reason}")
     runs = tuple(r for r in found if isinstance(r, WorldRun))
-    return Plan(facts, rows, simulated, delta, relation, budgets, able, worlds, runs, refusals)
+    return Plan(facts, rows, simulated, delta, relation, budgets, names, worlds, runs, refusals)
 
 
-def _distinct() -> tuple[str, ...]:
-    """Every recipe once: `auto` is another name for one of them."""
-    names: dict[Any, str] = {}
-    for name, recipe in private().items():
-        names.setdefault(recipe, name)
-    return tuple(names.values())
+def _power(schema: Schema, rows: int, epsilon: float, delta: float, neighbours: str) -> Power:
+    budget = Budget(epsilon=min(epsilon, NO_NOISE), delta=delta)
+    return estimate(schema, rows, budget=budget, neighbours=Neighbours.of(neighbours))
 
 
 def _silent(_done: int, _total: int) -> None:
     """Nobody watches."""
-
-
-def _all(jobs: list[_Simulation], workers: int, progress: Progress) -> tuple[WorldRun | Refusal, ...]:
-    progress(0, len(jobs))
-    if min(workers, len(jobs)) > 1:
-        try:
-            return _parallel(jobs, min(workers, len(jobs)), progress)
-        except (BrokenProcessPool, OSError):
-            progress(0, len(jobs))  # no processes here: one world after the other
-    return _collected(map(_world, jobs), len(jobs), progress)
-
-
-def _parallel(jobs: list[_Simulation], workers: int, progress: Progress) -> tuple[WorldRun | Refusal, ...]:
-    with ProcessPoolExecutor(workers, get_context("spawn"), _die_quietly) as pool:
-        try:
-            return _collected(pool.map(_world, jobs), len(jobs), progress)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _collected(
-    results: Iterator[list[WorldRun | Refusal]], total: int, progress: Progress
-) -> tuple[WorldRun | Refusal, ...]:
-    runs: list[WorldRun | Refusal] = []
-    for done, some in enumerate(results, start=1):
-        runs += some
-        progress(done, total)
-    return tuple(runs)
-
-
-def _die_quietly() -> None:
-    """Ctrl-C goes to the whole group: the parent tells of it, a worker just ends."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _world(job: _Simulation) -> list[WorldRun | Refusal]:
-    """All methods and budgets on one world: one open curator, so that exact tables are counted once."""
-    seed = job.seed * 1_000_003 + job.world
-    network = random_world(job.schema, seed=seed)
-    curator = Curator(
-        simulate(job.schema, network, job.rows, seed=seed),
-        job.schema,
-        budget=Budget(epsilon=math.inf, delta=job.delta),
-        neighbours=job.neighbours,
-        insecure_seed=seed,
-    )
-    found: list[WorldRun | Refusal] = []
-    for method in job.methods:
-        try:
-            found += [_run(job, curator, method, epsilon, network) for epsilon in (*job.epsilons, math.inf)]
-        except QueryError as error:
-            found.append(Refusal(method, str(error)))
-    return [*found, *(_exact(job, curator, name, network) for name in EXACT)]
-
-
-def _exact(job: _Simulation, curator: Curator, name: str, network: Network) -> WorldRun | Refusal:
-    try:
-        graph = exact(name, job.schema, job.rows).fit(curator).graph
-    except QueryError as error:
-        return Refusal(name, str(error))
-    return compare(job.world, name, math.inf, graph, network.dag)
-
-
-def _run(job: _Simulation, curator: Curator, method: str, epsilon: float, network: Network) -> WorldRun:
-    with limited(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as queryable:
-        graph = get(method).fit(queryable).graph
-    return compare(job.world, method, epsilon, graph, network.dag)
-
-
-def compare(world: int, method: str, epsilon: float, found: Graph, truth: Graph) -> WorldRun:
-    missed, false = len(truth.edges - found.edges), len(found.edges - truth.edges)
-    return WorldRun(world, method, epsilon, skeleton_rates(found, truth).f1, missed, false)

@@ -33,7 +33,9 @@ def of_contrasts(released: Released, moments: CentralMoments) -> NoiseLevel | No
 def of_features(bought: Bought) -> NoiseLevel:
     """Of pairs of features."""
     released = bought.released
-    spread: FloatArray = np.array([np.exp(np.mean(np.log(np.maximum(np.diag(k), 1e-9)))) for k in released.known])
+    # as released, not as designed: clipped rows are shorter, and features made from little are shorter yet
+    variances, floor = np.diag(released.covariance), 2 * np.sqrt(2 * released.noise)
+    spread: FloatArray = np.array([max(float(variances[a:b].mean()), floor) for a, b in released.blocks])
     one, other = np.triu_indices(len(spread), 1)
     sizes = np.array([end - start for start, end in released.blocks])
     return NoiseLevel(

@@ -1,0 +1,184 @@
+"""Whether plans are right: what the default finds on tables whose truth is known, beside what a plan had said.
+
+    python -m benchmarks.plan_check [--networks FILE ...] [--most-columns 12] [--fit] [--write docs/planning.md]
+
+Tables are the shipped networks, BIF files that are named, and random worlds of three kinds; each has a few cells of
+rows and epsilon. Half of them are for fitting: `--fit` prints the curves of `learn/power.py` from these alone. The
+others are for checking. What was run is kept in a file and not run again; a change of the method asks for a new file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.plan_page import curves, page
+from dpcurate import Budget, Curator, networks
+from dpcurate.learn.methods import get
+from dpcurate.learn.outcome import Learned
+from dpcurate.planning.estimate import estimate
+from dpcurate.planning.plan import plan
+
+ROWS, EPSILONS = (5_000, 20_000, 100_000), (0.03, 0.1, 0.3, 1.0, 5.0)
+DELTA = 1e-10
+CELLS = 6
+"""Of each table, drawn by its name."""
+KINDS = ("dirichlet", "mixed", "linear")
+FITTED = ("cancer", "survey", "sachs", "insurance", "hailfinder", "hepar2")
+"""Networks for fitting; all others are for checking."""
+World = Any
+"""Whatever has `dag`, `schema` and `sample`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a run found and, of a table that was not fitted to, what a plan had said."""
+
+    table: str
+    fitted: bool
+    rows: int
+    epsilon: float
+    columns: int
+    effect: float
+    """The smallest that would show, by the closed form."""
+    best: tuple[int, int, int]
+    """Edges found that are there, found, there: of the cut of the highest expected F1."""
+    likely: tuple[int, int, int]
+    """The same of edges more likely than not."""
+    planned: tuple[float, float, float] | None = None
+    """Mean, and the ends of the range."""
+
+
+def worlds() -> Iterator[tuple[str, int, Callable[[], World]]]:
+    """Random tables by name, with their numbers of columns: made when they are needed."""
+    draw = random.Random(18)
+    for i in range(16):
+        size, degree = draw.choice([5, 8, 12, 16, 20, 25]), draw.choice([1.5, 2, 2.5, 3])
+        spread, levels = draw.choice([0.5, 1, 2]), draw.choice([(2, 2), (2, 4), (2, 6), (3, 5)])
+        kind = draw.choice(["er", "scale-free"])
+        yield f"dirichlet{i}", size, _dirichlet(size, degree, spread, levels, kind, 1800 + i)
+    for i in range(16):
+        size, degree = draw.choice([5, 8, 12, 16, 20, 25]), draw.choice([1.5, 2, 2.5, 3])
+        weights = draw.choice([(0.1, 0.5), (0.2, 0.7), (0.3, 1.0)])
+        shares, products = draw.choice([(0.25, 0.25), (0.5, 0.0), (0.1, 0.5), (0.4, 0.4)]), draw.choice([0, 0.5])
+        yield f"mixed{i}", size, _mixed(size, degree, weights, shares, products, 1900 + i)
+    for i in range(10):
+        size, degree = draw.choice([5, 8, 12, 16, 20]), draw.choice([1.5, 2, 2.5, 3])
+        yield f"linear{i}", size, _linear(size, degree, draw.choice([(0.1, 0.5), (0.2, 0.8), (0.3, 1.0)]), 2000 + i)
+
+
+def _dirichlet(size: int, degree: float, spread: float, levels: Any, kind: Any, seed: int) -> Callable[[], World]:
+    dag = networks.random_dag(size, degree=degree, kind=kind, seed=seed)
+    return lambda: networks.random_network(dag, levels=levels, concentration=spread, seed=seed)
+
+
+def _mixed(size: int, degree: float, weights: Any, shares: Any, products: float, seed: int) -> Callable[[], World]:
+    dag = networks.random_dag(size, degree=degree, seed=seed)
+    words = {"ordinals": shares[0], "categories": shares[1], "weights": weights, "products": products, "seed": seed}
+    return lambda: networks.random_mixed(dag, **words)
+
+
+def _linear(size: int, degree: float, weights: Any, seed: int) -> Callable[[], World]:
+    dag = networks.random_dag(size, degree=degree, seed=seed)
+    return lambda: networks.random_linear(dag, weights=weights, seed=seed).standardised()
+
+
+def tables(paths: list[str], most: int) -> dict[str, World]:
+    """All tables of at most so many columns."""
+    loaded = [(Path(name).name.split(".")[0], networks.load(name)) for name in (*networks.SHIPPED, *paths)]
+    named = {name: network for name, network in loaded if len(network.nodes) <= most}
+    return named | {name: make() for name, size, make in worlds() if size <= most}
+
+
+def cells(name: str) -> list[tuple[int, float]]:
+    every = [(rows, epsilon) for rows in ROWS for epsilon in EPSILONS]
+    random.Random(name).shuffle(every)
+    return sorted(every[:CELLS])
+
+
+def is_fitted(name: str) -> bool:
+    """Whether the curves may be fitted to it: some networks, and every other random world of a kind."""
+    kind = name.rstrip("0123456789")
+    return int(name.removeprefix(kind)) % 2 == 0 if kind in KINDS else name in FITTED
+
+
+def found(name: str, world: World, rows: int, epsilon: float) -> Cell:
+    budget, schema = Budget(epsilon=epsilon, delta=DELTA), world.schema
+    learned = get("auto").fit(Curator(world.sample(rows, seed=7), schema, budget=budget, insecure_seed=3))
+    effect = estimate(schema, rows, budget=budget).effect
+    best, likely = learned.graph.edges, _likely(learned)
+    true = world.dag.edges
+    counts = [(len(edges & true), len(edges), len(true)) for edges in (best, likely)]
+    return Cell(name, is_fitted(name), rows, epsilon, len(schema.names), effect, *counts)
+
+
+def _likely(learned: Learned) -> set[frozenset[str]]:
+    return {pair for pair, probability in learned.linked.items() if probability >= 0.5}
+
+
+def planned(world: World, rows: int, epsilons: list[float], count: int) -> dict[float, tuple[float, float, float]]:
+    outlook = plan(world.schema, rows, epsilons=epsilons, worlds=count, seed=11)
+    return {e: (c.f1, c.low, c.high) for e in epsilons for c in [outlook.cells["auto", e]]}
+
+
+class Results:
+    """Cells in one JSON file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        cells = [Cell(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}) for row in rows]
+        self.cells = {(c.table, c.rows, c.epsilon): c for c in cells}
+
+    def keep(self, *new: Cell) -> None:
+        self.cells |= {(c.table, c.rows, c.epsilon): c for c in new}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        part = self.path.with_suffix(".part")
+        part.write_text(json.dumps([asdict(c) for c in self.cells.values()], indent=0), encoding="utf-8")
+        os.replace(part, self.path)  # a run that is stopped leaves whole files
+
+
+def fill(results: Results, name: str, world: World, count: int) -> None:
+    """What is missing of one table."""
+    for rows, epsilon in cells(name):
+        if (name, rows, epsilon) not in results.cells:
+            results.keep(found(name, world, rows, epsilon))
+    if is_fitted(name) or not count:
+        return
+    for rows in ROWS:
+        mine = [c for c in results.cells.values() if (c.table, c.rows) == (name, rows)]
+        if any(c.planned is None for c in mine):
+            said = planned(world, rows, [c.epsilon for c in mine], count)
+            results.keep(*(Cell(**(asdict(c) | {"planned": said[c.epsilon]})) for c in mine))
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--networks", nargs="+", default=[], metavar="FILE", help="BIF files beside those shipped")
+    options.add_argument("--most-columns", type=int, default=12, help="leave wider tables out")
+    options.add_argument("--worlds", type=int, default=8, help="of each plan; 0 makes no plans")
+    options.add_argument("--results", type=Path, default=Path("speed/plan_check.json"), help="the file of runs")
+    options.add_argument("--fit", action="store_true", help="print the curves that fit the tables for fitting")
+    options.add_argument("--write", type=Path, metavar="FILE", help="write the page")
+    args = options.parse_args()
+    results = Results(args.results)
+    for name, world in tables(args.networks, args.most_columns).items():
+        fill(results, name, world, args.worlds)
+        print(f"{name}: {sum(c.table == name for c in results.cells.values())} cells", flush=True)
+    every = list(results.cells.values())
+    if args.fit:
+        print(curves([c for c in every if c.fitted]))
+    text = page(every)
+    print(text)
+    if args.write:
+        args.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
