@@ -1,6 +1,6 @@
-"""The three graph values: a skeleton with its separating sets, a CPDAG and a DAG.
+"""The graph values: a skeleton with its separating sets, a CPDAG and a DAG; a PAG has a module of its own.
 
-All three have `nodes`, `arrows` (directed), `lines` (undirected) and `edges` (both, without
+All have `nodes`, `arrows` (directed), `lines` (undirected) and `edges` (both, without
 direction), so code that only looks need not ask which one it holds. They are equal when their
 nodes (in order), arrows and lines are.
 """
@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from dpcurate.errors import GraphError
+from dpcurate.graphs.base import BaseGraph, ordered_edges, put
 from dpcurate.graphs.checks import (
     Arrow,
     Edge,
@@ -26,63 +23,15 @@ from dpcurate.graphs.checks import (
     require_known,
     topological,
 )
+from dpcurate.graphs.pag import Pag
 from dpcurate.graphs.separation import NodeMasks
+
+__all__ = ["Cpdag", "Dag", "Graph", "Pag", "Separators", "Skeleton", "ordered_edges"]
 
 Separators = Mapping[Edge, tuple[str, ...]]
 
 
-class _Graph:
-    """What all three have, from their nodes, arrows and lines."""
-
-    __slots__ = ()
-    if TYPE_CHECKING:
-
-        @property
-        def nodes(self) -> tuple[str, ...]: ...
-        @property
-        def arrows(self) -> frozenset[Arrow]: ...
-        @property
-        def lines(self) -> frozenset[Edge]: ...
-        @property
-        def edges(self) -> frozenset[Edge]: ...
-
-    def neighbours(self, node: str) -> tuple[str, ...]:
-        """Nodes that share an edge with this one, in node order."""
-        require_known(node, self.nodes)
-        near = {name for pair in self.edges if node in pair for name in pair}
-        return tuple(name for name in self.nodes if name in near and name != node)
-
-    def adjacency(self) -> npt.NDArray[np.int8]:
-        """[i, j] is 1 for an arrow from i to j; a line has 1 both ways."""
-        place = {name: i for i, name in enumerate(self.nodes)}
-        matrix = np.zeros((len(place), len(place)), dtype=np.int8)
-        for a, b in self.arrows:
-            matrix[place[a], place[b]] = 1
-        for a, b in self.lines:
-            matrix[place[a], place[b]] = matrix[place[b], place[a]] = 1
-        return matrix
-
-    def to_networkx(self) -> Any:
-        """A networkx DiGraph where a line is two opposite arcs; a skeleton is a Graph, without separating sets."""
-        networkx = import_module("networkx")  # slow to import, so only those who want it wait
-        kind = type(self).__name__.lower()
-        graph = (networkx.Graph if kind == "skeleton" else networkx.DiGraph)(kind=kind)
-        graph.add_nodes_from(self.nodes)
-        for a, mark, b in ordered_edges(self):
-            graph.add_edges_from([(a, b)] if mark == "->" else [(a, b), (b, a)])
-        return graph
-
-    def __str__(self) -> str:
-        edges = ", ".join(f"{a} {mark} {b}" for a, mark, b in ordered_edges(self))
-        return f"{type(self).__name__} of {len(self.nodes)} nodes: {edges or 'no edges'}"
-
-    def _repr_html_(self) -> str:
-        from dpcurate.graphs.drawing.notebook import graph_html  # drawing is built on this module
-
-        return graph_html(self)  # type: ignore[arg-type]
-
-
-class _Directed(_Graph):
+class _Directed(BaseGraph):
     __slots__ = ()
 
     @property
@@ -102,7 +51,7 @@ class _Directed(_Graph):
 
 
 @dataclass(frozen=True, slots=True)
-class Skeleton(_Graph):
+class Skeleton(BaseGraph):
     """Which pairs are adjacent and, for pairs that are not, a set that separates them if one is known."""
 
     nodes: tuple[str, ...]
@@ -112,7 +61,7 @@ class Skeleton(_Graph):
     def __post_init__(self) -> None:
         nodes = checked_nodes(self.nodes)
         edges = checked_edges(set(nodes), self.edges)
-        _put(self, nodes=nodes, edges=edges, separators=_checked_separators(nodes, edges, self.separators))
+        put(self, nodes=nodes, edges=edges, separators=_checked_separators(nodes, edges, self.separators))
 
     @classmethod
     def of(
@@ -168,7 +117,7 @@ class Cpdag(_Directed):
         for pair in sorted(sorted(pair) for pair in lines & _pairs(arrows)):
             raise GraphError(f"{pair[0]!r} and {pair[1]!r} are joined by an arrow and by a line; keep one")
         topological(nodes, arrows)
-        _put(self, nodes=nodes, arrows=arrows, lines=lines)
+        put(self, nodes=nodes, arrows=arrows, lines=lines)
 
     @classmethod
     def of(cls, nodes: Iterable[str], arrows: Iterable[Arrow] = (), lines: Iterable[Iterable[str]] = ()) -> Cpdag:
@@ -188,7 +137,7 @@ class Dag(_Directed):
     def __post_init__(self) -> None:
         nodes = checked_nodes(self.nodes)
         arrows = checked_arrows(set(nodes), self.arrows)
-        _put(self, nodes=nodes, arrows=arrows, _masks=NodeMasks.of(topological(nodes, arrows), arrows))
+        put(self, nodes=nodes, arrows=arrows, _masks=NodeMasks.of(topological(nodes, arrows), arrows))
 
     @classmethod
     def of(cls, nodes: Iterable[str], arrows: Iterable[Arrow] = ()) -> Dag:
@@ -221,20 +170,7 @@ class Dag(_Directed):
         return dag_to_cpdag(self)
 
 
-Graph = Skeleton | Cpdag | Dag
-
-
-def ordered_edges(graph: _Graph) -> list[tuple[str, str, str]]:
-    """Every edge once as (a, "->" or "--", b), in node order: the same for equal graphs."""
-    place = {name: i for i, name in enumerate(graph.nodes)}
-    lines = [(*sorted(pair, key=place.__getitem__), "--") for pair in graph.lines]
-    edges = [(a, "->", b) for a, b in graph.arrows] + [(a, mark, b) for a, b, mark in lines]
-    return sorted(edges, key=lambda edge: (place[edge[0]], place[edge[2]]))
-
-
-def _put(graph: Graph, **values: object) -> None:
-    for name, value in values.items():
-        object.__setattr__(graph, name, value)
+Graph = Skeleton | Cpdag | Dag | Pag
 
 
 def _pairs(arrows: Iterable[Arrow]) -> frozenset[Edge]:

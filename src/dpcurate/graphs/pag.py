@@ -1,0 +1,206 @@
+"""A partial ancestral graph: what is sure of cause and effect when common causes may be hidden.
+
+Every edge has a mark at each end. On an edge between a and b, read at a:
+
+* a tail says that a causes b (or, where rows were selected, which rows were kept),
+* an arrowhead says that a does not cause b,
+* a circle says that this is open.
+
+"Causes" is through any path, hidden columns included. Zhang (2008), Artificial Intelligence 172.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcurate.errors import GraphError
+from dpcurate.graphs.base import BaseGraph, put
+from dpcurate.graphs.checks import Arrow, Edge, checked_nodes, require_known, topological
+from dpcurate.wording import shown
+
+Mark = Literal["tail", "arrow", "circle"]
+Marks = Mapping[Arrow, Mark]
+"""By (a, b): the mark at b of the edge between a and b."""
+MARKS: tuple[Mark, ...] = get_args(Mark)
+SIGNS: Mapping[str, tuple[Mark, Mark]] = MappingProxyType(
+    {
+        "->": ("tail", "arrow"),
+        "<->": ("arrow", "arrow"),
+        "o->": ("circle", "arrow"),
+        "o-o": ("circle", "circle"),
+        "o--": ("circle", "tail"),
+        "--": ("tail", "tail"),
+    }
+)
+"""How an edge is written, with its marks at the left and at the right end."""
+READ = {marks: sign for sign, marks in SIGNS.items()}
+CODES: Mapping[Mark, int] = MappingProxyType({"circle": 1, "arrow": 2, "tail": 3})
+"""As in the matrices of pcalg; 0 is no edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pag(BaseGraph):
+    """A mark at both ends of every edge; `marks[a, b]` is the one at b of the edge between a and b.
+
+    Also holds what noisy evidence or background knowledge make of it, so it need not be the PAG of some DAG;
+    but no column causes itself, and none that has an arrowhead towards another causes it by a path of arrows.
+    Without circles it is a mixed graph, such as the ancestral graph of a DAG with hidden columns.
+    """
+
+    nodes: tuple[str, ...]
+    marks: Marks = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        nodes = checked_nodes(self.nodes)
+        marks = _checked_marks(nodes, self.marks)
+        put(self, nodes=nodes, marks=MappingProxyType(marks))
+        refuse_cycles(nodes, marks)
+
+    @classmethod
+    def of(cls, nodes: Iterable[str], edges: Iterable[tuple[str, str, str]] = ()) -> Pag:
+        """From edges as they are written: ("a", "o->", "b"), signs either way round."""
+        marks: dict[Arrow, Mark] = {}
+        for a, sign, b in edges:
+            left, right = marks_of(sign)
+            if (a, b) in marks:
+                raise GraphError(f"a second edge between {a!r} and {b!r}; give it once")
+            marks[b, a], marks[a, b] = left, right
+        return cls(tuple(nodes), marks)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Pag, (self.nodes, dict(self.marks))  # a mapping proxy cannot be pickled
+
+    @property
+    def edges(self) -> frozenset[Edge]:
+        """Adjacent pairs."""
+        return frozenset(map(frozenset, self.marks))
+
+    @property
+    def arrows(self) -> frozenset[Arrow]:
+        """Pairs (a, b) of which a surely causes b, and not the other way round."""
+        return frozenset(
+            (a, b) for (a, b), mark in self.marks.items() if mark == "arrow" and self.marks[b, a] == "tail"
+        )
+
+    @property
+    def lines(self) -> frozenset[Edge]:
+        """All other edges."""
+        return self.edges - {frozenset(arrow) for arrow in self.arrows}
+
+    @property
+    def confounded(self) -> frozenset[Edge]:
+        """Pairs a <-> b: neither causes the other, and a hidden cause moves both."""
+        return frozenset(frozenset(ends) for ends in self.marks if self.sign(*ends) == "<->")
+
+    def mark(self, a: str, b: str) -> Mark | None:
+        """The mark at b of the edge between a and b; None if there is no edge."""
+        require_known(a, self.nodes)
+        require_known(b, self.nodes)
+        return self.marks.get((a, b))
+
+    def sign(self, a: str, b: str) -> str:
+        """The edge read from a to b, "o->" and the like, "<-", "<-o" and "--o" included; empty if there is none."""
+        right = self.mark(a, b)
+        return "" if right is None else sign_of(self.marks[b, a], right)
+
+    def written(self) -> list[tuple[str, str, str]]:
+        """Every edge once with a sign of `SIGNS`, in node order: the same for equal graphs."""
+        place = {name: i for i, name in enumerate(self.nodes)}
+        edges = []
+        for a, b in (sorted(pair, key=place.__getitem__) for pair in self.edges):
+            ends = self.marks[b, a], self.marks[a, b]
+            edges.append((a, READ[ends], b) if ends in READ else (b, READ[ends[::-1]], a))
+        return sorted(edges, key=lambda edge: (place[edge[0]], place[edge[2]]))
+
+    def adjacency(self) -> npt.NDArray[np.int8]:
+        """As in pcalg: [i, j] is the mark at j of the edge with i, 1 a circle, 2 an arrowhead, 3 a tail; 0 no edge."""
+        place = {name: i for i, name in enumerate(self.nodes)}
+        matrix = np.zeros((len(place), len(place)), dtype=np.int8)
+        for (a, b), mark in self.marks.items():
+            matrix[place[a], place[b]] = CODES[mark]
+        return matrix
+
+    def to_networkx(self) -> Any:
+        """A networkx DiGraph with two arcs for an edge; the attribute "mark" of an arc is the mark at its end."""
+        graph = import_module("networkx").DiGraph(kind="pag")
+        graph.add_nodes_from(self.nodes)
+        for a, _, b in self.written():
+            graph.add_edge(a, b, mark=self.marks[a, b])
+            graph.add_edge(b, a, mark=self.marks[b, a])
+        return graph
+
+
+def marks_of(sign: str) -> tuple[Mark, Mark]:
+    """The marks at the left and right end of an edge as it is written, either way round."""
+    turned = sign[::-1].translate(str.maketrans("<>", "><"))
+    if sign in SIGNS:
+        return SIGNS[sign]
+    if turned in SIGNS:
+        left, right = SIGNS[turned]
+        return right, left
+    raise GraphError(f"an edge of a PAG is written {', '.join(SIGNS)}, or the other way round; not {shown(sign)}")
+
+
+def sign_of(left: Mark, right: Mark) -> str:
+    """How an edge with these marks is written."""
+    if (left, right) in READ:
+        return READ[left, right]
+    return READ[right, left][::-1].translate(str.maketrans("<>", "><"))
+
+
+def refuse_cycles(nodes: tuple[str, ...], marks: Marks) -> None:
+    """A GraphError if a column would cause itself, or one that it is said not to cause."""
+    below = reached(nodes, marks)
+    for (b, a), mark in sorted(marks.items()):
+        if mark == "arrow" and b in below[a]:
+            topological(nodes, _arrows(marks))
+            raise GraphError(
+                f"arrows lead from {a!r} to {b!r}, so {a!r} causes {b!r}; but the arrowhead at {a!r} of the edge between "
+                "them says that it does not"
+            )
+
+
+def reached(nodes: Iterable[str], marks: Marks) -> dict[str, set[str]]:
+    """For each node, those that a path of arrows leads to."""
+    children: dict[str, list[str]] = {name: [] for name in nodes}
+    for a, b in _arrows(marks):
+        children[a].append(b)
+    return {name: _below(name, children) for name in children}
+
+
+def _arrows(marks: Marks) -> list[Arrow]:
+    return [(a, b) for (a, b), mark in marks.items() if mark == "arrow" and marks[b, a] == "tail"]
+
+
+def _below(start: str, children: Mapping[str, list[str]]) -> set[str]:
+    found: set[str] = set()
+    todo = list(children[start])
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += children[name]
+    return found
+
+
+def _checked_marks(nodes: tuple[str, ...], given: Marks) -> dict[Arrow, Mark]:
+    """Known nodes, known marks, and one at either end."""
+    known, marks = set(nodes), {}
+    for (a, b), mark in given.items():
+        for name in (a, b):
+            require_known(name, known)
+        if a == b:
+            raise GraphError(f"an edge joins two different nodes, not {a!r} with itself")
+        if mark not in MARKS:
+            raise GraphError(f"a mark is one of {', '.join(MARKS)}, not {shown(mark)}")
+        if (b, a) not in given:
+            raise GraphError(f"the edge between {a!r} and {b!r} has a mark at {b!r} and none at {a!r}")
+        marks[a, b] = mark
+    return marks
