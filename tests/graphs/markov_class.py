@@ -127,10 +127,9 @@ def _changeable(nodes: tuple[str, ...], ends: Ends, a: str, b: str) -> bool:
     without = {end: mark for end, mark in ends.items() if set(end) != {a, b}}
     if a in _ancestors(nodes, without)[b]:
         return False
-    for c in nodes:
-        if (c, a) in ends and ends[c, a] == "arrow" and c != b:
-            if ends.get((c, b)) != "arrow" or (ends[a, c] == "tail" and ends[b, c] != "tail"):
-                return False
+    for c in (c for c in nodes if ends.get((c, a)) == "arrow" and c != b):
+        if ends.get((c, b)) != "arrow" or (ends[a, c] == "tail" and ends[b, c] != "tail"):
+            return False
     return not _discriminates(nodes, ends, a, b)
 
 

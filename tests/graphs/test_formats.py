@@ -24,7 +24,8 @@ from counting import steps
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.graphs import formats
 from dpcurate.graphs.formats import FORMATS, Chance, dumps, load, load_chances, loads, loads_chances, save
-from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton, ordered_edges
+from dpcurate.graphs.formats.draft import KINDS
+from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, Skeleton, ordered_edges
 
 NASTY = (
     "plain", "a b", " lead", "trail ", 'quo"te', "'tick", "''", "back\\slash", "end\\", '\\"', "comma,",
@@ -46,12 +47,20 @@ GRAPHS: list[Graph] = [
     Cpdag.of("abc", [], ["ab", "bc"]),
     Skeleton.of("cab", ["ab", "bc"]),
     Skeleton.of("ab"),
+    Pag.of("dcab", [("a", "->", "b"), ("b", "<->", "c"), ("d", "o->", "a"), ("c", "o-o", "d"), ("b", "o--", "d")]),
+    Pag.of("abc", [("b", "->", "a"), ("c", "--", "b")]),
+    Pag.of("ab"),
 ]
+
+
+PAGS = [graph for graph in GRAPHS if isinstance(graph, Pag)]
 
 
 def nasty_graphs(names: tuple[str, ...]) -> list[Graph]:
     arrows, lines = list(pairwise(names)), list(zip(names, names[2:], strict=False))
-    return [Dag.of(names, arrows), Cpdag.of(names, arrows, lines), Skeleton.of(names, lines)]
+    marked = [(b, "o->", a) for a, b in lines]
+    pag = Pag.of(names, [(a, "<->", b) for a, b in arrows] + marked)
+    return [Dag.of(names, arrows), Cpdag.of(names, arrows, lines), Skeleton.of(names, lines), pag]
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -115,7 +124,7 @@ def test_damaged_text_gives_a_format_error_or_a_graph(name: str, data: st.DataOb
     damaged = text[:start] + data.draw(tricky_text | st.just("")) + text[end:]
     line = None
     try:
-        assert isinstance(loads(damaged, name), Dag | Cpdag | Skeleton)
+        assert isinstance(loads(damaged, name), Graph)
     except FormatError as error:
         line = error.line
     assert line is None or 1 <= line <= damaged.count("\n") + 1
@@ -146,7 +155,7 @@ MALFORMED = [
     ("csv", 'from,to\n"a\nb",c\nc,c\n', 4, "with itself"),
     ("csv", 'from,to\n"a,b\n', 2, "not CSV"),
     ("csv", "from,to,edge\na,b,spouse\n", 2, "arrow, line or node"),
-    ("csv", "from,to,edge\n,,pag\n", 2, "kind of graph"),
+    ("csv", "from,to,edge\n,,mag\n", 2, "kind of graph"),
     ("csv", "from,to,edge\na,,arrow\n", 2, "empty name"),
     ("csv", "from,to\na,b\nb,c\nc,a\nc,d\n", 4, "cycle"),
     ("csv", "from,to,edge\na,,node\na,,node\n", 3, "listed twice"),
@@ -158,7 +167,7 @@ MALFORMED = [
     ("dot", "digraph {\n a -> b", 2, "expected a name"),
     ("dot", 'digraph {\n "a -> b;\n}', 2, "never ends"),
     ("dot", "digraph {\n a -> b;\n b -- c;\n}", 3, "written ->, not --"),
-    ("dot", "digraph {\n a -> b [dir=both];\n}", 2, "dir='both'"),
+    ("dot", "digraph {\n a -> b [dir=both, arrowtail=box];\n}", 2, "one of none, normal, odot"),
     ("dot", "digraph {\n a -> b;\n a -> b;\n}", 3, "second edge"),
     ("dot", "digraph { a }\n}", 2, "end of the text"),
     ("dot", "digraph {\n <b>html</b> }", 2, "unexpected '<'"),
@@ -188,15 +197,15 @@ MALFORMED = [
     ),
     ("graphml", '<graphml><key id="k" for="graph" attr.name="n"/><graph>\n<data/></graph></graphml>', 2, "its key"),
     ("graphml", "<graphml>" + "<x>" * 1_000_000, 1, "nested more than 50 deep"),
-    ("dagitty", "mag { a <-> b }", 1, "expected dag or pdag"),
-    ("dagitty", "dag {\na -> b\nb <-> c\n}", 3, "edge <->"),
+    ("dagitty", "mag { a <-> b }", 1, "expected dag or pdag or pag"),
+    ("dagitty", "dag {\na -> b\nb <-> c\n}", 3, "only a PAG has edges with circles or two heads"),
     ("dagitty", "dag {\na -- b\n}", 2, "write pdag"),
     ("dagitty", "dag {\na -> b\nb -> a\n}", 3, "cycle"),
     ("tetrad", "", 1, "no 'Graph Nodes:'"),
     ("tetrad", "hello\n", 1, "expected 'Graph Nodes:'"),
     ("tetrad", "Graph Nodes:\nabc;b\n\nGraph Edges:\n1. abd --> b\n", 5, "did you mean 'abc'"),
-    ("tetrad", "Graph Nodes:\na;b\n\nGraph Edges:\n1. a o-> b\n", 5, "edge o->"),
-    ("tetrad", "Graph Nodes:\na;b\n\nGraph Edges:\n1. a <-> b\n", 5, "edge <->"),
+    ("tetrad", "Graph Nodes:\na;b\n\nGraph Edges:\n1. a <-- b\n2. a o-> b\n", 6, "a second edge"),
+    ("tetrad", "Graph Nodes:\na;b\n\nGraph Edges:\n1. a ->o b\n", 5, "expected an edge such as"),
     ("tetrad", "Graph Nodes:\na;b\n\nGraph Edges:\na b\n", 5, "expected an edge"),
     ("tetrad", 'Graph Nodes:\na;"b\n', 2, "JSON string"),
     ("tetrad", "Graph Nodes:\na;;b\n", 2, "empty name"),
@@ -351,7 +360,7 @@ def test_a_line_written_the_other_way_round_is_turned() -> None:
 # --- what other programs read ---
 
 
-@pytest.mark.parametrize("graph", nasty_graphs(tuple(x for x in NASTY if x != "\r")), ids=["dag", "cpdag", "skeleton"])
+@pytest.mark.parametrize("graph", nasty_graphs(tuple(x for x in NASTY if x != "\r")), ids=KINDS)
 def test_networkx_reads_our_graphml_and_gml(graph: Graph) -> None:
     for found in (
         nx.parse_graphml(dumps(graph, "graphml")),
@@ -524,7 +533,7 @@ def causallearn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("causallearn")
 def test_causallearn_round_trip() -> None:
-    for graph in (random_dag(6, 1), random_dag(6, 1).cpdag(), Cpdag.of("dcba", [("a", "d")], ["bc"])):
+    for graph in (random_dag(6, 1), random_dag(6, 1).cpdag(), Cpdag.of("dcba", [("a", "d")], ["bc"]), *PAGS):
         kind: Any = type(graph).__name__.lower()
         assert formats.from_causallearn(formats.to_causallearn(graph), kind) == graph
     theirs = formats.to_causallearn(Dag.of("ab", [("a", "b")]))
@@ -532,9 +541,19 @@ def test_causallearn_round_trip() -> None:
     assert formats.from_causallearn(type("CausalGraph", (), {"G": theirs})()) == Dag.of("ab", [("a", "b")])
 
 
-def test_causallearn_circles_are_refused() -> None:
+def test_the_matrices_of_pcalg_and_causallearn_say_the_same() -> None:
+    pag = Pag.of("abcd", [("a", "->", "b"), ("b", "<->", "c"), ("d", "o->", "c")])
+    assert pag.adjacency().tolist() == [[0, 2, 0, 0], [3, 0, 2, 0], [0, 2, 0, 1], [0, 0, 2, 0]]
+    theirs = FakeGeneralGraph([FakeNode(name) for name in "abcd"])
+    theirs.graph = np.array([[0, -1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 2, 0]])
+    assert formats.from_causallearn(theirs) == pag
+    for graph in PAGS:
+        assert formats.from_adjacency(graph.adjacency(), graph.nodes, "pag") == graph
+
+
+def test_causallearn_unknown_marks_are_refused() -> None:
     theirs = FakeGeneralGraph([FakeNode("a"), FakeNode("b")])
-    theirs.graph[0, 1] = theirs.graph[1, 0] = 2
+    theirs.graph[0, 1] = theirs.graph[1, 0] = 7
     with pytest.raises(FormatError, match="between 'a' and 'b' has the marks"):
         formats.from_causallearn(theirs)
 

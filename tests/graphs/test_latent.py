@@ -5,13 +5,13 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from markov_class import KINDS, brute_pag, independences, walk
 
 from dpcurate import networks
 from dpcurate.errors import GraphError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.latent import ancestral_graph, true_pag
 from dpcurate.graphs.pag import Pag
-from tests.graphs.markov_class import KINDS, brute_pag, independences, walk
 
 FEW = range(12)
 

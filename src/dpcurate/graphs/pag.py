@@ -162,8 +162,8 @@ def refuse_cycles(nodes: tuple[str, ...], marks: Marks) -> None:
         if mark == "arrow" and b in below[a]:
             topological(nodes, _arrows(marks))
             raise GraphError(
-                f"arrows lead from {a!r} to {b!r}, so {a!r} causes {b!r}; but the arrowhead at {a!r} of the edge between "
-                "them says that it does not"
+                f"arrows lead from {a!r} to {b!r}, so {a!r} causes {b!r}; but the arrowhead at {a!r} of their edge "
+                "says that it does not"
             )
 
 

@@ -1,4 +1,4 @@
-"""DAGitty text: `dag { a -> b }` for a DAG, `pdag { a -> b b -- c }` for a CPDAG.
+"""DAGitty text: `dag { a -> b }`, `pdag { a -> b b -- c }` for a CPDAG, `pag { a @-> b }` for a PAG.
 
 Its strings escape nothing but the quote and hold no control characters, so a few names cannot
 be written and are refused.
@@ -11,16 +11,19 @@ import re
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.chances import NO_CHANCES, Chances
 from dpcurate.graphs.formats.dotlike import parse
-from dpcurate.graphs.formats.draft import Draft
-from dpcurate.graphs.graph import Dag, Graph, Skeleton, ordered_edges
+from dpcurate.graphs.formats.draft import Draft, GraphKind, kind_of
+from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
+
+KINDS: dict[str, GraphKind] = {"dag": "dag", "pdag": "cpdag", "pag": "pag", "digraph": "dag"}
 
 
 def write(graph: Graph, _: Chances = NO_CHANCES) -> str:
     if isinstance(graph, Skeleton):
         raise FormatError("DAGitty text has no skeletons; write it as json, csv or dot")
     rows = [_quote(name) for name in graph.nodes]
-    rows += [f"{_quote(a)} {mark} {_quote(b)}" for a, mark, b in ordered_edges(graph)]
-    return "\n".join(["dag {" if isinstance(graph, Dag) else "pdag {", *rows, "}\n"])
+    rows += [f"{_quote(a)} {mark.replace('o', '@')} {_quote(b)}" for a, mark, b in ordered_edges(graph)]
+    word = next(word for word, kind in KINDS.items() if kind == kind_of(graph))
+    return "\n".join([f"{word} {{", *rows, "}\n"])
 
 
 def _quote(name: str) -> str:
@@ -30,12 +33,12 @@ def _quote(name: str) -> str:
 
 
 def read(text: str) -> Draft:
-    parsed = parse(text, ("dag", "pdag", "digraph"), lambda inside: inside.replace('\\"', '"'))
-    draft = Draft("cpdag" if parsed.word == "pdag" else "dag")
+    parsed = parse(text, tuple(KINDS), lambda inside: inside.replace('\\"', '"'))
+    draft = Draft(KINDS[parsed.word])
     for name, line in parsed.nodes:
         draft.mention(name, line)
     for link in parsed.links:
-        if link.mark == "--" and parsed.word != "pdag":
+        if link.mark == "--" and KINDS[parsed.word] == "dag":
             raise FormatError("a dag has no undirected edge; write pdag instead of dag", line=link.line)
-        draft.edge(link.a, link.mark, link.b, link.line, f"an edge {link.mark}")
+        draft.edge(link.a, link.mark.replace("@", "o"), link.b, link.line, f"an edge {link.mark}")
     return draft

@@ -1,5 +1,7 @@
 """Graphviz DOT: a line of a CPDAG is an edge with dir=none, a skeleton is an undirected graph.
 
+In a PAG every edge has dir=both and says its marks: none for a tail, normal for an arrowhead, odot for a circle.
+
 The language itself only escapes the quote; as Graphviz shows a backslash only when it is doubled,
 a name's backslashes are written doubled and read back as one.
 """
@@ -13,9 +15,12 @@ from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.dotlike import Link, parse
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
+from dpcurate.graphs.pag import SIGNS, Mark, Pag, sign_of
 from dpcurate.wording import shown
 
 MARKS = {"none": "--", "forward": "->", "back": "<-"}
+SHAPES: dict[Mark, str] = {"tail": "none", "arrow": "normal", "circle": "odot"}
+READ = {shape: mark for mark, shape in SHAPES.items()}
 
 
 def quote(name: str) -> str:
@@ -34,11 +39,16 @@ def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     rows += [quote(name) for name in graph.nodes]
     for a, mark, b in ordered_edges(graph):
         arrow = "--" if plain else "->"
-        said = ["dir=none"] if mark == "--" and not plain else []
+        said = _marks(mark) if isinstance(graph, Pag) else ["dir=none"] if mark == "--" and not plain else []
         said += [f"{name}={value}" for name, value in chances.get((a, b), Chance()).items()]
         rows.append(f"{quote(a)} {arrow} {quote(b)}" + (f" [{', '.join(said)}]" if said else ""))
     body = "".join(f"  {row};\n" for row in rows)
     return f"{'graph' if plain else 'digraph'} {{\n{body}}}\n"
+
+
+def _marks(sign: str) -> list[str]:
+    left, right = SIGNS[sign]
+    return ["dir=both", f"arrowtail={SHAPES[left]}", f"arrowhead={SHAPES[right]}"]
 
 
 def read(text: str) -> Draft:
@@ -60,5 +70,14 @@ def _add(draft: Draft, link: Link, mark: str) -> None:
     if link.mark != mark:
         raise FormatError(f"this graph's edges are written {mark}, not {link.mark}", line=link.line)
     direction = "none" if mark == "--" else link.attributes.get("dir", "forward")
-    draft.edge(link.a, MARKS.get(direction), link.b, link.line, f"an edge with dir={shown(direction)}")
+    sign = _both(link) if direction == "both" else MARKS.get(direction)
+    draft.edge(link.a, sign, link.b, link.line, f"an edge with dir={shown(direction)}")
     draft.sure(*((link.b, link.a) if direction == "back" else (link.a, link.b)), link.attributes, link.line)
+
+
+def _both(link: Link) -> str:
+    left, right = (link.attributes.get(name, "normal") for name in ("arrowtail", "arrowhead"))
+    for shape in (left, right):
+        if shape not in READ:
+            raise FormatError(f"the end of an edge is one of {', '.join(READ)}, not {shown(shape)}", line=link.line)
+    return sign_of(READ[left], READ[right])

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 )
 Attributes = dict[str, str]
 DEPTH = 50
-OF_EDGES = ("dir", "linked", "direction")
+OF_EDGES = ("dir", "arrowtail", "arrowhead", "linked", "direction")
 """Attributes of edges that mean something here; others are dropped where they stand."""
 
 

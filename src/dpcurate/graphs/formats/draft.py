@@ -11,9 +11,10 @@ from dpcurate.errors import FormatError, GraphError
 from dpcurate.graphs.checks import Arrow, Edge, find_cycle, hint
 from dpcurate.graphs.formats.chances import Chance, Chances
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton, ordered_edges
+from dpcurate.graphs.pag import MARKS, SIGNS, Pag, marks_of, sign_of
 from dpcurate.wording import shown
 
-GraphKind = Literal["dag", "cpdag", "skeleton"]
+GraphKind = Literal["dag", "cpdag", "skeleton", "pag"]
 KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
 MAX_NODES = 10_000
 MAX_EDGES = 200_000
@@ -21,19 +22,29 @@ MAX_EDGES = 200_000
 
 
 def kind_of(graph: Graph) -> GraphKind:
-    if isinstance(graph, Dag):
-        return "dag"
-    return "cpdag" if isinstance(graph, Cpdag) else "skeleton"
+    kinds: dict[type, GraphKind] = {Dag: "dag", Cpdag: "cpdag", Skeleton: "skeleton", Pag: "pag"}
+    return kinds[type(graph)]
+
+
+def has_two_arcs(graph: Graph, sign: str) -> bool:
+    """Whether an edge is two opposite arcs where there are only arcs: a line, and every edge of a PAG."""
+    return isinstance(graph, Pag) or (sign == "--" and not isinstance(graph, Skeleton))
+
+
+def marks_at(graph: Graph, a: str, b: str) -> list[tuple[str, str]]:
+    """What an arc from a to b says of the mark at b: in a PAG, only."""
+    return [("mark", graph.marks[a, b])] if isinstance(graph, Pag) else []
 
 
 @dataclass(slots=True)
 class Draft:
-    """Nodes, arrows and lines in the order they were read, each with its line in the text."""
+    """Nodes, arrows, lines and edges with other marks in the order they were read, each with its line in the text."""
 
     kind: GraphKind | None = None
     nodes: dict[str, int | None] = field(default_factory=dict)
     arrows: dict[Arrow, int | None] = field(default_factory=dict)
     lines: dict[Edge, int | None] = field(default_factory=dict)
+    marked: dict[Arrow, tuple[str, int | None]] = field(default_factory=dict)
     separators: dict[Edge, tuple[str, ...]] = field(default_factory=dict)
     separators_line: int | None = None
     beside: dict[Arrow, tuple[Mapping[str, object], int | None]] = field(default_factory=dict)
@@ -66,15 +77,27 @@ class Draft:
             raise FormatError(f"unknown node {name!r}{hint(name, self.nodes)}", line=line)
 
     def edge(self, a: str, mark: str | None, b: str, line: int | None, said: str) -> None:
-        """Add an edge by its mark: "->", "<-" or "--"; any other was `said` in the text and is refused."""
+        """Add an edge by its sign, "->" or "<-o" and the like; any other was `said` in the text and is refused."""
         if mark == "->":
             self.arrow(a, b, line)
         elif mark == "<-":
             self.arrow(b, a, line)
         elif mark == "--":
             self.line(a, b, line)
+        elif mark is not None and _is_sign(mark):
+            self._refuse_second(a, b, line, [(a, b), (b, a)])
+            self.marked[a, b] = mark, line
         else:
-            raise FormatError(f"{said}; dpcurate's graphs have arrows and undirected edges only", line=line)
+            raise FormatError(f"{said}; dpcurate's edges are {', '.join(SIGNS)}", line=line)
+
+    def arc(self, a: str, b: str, mark: object, back: object) -> None:
+        """One of the two arcs of an edge of a PAG, with the mark at its end and that of the other arc."""
+        if mark not in MARKS or back not in MARKS:
+            known = ", ".join(MARKS)
+            raise FormatError(f"the edges of a PAG have marks at both ends, {known}; between {a!r} and {b!r} one lacks")
+        ends = self.arrows.keys() | self.marked.keys()
+        if frozenset((a, b)) not in self.lines and not {(a, b), (b, a)} & ends:
+            self.edge(a, sign_of(back, mark), b, None, "an edge")
 
     def sure(self, a: str, b: str, values: Mapping[str, object], line: int | None) -> None:
         """What stands beside the edge that was written from a to b; looked at only when asked for."""
@@ -92,9 +115,10 @@ class Draft:
     def _refuse_second(self, a: str, b: str, line: int | None, arrows: list[Arrow]) -> None:
         if a == b:
             raise FormatError(f"an edge joins {a!r} with itself", line=line)
-        if frozenset((a, b)) in self.lines or any(arrow in self.arrows for arrow in arrows):
+        marked = (a, b) in self.marked or (b, a) in self.marked
+        if marked or frozenset((a, b)) in self.lines or any(arrow in self.arrows for arrow in arrows):
             raise FormatError(f"a second edge between {a!r} and {b!r}", line=line)
-        if len(self.arrows) + len(self.lines) >= MAX_EDGES:
+        if len(self.arrows) + len(self.lines) + len(self.marked) >= MAX_EDGES:
             raise FormatError(f"more than {MAX_EDGES} edges, the limit", line=line)
 
     def join_opposites(self) -> None:
@@ -106,10 +130,15 @@ class Draft:
 
     def finish(self, kind: GraphKind | None = None) -> Graph:
         """The graph: of this kind, else of the kind the text said, else of the kind it looks like."""
-        kind = kind or self.kind or ("cpdag" if self.lines else "dag")
+        kind = kind or self.kind or ("pag" if self.marked else "cpdag" if self.lines else "dag")
         if kind not in KINDS:
             raise FormatError(f"the kind of graph is one of {', '.join(KINDS)}, not {kind!r}")
         self._check_cycle()
+        if kind != "pag":
+            _refuse(
+                {ends: line for ends, (_, line) in self.marked.items()},
+                "only a PAG has edges with circles or two heads",
+            )
         if kind == "dag":
             _refuse(self.lines, "a DAG has no undirected edge")
         if kind == "skeleton":
@@ -135,6 +164,10 @@ class Draft:
             return Dag(nodes, frozenset(self.arrows))
         if kind == "cpdag":
             return Cpdag(nodes, frozenset(self.arrows), frozenset(self.lines))
+        if kind == "pag":
+            edges = [(a, sign, b) for (a, b), (sign, _) in self.marked.items()]
+            edges += [(a, "->", b) for a, b in self.arrows] + [(a, "--", b) for a, b in self.lines]
+            return Pag.of(nodes, edges)
         return Skeleton(nodes, frozenset(self.lines), self.separators)
 
     def _check_cycle(self) -> None:
@@ -146,6 +179,13 @@ class Draft:
         first = bisect_left(closed, True, key=lambda count: find_cycle(nodes, arrows[:count]) is not None)
         message = find_cycle(nodes, arrows[: first + 1])
         raise FormatError(str(message), line=self.arrows[arrows[first]])
+
+
+def _is_sign(text: str) -> bool:
+    try:
+        return sign_of(*marks_of(text)) == text
+    except GraphError:
+        return False
 
 
 def _refuse(edges: Mapping[Arrow, int | None] | Mapping[Edge, int | None], why: str) -> None:

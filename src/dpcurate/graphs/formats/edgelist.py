@@ -4,6 +4,7 @@
     smoke,,node      a node (this keeps the order, and nodes without edges)
     smoke,lung,arrow
     lung,xray,line
+    smoke,fibre,o->  in a PAG: also <->, o-o and o--
 
 With two columns more, linked and direction, where it is known how sure the edges are. A plain file with
 the columns from,to (or source,target) is read as arrows. A name that a
@@ -19,10 +20,12 @@ from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, ordered_edges
+from dpcurate.graphs.pag import SIGNS
 
 HEADS = (["from", "to"], ["source", "target"])
 NUMBERS = ("linked", "direction")
-WORDS = {"->": "arrow", "--": "line"}
+WORDS = {sign: sign for sign in SIGNS} | {"->": "arrow", "--": "line"}
+READ = {word: sign for sign, word in WORDS.items()}
 # OWASP's list for CSV injection, with the full-width forms some locales accept.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -86,10 +89,10 @@ def _read_row(draft: Draft, row: list[str], width: int, line: int) -> None:
         given = len(row) - (width == 2)
         raise FormatError(f"{given} cells where the first row has {width}", line=line)
     a, b, word = unguard(row[0]), unguard(row[1]), row[2]
-    if word in WORDS.values():
+    if word in READ:
         draft.mention(a, line)
         draft.mention(b, line)
-        (draft.arrow if word == "arrow" else draft.line)(a, b, line)
+        draft.edge(a, READ[word], b, line, word)
         draft.sure(a, b, dict(zip(NUMBERS, row[3:], strict=False)), line)
     elif word == "node" and not b:
         draft.declare(a, line)

@@ -6,7 +6,7 @@ import re
 
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
-from dpcurate.graphs.formats.draft import Draft, kind_of
+from dpcurate.graphs.formats.draft import Draft, has_two_arcs, kind_of, marks_at
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 
 # The grammar is ASCII; a quote or an ampersand in a string must be an entity too.
@@ -20,15 +20,16 @@ def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     rows += [f"  node [ id {i} label {_quote(name)} ]" for name, i in place.items()]
     for a, mark, b in ordered_edges(graph):
         chance = chances.get((a, b), Chance())
-        rows.append(_edge(place[a], place[b], chance))
-        if mark == "--" and not plain:
-            rows.append(_edge(place[b], place[a], chance.turned()))
+        rows.append(_edge(place[a], place[b], chance, marks_at(graph, a, b)))
+        if has_two_arcs(graph, mark):
+            rows.append(_edge(place[b], place[a], chance.turned(), marks_at(graph, b, a)))
     return "\n".join(["graph [", *rows, "]\n"])
 
 
-def _edge(a: int, b: int, chance: Chance) -> str:
+def _edge(a: int, b: int, chance: Chance, marks: list[tuple[str, str]]) -> str:
+    ends = "".join(f' {name} "{mark}"' for name, mark in marks)
     sure = "".join(f" {name} {value}" for name, value in chance.items())
-    return f"  edge [ source {a} target {b}{sure} ]"
+    return f"  edge [ source {a} target {b}{ends}{sure} ]"
 
 
 def _quote(name: str) -> str:

@@ -1,8 +1,12 @@
-"""GraphML, read by networkx behind a guard. A line of a CPDAG is two opposite edges, as in `to_networkx`."""
+"""GraphML, read by networkx behind a guard. A line of a CPDAG is two opposite edges, as in `to_networkx`.
+
+An edge of a PAG is two as well, each with the mark at its end: tail, arrow or circle.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, NoReturn
 from xml.parsers import expat
@@ -10,8 +14,9 @@ from xml.sax.saxutils import quoteattr
 
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
-from dpcurate.graphs.formats.draft import MAX_EDGES, MAX_NODES, Draft, kind_of
+from dpcurate.graphs.formats.draft import MAX_EDGES, MAX_NODES, Draft, has_two_arcs, kind_of, marks_at
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
+from dpcurate.graphs.pag import Pag
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -20,6 +25,7 @@ _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 _KEYS = "".join(
     f'  <key id="{name}" for="edge" attr.name="{name}" attr.type="double"/>\n' for name in ("linked", "direction")
 )
+_MARK = '  <key id="mark" for="edge" attr.name="mark" attr.type="string"/>\n'
 MAX_DEPTH = 50
 MAX_PARTS = 2 * (MAX_NODES + 8 * MAX_EDGES)
 NEEDED = {"node": ("id",), "edge": ("source", "target"), "key": ("id",), "data": ("key",)}
@@ -33,15 +39,16 @@ def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     rows += [f"    <node id={_quote(name)}/>" for name in graph.nodes]
     for a, mark, b in ordered_edges(graph):
         chance = chances.get((a, b), Chance())
-        rows.append(_edge(a, b, chance))
-        if mark == "--" and not plain:
-            rows.append(_edge(b, a, chance.turned()))
-    return _HEAD + (_KEYS if chances else "") + "\n".join([*rows, "  </graph>", "</graphml>\n"])
+        rows.append(_edge(a, b, [*marks_at(graph, a, b), *chance.items()]))
+        if has_two_arcs(graph, mark):
+            rows.append(_edge(b, a, [*marks_at(graph, b, a), *chance.turned().items()]))
+    keys = (_MARK if isinstance(graph, Pag) else "") + (_KEYS if chances else "")
+    return _HEAD + keys + "\n".join([*rows, "  </graph>", "</graphml>\n"])
 
 
-def _edge(a: str, b: str, chance: Chance) -> str:
+def _edge(a: str, b: str, data: Iterable[tuple[str, str]]) -> str:
     start = f"    <edge source={_quote(a)} target={_quote(b)}"
-    sure = "".join(f'<data key="{name}">{value}</data>' for name, value in chance.items())
+    sure = "".join(f'<data key="{name}">{value}</data>' for name, value in data)
     return f"{start}>{sure}</edge>" if sure else f"{start}/>"
 
 
@@ -125,7 +132,10 @@ def _draft(graph: Any, declared: Draft) -> Draft:
     for key, name in names.items():
         draft.declare(name, declared.nodes[key])
     for a, b, data in graph.edges(data=True):
-        (draft.arrow if graph.is_directed() else draft.line)(names[a], names[b], None)
+        if graph.graph.get("kind") == "pag":
+            draft.arc(names[a], names[b], data.get("mark"), graph.get_edge_data(b, a, {}).get("mark"))
+        else:
+            (draft.arrow if graph.is_directed() else draft.line)(names[a], names[b], None)
         draft.sure(names[a], names[b], data, None)
     draft.join_opposites()
     draft.kind = None if graph.is_directed() else "skeleton"

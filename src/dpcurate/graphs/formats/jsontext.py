@@ -1,7 +1,8 @@
 """JSON: {"kind": "cpdag", "nodes": [...], "arrows": [[a, b]], "lines": [[a, b]]}.
 
-A skeleton has "separators" (separating sets) too: [{"pair": [a, b], "given": [...]}]. Where it is
-known how sure the edges are, "chances" says it: [{"from": a, "to": b, "linked": 0.97, "direction": 0.91}].
+A PAG has its other edges as "marked": [[a, "o->", b]], a skeleton has separating sets as
+"separators": [{"pair": [a, b], "given": [...]}]. Where it is known how sure the edges are,
+"chances" says it: [{"from": a, "to": b, "linked": 0.97, "direction": 0.91}].
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from dpcurate.files import line_at
 from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
+from dpcurate.graphs.pag import Pag
+from dpcurate.wording import shown
 
 _NAME = r'"(?:\\.|[^"\\])*+"'
 _PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")
@@ -28,6 +31,8 @@ def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
         "arrows": [[a, b] for a, mark, b in edges if mark == "->"],
         "lines": [[a, b] for a, mark, b in edges if mark == "--"],
     }
+    if isinstance(graph, Pag):
+        table["marked"] = [list(edge) for edge in edges if edge[1] not in ("->", "--")]
     if isinstance(graph, Skeleton):
         pairs = sorted((sorted(pair), list(given)) for pair, given in graph.separators.items())
         table["separators"] = [{"pair": pair, "given": given} for pair, given in pairs]
@@ -65,6 +70,7 @@ def read(text: str) -> Draft:
             draft.require(a, line)
             draft.require(b, line)
             add(a, b, line)
+    _read_marked(draft, table, text)
     draft.separators_line = _line_of_key(text, "separators")
     for entry in _list(table.get("separators", []), "separators", text):
         pair, given = _separator(entry, draft.separators_line)
@@ -76,6 +82,17 @@ def read(text: str) -> Draft:
         draft.require(b, here)
         draft.sure(a, b, entry, here)
     return draft
+
+
+def _read_marked(draft: Draft, table: dict[str, Any], text: str) -> None:
+    here = _line_of_key(text, "marked")
+    for entry in _list(table.get("marked", []), "marked", text):
+        edge = _strings(entry, "marked", here)
+        if len(edge) != 3:
+            raise FormatError(f'"marked" holds edges as [a, "o->", b], not {shown(edge)}', line=here)
+        for name in (edge[0], edge[2]):
+            draft.require(name, here)
+        draft.edge(edge[0], edge[1], edge[2], here, f"an edge {shown(edge[1])}")
 
 
 def _table(text: str) -> dict[str, Any]:

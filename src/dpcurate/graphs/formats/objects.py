@@ -5,7 +5,7 @@ Reading needs none of these libraries; writing imports the one asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -15,19 +15,27 @@ import numpy.typing as npt
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.graphs.formats.draft import Draft, GraphKind
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, ordered_edges
+from dpcurate.graphs.pag import CODES, SIGNS, Mark, Pag, sign_of
 
 
 def to_adjacency(graph: Graph) -> npt.NDArray[np.int8]:
-    """[i, j] is 1 for an arrow from i to j; a line has 1 both ways."""
+    """[i, j] is 1 for an arrow from i to j; a line has 1 both ways. A PAG has the codes of `Pag.adjacency`."""
     return graph.adjacency()
 
 
 def from_adjacency(matrix: npt.ArrayLike, nodes: Iterable[str], kind: GraphKind | None = None) -> Graph:
-    """Any entry that is not 0 at [i, j] is an arrow from i to j, both ways a line."""
+    """Any entry that is not 0 at [i, j] is an arrow from i to j, both ways a line.
+
+    With kind "pag" entries are marks, as pcalg writes them: at [i, j] the one at j of the edge with i,
+    1 a circle, 2 an arrowhead, 3 a tail.
+    """
     table, names = np.asarray(matrix), list(nodes)
     if table.shape != (len(names), len(names)):
         raise FormatError(f"a matrix of shape {table.shape} for {len(names)} nodes; it must be square")
     draft = _draft_of(names)
+    if kind == "pag":
+        _read_codes(draft, table, names, {code: mark for mark, code in CODES.items()})
+        return draft.finish(kind)
     for i, j in np.argwhere(table != 0):
         draft.arrow(names[i], names[j], None)
     draft.join_opposites()
@@ -35,7 +43,7 @@ def from_adjacency(matrix: npt.ArrayLike, nodes: Iterable[str], kind: GraphKind 
 
 
 def to_networkx(graph: Graph) -> Any:
-    """A DiGraph, where a line is two opposite arcs; a skeleton is a Graph."""
+    """A DiGraph, where a line is two opposite arcs; a skeleton is a Graph. The arcs of a PAG have their mark."""
     return graph.to_networkx()
 
 
@@ -43,6 +51,11 @@ def from_networkx(graph: Any, kind: GraphKind | None = None) -> Graph:
     """Names are the nodes as text. The graph attribute "kind" is believed if it is there."""
     draft = _draft_of(map(str, graph.nodes))
     add = draft.arrow if graph.is_directed() else draft.line
+    if graph.graph.get("kind") == "pag":
+        for a, b, mark in graph.edges(data="mark"):
+            draft.arc(str(a), str(b), mark, graph.get_edge_data(b, a, {}).get("mark"))
+        draft.kind = "pag"
+        return draft.finish(kind)
     for a, b in graph.edges():
         add(str(a), str(b), None)
     draft.join_opposites()
@@ -58,26 +71,25 @@ def to_causallearn(graph: Graph) -> Any:
     edge = _library("causal-learn", "causallearn.graph.Edge").Edge
     nodes = {name: node(name) for name in graph.nodes}
     general = _library("causal-learn", "causallearn.graph.GeneralGraph").GeneralGraph(list(nodes.values()))
-    for a, mark, b in ordered_edges(graph):
-        general.add_edge(edge(nodes[a], nodes[b], end.TAIL, end.ARROW if mark == "->" else end.TAIL))
+    for a, sign, b in ordered_edges(graph):
+        left, right = (getattr(end, mark.upper()) for mark in SIGNS[sign])
+        general.add_edge(edge(nodes[a], nodes[b], left, right))
     return general
 
 
 def from_causallearn(graph: Any, kind: GraphKind | None = None) -> Graph:
-    """From a GeneralGraph, or from the CausalGraph that `pc` returns."""
+    """From a GeneralGraph, such as `fci` returns, or from the CausalGraph that `pc` returns."""
     graph = getattr(graph, "G", graph)
     names = [str(node.get_name()) for node in graph.get_nodes()]
     draft = _draft_of(names)
-    for i, j in np.argwhere(np.triu((graph.graph != 0) | (graph.graph.T != 0))):
-        # causal-learn's [i, j] is the mark at i of the edge with j: -1 a tail, 1 an arrowhead.
-        marks = int(graph.graph[i, j]), int(graph.graph[j, i])
-        mark = {(-1, 1): "->", (1, -1): "<-", (-1, -1): "--"}.get(marks)
-        said = f"the edge between {names[i]!r} and {names[j]!r} has the marks {marks}"
-        draft.edge(names[i], mark, names[j], None, said)
+    # causal-learn's [i, j] is the mark at i of the edge with j.
+    _read_codes(draft, graph.graph.T, names, {-1: "tail", 1: "arrow", 2: "circle"})
     return draft.finish(kind)
 
 
-def to_pgmpy(graph: Dag | Cpdag) -> Any:
+def to_pgmpy(graph: Dag | Cpdag | Pag) -> Any:
+    if isinstance(graph, Pag):
+        raise FormatError("pgmpy has no PAGs; hand it over by to_networkx or to_causallearn")
     base = _library("pgmpy", "pgmpy.base")
     edges = ordered_edges(graph)
     arrows = [(a, b) for a, mark, b in edges if mark == "->"]
@@ -100,6 +112,18 @@ def from_pgmpy(graph: Any, kind: GraphKind | None = None) -> Graph:
     for a, b in graph.undirected_edges if pdag else ():
         draft.line(str(a), str(b), None)
     return draft.finish(kind)
+
+
+def _read_codes(draft: Draft, table: npt.NDArray[Any], names: list[str], codes: Mapping[int, Mark]) -> None:
+    """Edges from numbers: [i, j] is the mark at j of the edge between i and j."""
+    for i, j in np.argwhere(np.triu((table != 0) | (table.T != 0))):
+        marks = int(table[j, i]), int(table[i, j])
+        if not set(marks) <= set(codes):
+            known = ", ".join(f"{code} a {mark}" for code, mark in codes.items())
+            raise FormatError(
+                f"the edge between {names[i]!r} and {names[j]!r} has the marks {marks}; known are {known}"
+            )
+        draft.edge(names[i], sign_of(*(codes[mark] for mark in marks)), names[j], None, "an edge")
 
 
 def _draft_of(names: Iterable[str]) -> Draft:

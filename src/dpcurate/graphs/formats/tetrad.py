@@ -27,7 +27,8 @@ _MARK = re.compile(r"(?<=\s)[<o-][-o][->o](?=\s)")
 _FLAGS = ("dd", "pd", "nl", "pl")
 """What Tetrad writes after an edge whose confounding it judged."""
 _PLAIN = re.compile(r'[^\s;,"\\]+')
-MARKS = {"->": "-->", "--": "---"}
+MARKS = {"->": "-->", "--": "---", "<->": "<->", "o->": "o->", "o-o": "o-o", "o--": "o--"}
+READ = {written: sign for sign, written in MARKS.items()} | {"<--": "<-", "<-o": "<-o", "--o": "--o"}
 
 
 def write(graph: Graph, _: Chances = NO_CHANCES) -> str:
@@ -90,8 +91,7 @@ def _read_edge(draft: Draft, row: str, line: int) -> None:
     a, mark, b = _split_edge(row, line)
     draft.require(a, line)
     draft.require(b, line)
-    known = {"-->": "->", "<--": "<-", "---": "--"}
-    draft.edge(a, known.get(mark), b, line, f"an edge {mark}")
+    draft.edge(a, READ.get(mark), b, line, f"an edge {mark}")
 
 
 def _split_edge(row: str, line: int) -> tuple[str, str, str]:
