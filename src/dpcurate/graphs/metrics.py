@@ -124,7 +124,7 @@ def shd(estimated: Graph, truth: Graph) -> int:
 
 def confusion(estimated: Graph, truth: Graph) -> tuple[EdgeVerdict, ...]:
     """A verdict for every pair adjacent in either graph, in the truth's node order."""
-    _same_nodes(estimated, truth)
+    require_same_nodes(estimated, truth)
     place = {name: i for i, name in enumerate(truth.nodes)}
     pairs = [sorted(pair, key=place.__getitem__) for pair in estimated.edges | truth.edges]
     pairs.sort(key=lambda pair: (place[pair[0]], place[pair[1]]))
@@ -135,7 +135,7 @@ def adjustment_distance(estimated: Cpdag | Dag, truth: Cpdag | Dag, kind: Adjust
     """Share of ordered pairs whose effect one would adjust for wrongly (Henckel, Wuertzen and
     Weichwald 2024, UAI), through gadjid. Both graphs must be DAGs or CPDAGs of some DAG.
     """
-    _same_nodes(estimated, truth)
+    require_same_nodes(estimated, truth)
     for graph, which in ((estimated, "estimated"), (truth, "true")):
         if isinstance(graph, Cpdag) and not is_class(graph):
             raise GraphError(f"the {which} graph is the CPDAG of no DAG, so adjusting by it is not defined")
@@ -155,7 +155,7 @@ def _class_of(graph: Cpdag | Dag) -> Cpdag:
 
 
 def _rates(estimated: Graph, truth: Graph, claims: Callable[[Graph], AbstractSet[T]]) -> Rates:
-    _same_nodes(estimated, truth)
+    require_same_nodes(estimated, truth)
     ours, theirs = claims(estimated), claims(truth)
     both = len(ours & theirs)
     return Rates(both / len(ours) if ours else 1.0, both / len(theirs) if theirs else 1.0)
@@ -194,7 +194,7 @@ def _verdict(a: str, b: str, ours: str, theirs: str) -> EdgeVerdict:
     return EdgeVerdict(a, b, ours, theirs, verdict)
 
 
-def _same_nodes(estimated: Graph, truth: Graph) -> None:
+def require_same_nodes(estimated: Graph, truth: Graph) -> None:
     for name in sorted(set(estimated.nodes) ^ set(truth.nodes)):
         has, lacks = (("estimated", "true"), ("true", "estimated"))[name in truth.nodes]
         near = hint(name, truth.nodes if has == "estimated" else estimated.nodes)

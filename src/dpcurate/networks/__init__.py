@@ -1,6 +1,7 @@
 """Worlds to test in: the benchmark networks as data, BIF both ways, samplers, random worlds."""
 
 from dpcurate.networks.bif import parse, write
+from dpcurate.networks.hidden import HiddenWorld
 from dpcurate.networks.library import SHIPPED, load, names
 from dpcurate.networks.mixed import MixedWorld, random_mixed
 from dpcurate.networks.network import Network, Variable
@@ -17,6 +18,7 @@ from dpcurate.networks.worlds import (
 __all__ = [
     "SHIPPED",
     "Effect",
+    "HiddenWorld",
     "LinearWorld",
     "MixedWorld",
     "Network",

@@ -20,6 +20,7 @@ from scipy.special import ndtri
 from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
+from dpcurate.networks.hidden import HiddenWorld
 from dpcurate.networks.streams import stream, streams, whole
 from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Schema
 
@@ -88,6 +89,10 @@ class MixedWorld:
         for node in self.dag.order():
             signals[node], shown[node] = self._drawn(node, signals, sources[node], count)
         return {node: shown[node] for node in self.dag.nodes}
+
+    def hide(self, *names: str) -> HiddenWorld:
+        """The same world without these columns in its tables, as common causes are missing from real ones."""
+        return HiddenWorld(self, names)
 
     def _drawn(self, node: str, signals: Mapping[str, Any], source: np.random.Generator, count: int) -> tuple[Any, Any]:
         """A column's signal for its children (levels themselves for a category), and what a table shows of it."""

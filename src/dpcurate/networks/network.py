@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dpcurate.arrays import FloatArray
 from dpcurate.errors import GraphError, QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.networks.hidden import HiddenWorld
 from dpcurate.networks.inference import factor, joint
 from dpcurate.networks.streams import streams, whole
 from dpcurate.schema import MAX_LEVELS, Categorical, Schema, did_you_mean
@@ -175,6 +176,10 @@ class Network:
         """Draw `rows` rows as labels, one array of str per column (for pandas, polars, DuckDB)."""
         codes = self.codes(rows, seed=seed)
         return {v.name: np.array(v.levels, dtype=object).take(codes[:, j]) for j, v in enumerate(self.variables)}
+
+    def hide(self, *names: str) -> HiddenWorld:
+        """The same world without these columns in its tables, as common causes are missing from real ones."""
+        return HiddenWorld(self, names)
 
     def marginal(self, nodes: Sequence[str]) -> FloatArray:
         """The exact joint distribution of `nodes`, one axis each in the order asked."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dpcurate.arrays import FloatArray
 from dpcurate.errors import DomainTooLarge, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
+from dpcurate.networks.hidden import HiddenWorld
 from dpcurate.networks.inference import MAX_CELLS
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream, streams, whole
@@ -164,6 +165,10 @@ class LinearWorld:
         place = {name: i for i, name in enumerate(self.dag.nodes)}
         return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.weights[place[i], place[j]] * x)
 
+    def hide(self, *names: str) -> HiddenWorld:
+        """The same world without these columns in its tables, as common causes are missing from real ones."""
+        return HiddenWorld(self, names)
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -209,6 +214,10 @@ class NonlinearWorld:
     def sample(self, rows: int, *, seed: int) -> dict[str, FloatArray]:
         """Draw `rows` rows, one array per column."""
         return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.effects[i, j](x))
+
+    def hide(self, *names: str) -> HiddenWorld:
+        """The same world without these columns in its tables, as common causes are missing from real ones."""
+        return HiddenWorld(self, names)
 
 
 def random_linear(dag: Dag, *, weights: Range = (0.5, 2.0), variances: Range = (1.0, 1.0), seed: int) -> LinearWorld:
