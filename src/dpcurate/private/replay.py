@@ -119,10 +119,10 @@ class _WatchedSource:
 class _Noted(Ledger):
     """A ledger that tells when it is charged, before it decides."""
 
-    log: list[str]
+    steps: list[str]
 
     def charge(self, events: Sequence[Event]) -> None:
-        self.log.append("charge")
+        self.steps.append("charge")
         super().charge(events)
 
 
@@ -143,7 +143,7 @@ def order_of(
     """What happened, in order, when a fresh session was asked: 'charge', 'read', 'draw', 'refused'."""
     log: list[str] = []
     ledger = _Noted(budget, neighbours=pair.neighbours.value)
-    ledger.log = log
+    ledger.steps = log
     noise: Any = _NotedNoise(Seeded(0), log)
     session = kind(
         _WatchedSource(pair.sources[0], log), pair.schema, pair.neighbours, ledger, noise, allow_unproved=False

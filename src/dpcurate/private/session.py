@@ -15,7 +15,8 @@ import numpy as np
 from dpcurate import plain
 from dpcurate.accounting import Budget, Cost, Event, Privacy, amplified
 from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError
-from dpcurate.private.ledger import Ledger
+from dpcurate.private import answers
+from dpcurate.private.ledger import Ledger, Run, RunFacts
 from dpcurate.private.mechanisms import (
     Exponential,
     FirstAbove,
@@ -123,6 +124,10 @@ class Session(Unique):
             )
         return self._ledger.reserve(plain_amount)
 
+    def run(self, facts: RunFacts, *, share: float | None = None) -> AbstractContextManager[Run]:
+        """A run of a method: logged, limited to `share`, its answers stored; resumed if it was stopped."""
+        return self._ledger.run(facts, share=share)
+
     def sensitivity(self, statistic: Statistic) -> float:
         return float(self._bound(statistic)[1].l1)
 
@@ -145,8 +150,20 @@ class Session(Unique):
         _check_list(queries)
         with self._lock:
             asked = [self._validated(query) for query in queries]
+            if queries and self._outer is None and self._ledger.keeps:
+                return self._once(queries, asked)
             self._charge([one.event for one in asked])
             return self._answers(asked)
+
+    def _once(self, queries: Sequence[Query[Any]], asked: Sequence[_Validated]) -> list[Any]:
+        """Answers that a run stores before it returns them; those it has stored are returned and not charged."""
+        events = [one.event for one in asked]
+        name, body = self._ledger.pay(answers.name(queries, self._schema.hash, self._neighbours.value), events)
+        self._paid += sum(event.cost.within(self.budget) for event in events)
+        if body is None:
+            body = answers.encode(queries, self._answers(asked))
+            self._ledger.keep(name, body)  # refused if another process has the run by now: then nothing is returned
+        return list(answers.answers(body))
 
     def _answers(self, asked: Sequence[_Validated]) -> list[Any]:
         parts = self._reader.read([needed for one in asked for needed in one.transformations])

@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import NoReturn, cast
 
 from dpcurate import plain
 from dpcurate.accounting import Budget, Cost, Event, composition, epsilon_of
-from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
+from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate, RefusedError
 from dpcurate.plain import Number
-from dpcurate.private.ledger import amounts, notes, place
+from dpcurate.private.ledger import amounts, notes, place, words
 from dpcurate.private.ledger import format as form
+from dpcurate.private.ledger.runs import FINISHED, LoggedRun, Run, RunFacts
 from dpcurate.private.ledger.store import Disk
 from dpcurate.private.process import process
 from dpcurate.schema import Schema
@@ -67,6 +67,7 @@ class Ledger:
         self._lenient = allow_unproved or self._unlimited
         self._neighbours = neighbours
         self._block: _Block | None = None
+        self._run: Run | None = None
         self._lock = threading.RLock()
         self._process = process()
 
@@ -104,12 +105,12 @@ class Ledger:
         facts = disk.facts
         for what, asked, written in (("table", table, facts.table), ("neighbours", neighbours, facts.neighbours)):
             if asked is not None and asked != written:
-                _mismatch(disk.path, what, repr(asked), repr(written))
+                words.mismatch(disk.path, what, repr(asked), repr(written))
         used = dict.fromkeys([facts.schema_hash, *(schema.hash for schema in disk.schemas())])
         if schema_hash is not None and schema_hash not in used:
-            _mismatch(disk.path, "schema hash", repr(schema_hash), " and ".join(map(repr, used)))
-        if budget is not None and not _same(budget, facts.budget):
-            _mismatch(disk.path, "budget", _worth(budget), _worth(facts.budget))
+            words.mismatch(disk.path, "schema hash", repr(schema_hash), " and ".join(map(repr, used)))
+        if budget is not None and not words.same(budget, facts.budget):
+            words.mismatch(disk.path, "budget", words.worth(budget), words.worth(facts.budget))
         return cls._on(disk)
 
     @classmethod
@@ -171,7 +172,9 @@ class Ledger:
         unproved = any(event.cost.rho == math.inf for event in events)
         with self._mine():
             if self._block is None:
+                self._check_run(units)
                 self._store.charge(lambda spent: self._fit(units, self._ceiling - spent), events, unproved=unproved)
+                self._count(units)
             else:
                 self._charge_block(self._block, units, events, unproved=unproved)
 
@@ -201,6 +204,7 @@ class Ledger:
         with self._mine():
             if self._block is not None:
                 raise LedgerError("a block is already reserved; leave it before reserving another")
+            self._check_run(amounts.round_down(amount))
             self._block = _Block(*self._store.hold(self._decide_hold(amount)))
 
     def _close_block(self) -> None:
@@ -208,6 +212,114 @@ class Ledger:
             block, self._block = self._block, None
             assert block is not None
             self._store.settle(block.hold, block.used, block.events)
+            self._count(block.used)
+
+    # --- runs: docs/proofs/answers.md ----------------------------------------------------------------------
+
+    def run(self, facts: RunFacts, *, share: Number | None = None) -> AbstractContextManager[Run]:
+        """A run of a method on a ledger in a file: it is logged, spends at most `share`, and its answers are stored.
+
+        The run of the same command that was stopped is resumed: what it paid for is not paid again.
+        """
+        self._check_process()
+        taken = None if share is None else plain.between(0, share, math.inf)
+        if share is not None and taken is None:
+            raise BudgetError(f"a run's share must be a finite amount above 0, got {shown(share)}")
+        return _Running(self, facts, taken)
+
+    def _begin(self, facts: RunFacts, share: Number | None) -> Run:
+        with self._mine():
+            if not isinstance(self._store, Disk) or self._run is not None or self._block is not None:
+                raise LedgerError("a run is begun on a ledger in a file that has no other run or block open here")
+            self._run = self._store.begin(facts, self._decide_share(share))
+            return self._run
+
+    def _decide_share(self, share: Number | None) -> Callable[[int], int | None]:
+        """What a new run may spend of what is left; None is no limit."""
+
+        def decide(spent: int) -> int | None:
+            if self._unlimited:
+                return None if share is None else amounts.round_up(share)
+            left = self._ceiling - spent
+            if left <= 0:
+                raise BudgetExceeded(f"nothing is left of the budget ({words.worth(self._budget)}). {_NOTHING}")
+            return left if share is None else min(left, self._fit(amounts.round_down(share), left))
+
+        return decide
+
+    def _end(self, outcome: str) -> None:
+        with self._mine():
+            run, self._run = self._run, None
+            assert run is not None
+            assert isinstance(self._store, Disk)
+            try:
+                self._store.end(run, outcome)
+            finally:
+                run.leave()
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is under way on this ledger, here."""
+        with self._mine():
+            return self._run is not None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether answers are stored now: in a run, outside its blocks, and if nothing unproved is ever let through."""
+        with self._mine():
+            return self._run is not None and self._block is None and not self._lenient
+
+    def pay(self, request: str, events: Sequence[Event]) -> tuple[str, bytes | None]:
+        """Pay for a request of the run: its name, and the answer if it is stored, which then costs nothing now."""
+        units = sum([self._price(event) for event in events])
+        with self._mine():
+            run = self._run
+            assert run is not None
+            assert isinstance(self._store, Disk)
+            request = f"{request}-{units:x}"  # at another price it is another request
+            name = run.next(request)
+
+            def decide(spent: int) -> int:
+                self._check_run(units)
+                return self._fit(units, self._ceiling - spent)
+
+            charged, stored = self._store.pay(run, name, decide, tuple(events))
+            run.asked[request] += 1
+            run.used += units
+            run.charged += charged
+            run.replayed += charged < units
+            return name, stored
+
+    def keep(self, name: str, body: bytes) -> None:
+        """Store the answer to a request that was paid; it may be returned after this, and only then."""
+        with self._mine():
+            assert self._run is not None
+            assert isinstance(self._store, Disk)
+            self._store.keep(self._run, name, body)
+
+    def log(self) -> tuple[LoggedRun, ...]:
+        """Every run on a ledger in a file, in order."""
+        with self._mine():
+            return self._store.log() if isinstance(self._store, Disk) else ()
+
+    def stopped(self, command: str) -> LoggedRun | None:
+        """The run that the same command would resume now."""
+        with self._mine():
+            return self._store.stopped(command) if isinstance(self._store, Disk) else None
+
+    def _check_run(self, units: int) -> None:
+        """Refuse what exceeds the share of the run under way."""
+        if self._run is not None and self._run.allowance is not None:
+            left = self._run.allowance - self._run.paid - self._run.charged
+            if units > left:
+                self._refuse(units, left, "this run's share")
+
+    def _count(self, units: int) -> None:
+        if self._run is not None:
+            self._run.used += units
+            self._run.charged += units
+
+    # --- blocks --------------------------------------------------------------------------------------------
 
     def _decide_hold(self, amount: Number) -> amounts.Decide:
         least, most = amounts.round_down(amount), amounts.round_up(amount)
@@ -223,16 +335,16 @@ class Ledger:
         """The event's cost in units, or a refusal of an event that no amount of budget covers."""
         cost = event.cost
         if not (cost.rho >= 0 and cost.epsilon >= 0):
-            raise BudgetError(f"{_name(event)} states a cost that means nothing: {cost}. {_NOTHING}")
+            raise BudgetError(f"{words.named(event)} states a cost that means nothing: {cost}. {_NOTHING}")
         if cost.rho == math.inf and not self._lenient:
             raise NotPrivate(
-                f"{_name(event)} is an exact or unproved release: no finite privacy cost is known for it. "
+                f"{words.named(event)} is an exact or unproved release: no finite privacy cost is known for it. "
                 f"{_NOTHING} Choose a proved release, or open the curator with allow_unproved=True, "
                 "after which every report says NOT PRIVATE"
             )
         if self._budget.pure and cost.epsilon == math.inf != cost.rho and not self._unlimited:
             raise BudgetExceeded(
-                f"{_name(event)} has no pure epsilon (at delta = 0 it is infinite), and this budget has "
+                f"{words.named(event)} has no pure epsilon (at delta = 0 it is infinite), and this budget has "
                 f"delta = 0. {_NOTHING} Use Laplace noise or the exponential mechanism, or a budget "
                 "with delta > 0"
             )
@@ -248,7 +360,7 @@ class Ledger:
         relation = f", neighbours {self._neighbours}" if self._neighbours else ""
         raise BudgetExceeded(
             f"asked for {self._amount(asked)}, but only {self._amount(rest)} is left of {source}; "
-            f"the ceiling is {_worth(self._budget)}{relation}. {_NOTHING} Ask for less (more noise, fewer "
+            f"the ceiling is {words.worth(self._budget)}{relation}. {_NOTHING} Ask for less (more noise, fewer "
             "queries), or stop here: what has been answered stays within the ceiling"
         )
 
@@ -294,7 +406,9 @@ class Ledger:
         with self._mine():
             if self._block is not None:
                 return amounts.float_down(self._block.units - self._block.used)
-            return math.inf if self._unlimited else amounts.float_down(self._ceiling - self._state().spent)
+            left = None if self._unlimited else self._ceiling - self._state().spent
+            left = left if self._run is None else self._run.left(left)
+            return math.inf if left is None else amounts.float_down(left)
 
     @property
     def private(self) -> bool:
@@ -346,7 +460,26 @@ class Ledger:
 
     def __repr__(self) -> str:
         where = f"table {self._facts.table!r}" if self._facts else "in memory"
-        return f"<Ledger {where}: {_worth(self._budget)}>"
+        return f"<Ledger {where}: {words.worth(self._budget)}>"
+
+
+class _Running(AbstractContextManager[Run]):
+    """The `with` of `Ledger.run`; what ended it is said in the log by one word."""
+
+    def __init__(self, ledger: Ledger, facts: RunFacts, share: Number | None) -> None:
+        self._ledger, self._facts, self._share = ledger, facts, share
+
+    def __enter__(self) -> Run:
+        return self._ledger._begin(self._facts, self._share)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._ledger._end(FINISHED if kind is None else _outcome(kind))
+
+
+def _outcome(problem: type[BaseException]) -> str:
+    if issubclass(problem, RefusedError):
+        return "refused"
+    return "failed" if issubclass(problem, Exception) else "stopped"
 
 
 class _Reservation(AbstractContextManager[Ledger]):
@@ -362,27 +495,3 @@ class _Reservation(AbstractContextManager[Ledger]):
 
     def __exit__(self, *problem: object) -> None:
         self._ledger._close_block()
-
-
-def _name(event: Event) -> str:
-    return f"{event.about!r} ({event.mechanism})"
-
-
-def _worth(budget: Budget) -> str:
-    """A budget in words, in its currency and in epsilon."""
-    if math.isinf(budget.ceiling):
-        return "unlimited (NOT PRIVATE)"
-    rho = "" if budget.pure else f"rho = {float(budget.ceiling):.6g}, that is "
-    return f"{rho}epsilon = {float(budget.epsilon or 0):.6g} at delta = {budget.delta:.3g}"
-
-
-def _same(one: Budget, other: Budget) -> bool:
-    """Whether two budgets were given by the same numbers: the converted one may differ in its last bit."""
-    return one.delta == other.delta and (one.epsilon == other.epsilon or one.rho == other.rho)
-
-
-def _mismatch(path: Path, what: str, asked: str, written: str) -> NoReturn:
-    raise LedgerError(
-        f"{path} is the ledger for {what} {written}, not for {asked}; it was left as it is. Open it with "
-        "what it was made for, or create another ledger, knowing that the budget belongs to the table"
-    )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import chain as chained
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import LedgerError
@@ -165,6 +165,20 @@ def write_note(connection: sqlite3.Connection, kind: str, body: str) -> None:
 def write_home(connection: sqlite3.Connection, path: Path) -> None:
     """From now on the ledger is kept here."""
     write_note(connection, notes.KEPT_AT, path.as_uri())
+
+
+def write_answer(connection: sqlite3.Connection, body: bytes) -> dict[str, object]:
+    """Put an answer into the file; what a note says of it."""
+    added = connection.execute("INSERT INTO answer (body) VALUES (?)", (body,))
+    return {"answer": added.lastrowid, "sha256": hashlib.sha256(body).hexdigest()}
+
+
+def answer(connection: sqlite3.Connection, note: dict[str, Any]) -> bytes:
+    """An answer as it was stored, by what its note says."""
+    row = connection.execute("SELECT body FROM answer WHERE id = ?", (note["answer"],)).fetchone()
+    if row is None or hashlib.sha256(row[0]).hexdigest() != note["sha256"]:
+        raise Damage("a stored answer was edited")
+    return bytes(row[0])
 
 
 # --- facts and events as text ----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
@@ -13,9 +13,11 @@ from shlex import quote
 from dpcurate.accounting import Event
 from dpcurate.errors import LedgerError
 from dpcurate.private.ledger import format as form
-from dpcurate.private.ledger import notes, place
+from dpcurate.private.ledger import notes, place, runs
+from dpcurate.private.ledger.alive import Alive
 from dpcurate.private.ledger.amounts import Decide, LedgerFacts, State
 from dpcurate.private.ledger.file import GATE, Damage, File
+from dpcurate.private.ledger.runs import LoggedRun, Run, RunFacts
 from dpcurate.schema import Schema
 
 
@@ -125,6 +127,92 @@ class Disk:
         if schema.hash not in {used.hash for used in notes.schemas(connection)}:
             news.append((notes.SCHEMA, json.dumps({"hash": schema.hash, "text": schema.dumps()})))
         return news
+
+    # --- runs: docs/proofs/answers.md ----------------------------------------------------------------------------
+
+    def log(self) -> tuple[LoggedRun, ...]:
+        """All runs, in order."""
+        with self._file.reading() as connection:
+            self._book(connection)
+            return tuple(story.logged() for story in runs.stories(connection).values())
+
+    def stopped(self, command: str) -> LoggedRun | None:
+        """The run that the same command would resume now."""
+        with self._writing() as (connection, _):  # nobody else looks or claims meanwhile
+            told = runs.stories(connection)
+            for number in runs.resumable(told, command):
+                lock = Alive.take(self.path, number)
+                if lock is not None:
+                    lock.end()
+                    return told[number].logged()
+        return None
+
+    def begin(self, facts: RunFacts, allowance: Callable[[int], int | None]) -> Run:
+        """Claim the run of this command that was stopped, or a new one; `allowance` is told what was spent."""
+        run = None
+        try:
+            with self._writing() as (connection, book):
+                told = runs.stories(connection)
+                run = self._resumed(told, facts.command)
+                if run is None:
+                    units = allowance(int(book["spent"]))
+                    run = Run(len(told) + 1, units, Alive.take(self.path, len(told) + 1))
+                    form.write_note(connection, notes.RUN, runs.new_note(run.number, facts, units))
+                form.write_note(connection, run.kind("claim"), run.token)
+        except BaseException:
+            if run is not None:
+                run.leave()
+            raise
+        return run
+
+    def _resumed(self, told: dict[int, runs.Story], command: str) -> Run | None:
+        for number in runs.resumable(told, command):
+            lock = Alive.take(self.path, number)
+            if lock is not None:
+                return told[number].resumed(lock)
+        return None
+
+    def pay(self, run: Run, request: str, decide: Decide, events: Sequence[Event]) -> tuple[int, bytes | None]:
+        """Charge a request of a run unless it is paid: what it took now, and its answer if there is one already."""
+        units = 0
+        with self._writing() as (connection, book):
+            self._check_claim(connection, run)
+            stored = notes.newest(connection, run.kind("stored", request))
+            if stored is not None:
+                return 0, form.answer(connection, stored.facts)
+            if notes.newest(connection, run.kind("paid", request)) is None:
+                units = decide(int(book["spent"]))
+                form.write(connection, book, int(book["spent"]) + units, events, unproved=False)
+                form.write_note(connection, run.kind("paid", request), json.dumps({"units": str(units)}))
+        return units, None
+
+    def keep(self, run: Run, request: str, body: bytes) -> None:
+        """Store the answer to a request that is paid; whoever returns it does so after this."""
+        with self._writing() as (connection, _):
+            self._check_claim(connection, run)
+            if notes.newest(connection, run.kind("stored", request)) or not notes.newest(
+                connection, run.kind("paid", request)
+            ):
+                raise Damage("an answer is in it that nobody stored, or a payment has gone")
+            form.write_note(connection, run.kind("stored", request), json.dumps(form.write_answer(connection, body)))
+
+    def end(self, run: Run, outcome: str) -> None:
+        """What became of a run, for the log; nothing if another process has claimed it."""
+        with self._writing() as (connection, _):
+            claim = notes.newest(connection, run.kind("claim"))
+            if claim is not None and claim.body == run.token:
+                told = json.dumps({"outcome": outcome, "units": str(run.charged)})
+                form.write_note(connection, run.kind("ended"), told)
+
+    def _check_claim(self, connection: sqlite3.Connection, run: Run) -> None:
+        claim = notes.newest(connection, run.kind("claim"))
+        if claim is None or claim.body != run.token:
+            raise LedgerError(
+                f"run {run.number} of {self.path} was resumed by another process, which goes on with it; this one has "
+                "given no answer since and has ended. 'dpcurate ledger log' shows what became of it"
+            )
+
+    # --- charges -------------------------------------------------------------------------------------------------
 
     def charge(self, decide: Decide, events: Sequence[Event], *, unproved: bool) -> None:
         with self._writing() as (connection, book):

@@ -1,0 +1,48 @@
+"""Whether the process of a run still lives: a lock that the system drops when a process ends in whatever way.
+
+Only a courtesy. A run that is taken from a process that lives costs that process its run, and nobody any
+privacy (docs/proofs/answers.md). SQLite's lock on an empty file serves, since it is there on every system.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+
+class Alive:
+    """The lock of one run, held from `take` to `end`."""
+
+    def __init__(self, file: Path, connection: sqlite3.Connection) -> None:
+        self._file = file
+        self._connection = connection
+
+    @classmethod
+    def take(cls, ledger: Path, run: int) -> Alive | None:
+        """The lock, unless somebody has it."""
+        file = _file(ledger, run)
+        connection = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as problem:
+            connection.close()
+            if not problem.sqlite_errorname.startswith("SQLITE_BUSY"):
+                raise
+            return None
+        return cls(file, connection)
+
+    def end(self) -> None:
+        """Let go, and leave no file behind; where a file in use cannot be removed, after it."""
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
+        self._connection.close()
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
+
+    def __del__(self) -> None:
+        self._connection.close()  # the file stays: a forked copy ends this way too
+
+
+def _file(ledger: Path, run: int) -> Path:
+    return Path(f"{ledger}-run-{run}")

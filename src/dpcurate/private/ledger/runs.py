@@ -1,0 +1,165 @@
+"""Runs of methods on a ledger: what each was for, what it paid, and what became of it. Proof: docs/proofs/answers.md.
+
+A run is told by the ledger's notes alone: `run`, then for each process that worked on it a `claim`, for each
+request `paid` and `stored`, and `ended`.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+
+from dpcurate.private.ledger import notes
+from dpcurate.private.ledger.alive import Alive
+
+FINISHED, OPEN = "finished", "not ended"
+"""A run that is under way has not ended, and neither has one whose process was killed."""
+_FOLDED = ("claim", "paid", "stored", "ended")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What a run is about, in public words; `command` is a hash of all that makes it the same command."""
+
+    command: str
+    method: str
+    schema: str
+    by: str
+    purpose: str = ""
+    epsilon: float | None = None
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRun:
+    """A line of the log. `units` and `allowance` are exact; `answers` is how many requests have stored answers."""
+
+    number: int
+    facts: RunFacts
+    started: str
+    outcome: str
+    units: int
+    answers: int
+    allowance: int | None
+    ended: str | None
+
+
+@dataclass(slots=True)
+class Run:
+    """A run under way in this process, and what its requests have cost, stored ones included."""
+
+    number: int
+    allowance: int | None
+    lock: Alive | None
+    earlier: int = 0
+    """Requests that earlier processes paid."""
+    paid: int = 0
+    """Units that earlier processes were charged."""
+    token: str = field(default_factory=lambda: secrets.token_hex(16))
+    used: int = 0
+    charged: int = 0
+    """Units that this process was charged."""
+    replayed: int = 0
+    asked: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def replaying(self) -> bool:
+        """Whether an earlier process paid for more than was asked so far."""
+        return self.replayed < self.earlier
+
+    def left(self, ledger: int | None) -> int | None:
+        """What the run may still spend; `ledger` is what the ledger has left. None is no limit.
+
+        While a run is replayed it is the same number as when it was first asked for.
+        """
+        if self.allowance is None:
+            return ledger
+        if self.replaying:
+            return self.allowance - self.used
+        mine = self.allowance - self.paid - self.charged
+        return mine if ledger is None else min(mine, ledger)
+
+    def next(self, request: str) -> str:
+        """The request's own name: the same query may be asked more than once."""
+        return f"{request}.{self.asked[request]}"
+
+    def leave(self) -> None:
+        """No longer the process that works on it."""
+        if self.lock is not None:
+            self.lock.end()
+
+    def kind(self, what: str, request: str = "") -> str:
+        """The kind of a note about the run."""
+        return f"{what} {self.number} {request}".rstrip()
+
+
+def new_note(number: int, facts: RunFacts, allowance: int | None) -> str:
+    """The body of the note that begins a run."""
+    return json.dumps({"number": number, "allowance": None if allowance is None else str(allowance)} | asdict(facts))
+
+
+@dataclass(slots=True)
+class Story:
+    """A run as its notes tell it, read in order."""
+
+    started: notes.Note
+    outcome: str = OPEN
+    ended: str | None = None
+    units: int = 0
+    unended: int = 0
+    """Units that were paid since the newest claim: what a process that was killed had paid."""
+    paid: int = 0
+    answers: int = 0
+
+    def claim(self, _note: notes.Note) -> None:
+        self.outcome, self.ended = OPEN, None
+        self.units, self.unended = self.units + self.unended, 0
+
+    def pay(self, note: notes.Note) -> None:
+        self.paid += 1
+        self.unended += int(note.facts["units"])
+
+    def store(self, _note: notes.Note) -> None:
+        self.answers += 1
+
+    def end(self, note: notes.Note) -> None:
+        self.outcome, self.ended = note.facts["outcome"], note.written
+        self.units, self.unended = self.units + int(note.facts["units"]), 0
+
+    def resumed(self, lock: Alive) -> Run:
+        """The run in another process."""
+        known = self.logged()
+        return Run(known.number, known.allowance, lock, self.paid, known.units)
+
+    def logged(self) -> LoggedRun:
+        told = self.started.facts
+        allowance = None if told["allowance"] is None else int(told["allowance"])
+        facts = RunFacts(**{f.name: told[f.name] for f in fields(RunFacts)})
+        units = self.units + self.unended
+        return LoggedRun(
+            told["number"], facts, self.started.written, self.outcome, units, self.answers, allowance, self.ended
+        )
+
+
+def stories(connection: sqlite3.Connection) -> dict[int, Story]:
+    """All runs by number."""
+    told: dict[int, Story] = {}
+    tell = dict(zip(_FOLDED, (Story.claim, Story.pay, Story.store, Story.end), strict=True))
+    for note in notes.each(connection):
+        word, _, rest = note.kind.partition(" ")
+        if note.kind == notes.RUN:
+            told[note.facts["number"]] = Story(note)
+        elif word in tell:
+            tell[word](told[int(rest.partition(" ")[0])], note)
+    return told
+
+
+def resumable(told: dict[int, Story], command: str) -> Iterator[int]:
+    """Runs of a command that have paid for something and did not finish, the newest first; some may be alive."""
+    for number, story in sorted(told.items(), reverse=True):
+        if story.paid and story.outcome != FINISHED and story.started.facts["command"] == command:
+            yield number
