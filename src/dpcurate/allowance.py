@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +14,75 @@ from typing import Any
 from dpcurate.accounting import DELTA, Budget, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError
 from dpcurate.private.curator import Curator
-from dpcurate.private.ledger import Ledger
+from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
+from dpcurate.queries import Queryable
+from dpcurate.queryables import limited
 from dpcurate.schema import Neighbours, Schema
 
 DUST = 1e-6
 """Less than this part of a budget buys nothing but noise, which would look like a result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A run that is asked for: what makes it the same command again, and what the log says of it."""
+
+    table: Any
+    schema: Schema
+    method: str
+    recipe: object
+    knowledge: str = ""
+    epsilon: float | None = None
+    by: str | None = None
+    purpose: str | None = None
+    result: str = ""
+
+    @property
+    def facts(self) -> RunFacts:
+        """What the ledger writes down; of the table only a hash of where it is."""
+        from dpcurate import __version__
+
+        same = [_place(self.table), self.schema.hash, repr(self.recipe), self.knowledge, self.epsilon, __version__]
+        return RunFacts(
+            command=hashlib.sha256(json.dumps(same).encode()).hexdigest(),
+            method=self.method,
+            schema=self.schema.hash,
+            by=_login() if self.by is None else self.by,
+            purpose=self.purpose or "",
+            epsilon=None if self.epsilon is None else float(self.epsilon),
+            result=self.result,
+        )
+
+
+def _place(table: Any) -> str:
+    """Where a table is, without a password; of one in memory nothing can be told but its kind."""
+    if not isinstance(table, (str, Path)):
+        return type(table).__name__
+    scheme, colon, rest = str(table).partition("://")
+    return f"{scheme}{colon}{rest.rpartition('@')[2]}" if colon else str(Path(table).absolute())
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container may run as a number without a name
+        return "unknown"
+
+
+@contextmanager
+def running(curator: Queryable, request: Request, share: float | None) -> Iterator[Queryable]:
+    """The queryable of one run: within its share, and logged if a ledger on disk keeps the budget.
+
+    Inside a run that was begun already it is the curator itself.
+    """
+    if not isinstance(curator, Curator) or curator.ledger.facts is None:
+        with limited(curator, share) as queryable:
+            yield queryable
+    elif curator.ledger.running:
+        yield curator
+    else:
+        with curator.run(request.facts, share=share):
+            yield curator
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +99,7 @@ class Allowance:
     ledger: Path | None = None
     left: float | None = None
     share: float | None = None
+    resumes: LoggedRun | None = None
 
     @classmethod
     def of(
@@ -39,10 +109,14 @@ class Allowance:
         delta: float | None = None,
         neighbours: Neighbours | str | None = None,
         ledger: str | Path | None = None,
+        request: Request | None = None,
     ) -> Allowance:
-        """What `epsilon` means here: the share of a ledger that exists, or a budget of its own."""
+        """What `epsilon` means here: the share of a ledger that exists, or a budget of its own.
+
+        A `request` that was made before and stopped has what it was given then.
+        """
         if ledger is not None and Ledger.exists(ledger):
-            return cls._of_ledger(Path(ledger), epsilon, delta, neighbours)
+            return cls._of_ledger(Path(ledger), epsilon, delta, neighbours, request)
         if epsilon is None:
             raise BudgetError("say how much may be spent: epsilon=1 (--epsilon 1); `dpcurate plan` helps to choose")
         budget = Budget(epsilon=epsilon, delta=DELTA if delta is None else delta)
@@ -51,18 +125,26 @@ class Allowance:
 
     @classmethod
     def _of_ledger(
-        cls, path: Path, epsilon: float | None, delta: float | None, neighbours: Neighbours | str | None
+        cls,
+        path: Path,
+        epsilon: float | None,
+        delta: float | None,
+        neighbours: Neighbours | str | None,
+        request: Request | None,
     ) -> Allowance:
         ledger = Ledger.open(path)
         facts, budget = ledger.facts, ledger.budget
         assert facts is not None
         if delta not in (None, budget.delta):
             raise LedgerError(f"{str(path)!r} counts with delta = {budget.delta:.3g}, not {delta:.3g}; leave delta out")
-        left = ledger.remaining
+        relation, left = Neighbours.of(neighbours or facts.neighbours), ledger.remaining
+        resumes = None if request is None else ledger.stopped(request.facts.command)
+        if resumes is not None and resumes.allowed is not None:
+            return cls(budget, relation, path, resumes.allowed, resumes=resumes)
         if left <= DUST * float(budget.ceiling):
             raise BudgetExceeded(f"nothing is left of the budget in {str(path)!r} ({budget}); nothing was read")
         share = None if epsilon is None else Budget(epsilon=epsilon, delta=budget.delta).ceiling
-        return cls(budget, Neighbours.of(neighbours or facts.neighbours), path, left, share)
+        return cls(budget, relation, path, left, share)
 
     @property
     def shared(self) -> bool:
@@ -104,6 +186,8 @@ class Allowance:
         if self.ledger is None:
             return "none, so nothing remembers this spending (a ledger file would)"
         name = repr(str(self.ledger))
+        if self.resumes is not None:
+            return f"{name}; this resumes run {self.resumes.number}, and what that has paid for is not paid again"
         if self.left is None:
             return f"{name}, which is new; the epsilon of this run becomes the ceiling of the table"
         return f"{name}, where {self.left:.4g} of {self.budget.currency} = {float(self.budget.ceiling):.4g} is left"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate.accounting import Privacy
-from dpcurate.allowance import Allowance
+from dpcurate.allowance import Allowance, Request, running
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.formats import Chance, Chances, dumps, save
 from dpcurate.graphs.graph import Cpdag, Dag
@@ -23,7 +23,7 @@ from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.verdict import Verdict, verdict_on
 from dpcurate.queries import Queryable
-from dpcurate.queryables import Notice, Watched, limited
+from dpcurate.queryables import Notice, Watched
 from dpcurate.schema import Neighbours, Schema
 
 LIKELIEST = 3
@@ -215,23 +215,53 @@ def discover(
     knowledge: Knowledge | str | Path | None = None,
     ledger: str | Path | None = None,
     insecure_seed: int | None = None,
+    by: str | None = None,
+    purpose: str | None = None,
 ) -> Discovery:
     """Find which columns drive which, within a privacy budget.
 
     `data` is a frame or a path (see Curator), `method` a name (`dpcurate methods` lists them) or a recipe.
     Without a ledger the run may spend `epsilon` at `delta` (1e-10 when not given). A `ledger` that is not
     there is created with that budget; of one that exists the run spends at most `epsilon`, or all that is
-    left when no epsilon is given. Published and non-private recipes run only on a curator that allows
-    them: see `Curator` and a recipe's `fit`.
+    left when no epsilon is given. The ledger logs the run, with `by` (the login name when not given) and
+    `purpose`, and stores its answers: the same call again resumes a run that was stopped. Published and
+    non-private recipes run only on a curator that allows them: see `Curator` and a recipe's `fit`.
     """
     methods.check_keeps_budget(method)  # before the table is opened, as is a wrong name
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
     facts = Schema.of(schema)
     if known is not None:
         known.check(facts.names)
-    allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger)
+    request = request_of(data, facts, method, known, epsilon=epsilon, by=by, purpose=purpose)
+    allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, request=request)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
-    return fit(curator, method, known, share=allowance.share)
+    return fit(curator, method, known, share=allowance.share, request=request)
+
+
+def request_of(
+    table: Any,
+    schema: Schema,
+    method: str | Method,
+    knowledge: Knowledge | None,
+    *,
+    epsilon: float | None = None,
+    by: str | None = None,
+    purpose: str | None = None,
+    result: str = "",
+) -> Request:
+    """A run as a ledger knows it again."""
+    recipe = methods.get(method)
+    return Request(
+        table=table,
+        schema=schema,
+        method=method if isinstance(method, str) else type(recipe).__name__,
+        recipe=recipe,
+        knowledge="" if knowledge is None else knowledge.dumps(),
+        epsilon=epsilon,
+        by=by,
+        purpose=purpose,
+        result=result,
+    )
 
 
 def fit(
@@ -241,21 +271,23 @@ def fit(
     *,
     share: float | None = None,
     notice: Notice | None = None,
+    request: Request | None = None,
 ) -> Discovery:
     """The same on a curator that is already open.
 
     It may spend `share` of what is left, in the budget's currency, or all of it when that is not given.
-    `notice` is told the stage and the number of tests before they are made.
+    `notice` is told the stage and the number of tests before they are made, `request` is how a ledger logs it.
     """
     from dpcurate import __version__
 
     chosen = methods.get(method)
-    if curator.remaining <= 0:
-        raise BudgetExceeded(
-            "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
-        )
+    request = request or request_of(None, curator.schema, method, knowledge)
     before = curator.privacy().run or 0.0
-    with limited(curator, share) as queryable:
+    with running(curator, request, share) as queryable:
+        if queryable.remaining <= 0:
+            raise BudgetExceeded(
+                "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
+            )
         learned = chosen.fit(queryable if notice is None else Watched(queryable, notice), knowledge)
     name = method if isinstance(method, str) else type(chosen).__name__
     # The privacy statement comes after the block, which has given back what it did not use.

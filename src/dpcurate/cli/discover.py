@@ -2,39 +2,58 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import Namespace
 
-from dpcurate.allowance import Allowance
+from dpcurate.allowance import Allowance, running
 from dpcurate.cli import not_private
 from dpcurate.cli.asking import check_worth
 from dpcurate.cli.cuts import asked_cut, at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import existing, one_line, say, some_table, table_name
-from dpcurate.discovery import Discovery, fit
+from dpcurate.discovery import Discovery, fit, request_of
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.private.curator import Curator
+from dpcurate.queries import Queryable
 from dpcurate.schema import Schema
 
 
 def run(args: Namespace) -> None:
     cut = asked_cut(args)
     if not_private.asked(args):
-        return not_private.run(args, cut)
-    folder = result_folder(args.output, force=args.force)
+        not_private.run(args, cut)
+    else:
+        _run(args, cut)
+
+
+def _run(args: Namespace, cut: Cut | None) -> None:
     table = some_table(args.table)
     schema = load_schema(args.schema)
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
     if knowledge is not None:
         knowledge.check(schema.names)
-    allowance = Allowance.of(epsilon=args.epsilon, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger)
+    request = request_of(
+        table, schema, args.method, knowledge, epsilon=args.epsilon, by=args.by, purpose=args.purpose,
+        result="standard output" if args.output is None else os.path.abspath(args.output),
+    )  # fmt: skip
+    allowance = Allowance.of(
+        epsilon=args.epsilon, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, request=request
+    )
+    again = allowance.resumes is not None and allowance.resumes.facts.result == request.facts.result
+    folder = result_folder(args.output, force=args.force or again)  # a run that was stopped may have begun to write
     _announce(args, schema, allowance)
-    check_worth(schema, allowance, yes=args.yes)
+    if allowance.resumes is None:
+        check_worth(schema, allowance, yes=args.yes)
     curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
-    result = _learn(curator, args.method, knowledge, allowance.share)
-    if curator.passes > 1:  # a table that is held is read once
-        say(f"passes over the table: {curator.passes}")
-    return hand_over(at_cut(result, cut), folder)
+    with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
+        result = _learn(curator, queryable, args.method, knowledge)
+        if curator.passes > 1:  # a table that is held is read once
+            say(f"passes over the table: {curator.passes}")
+        hand_over(at_cut(result, cut), folder)
+        if sys.stdout is not None:  # closed by the caller
+            sys.stdout.flush()
 
 
 def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:
@@ -49,10 +68,10 @@ def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:
         say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
 
 
-def _learn(curator: Curator, method: str, knowledge: Knowledge | None, amount: float | None) -> Discovery:
+def _learn(curator: Curator, queryable: Queryable, method: str, knowledge: Knowledge | None) -> Discovery:
     bar, before = Bar(), curator.ledger.spent
     try:
-        return fit(curator, method, knowledge, share=amount, notice=progress(curator, bar))
+        return fit(queryable, method, knowledge, notice=progress(queryable, bar))
     except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong
         bar.clear()
         if curator.ledger.spent > before:

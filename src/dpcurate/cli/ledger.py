@@ -39,6 +39,24 @@ def report(args: Namespace) -> None:
         show(columns(_rules(ledger), right=frozenset((1,))))
 
 
+def log(args: Namespace) -> None:
+    ledger = Ledger.open(existing(args.path, "ledger"))
+    show(columns(_runs(ledger), right=frozenset((0, 4, 5))))
+
+
+def _runs(ledger: Ledger) -> Iterator[tuple[str, ...]]:
+    budget = ledger.budget
+    yield ("run", "started", "by", "method", "epsilon", budget.currency, "schema", "outcome", "purpose", "result")
+    for run in ledger.log():
+        facts, units = run.facts, run.spent
+        alone = units if budget.pure else epsilon_of(rho=units, delta=float(budget.delta or 0)) if units else 0.0
+        spent = f"{alone:.4g}", f"{units:.4g}"
+        yield (f"{run.number}", run.started, facts.by, facts.method, *spent, facts.schema, run.outcome, facts.purpose,
+               facts.result)  # fmt: skip
+    if not ledger.log():
+        yield ("-", "no runs yet", *[""] * 8)
+
+
 def upgrade(args: Namespace) -> None:
     ledger = Ledger.open(existing(args.path, "ledger"))
     ledger.use(load_schema(args.schema))

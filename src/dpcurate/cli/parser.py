@@ -142,6 +142,8 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--ledger", metavar="FILE", help=line)
     line = "the table's name, kept in its ledger (default: its file name); another one than the ledger's is refused"
     parser.add_argument("--table", "--name", dest="name", metavar="NAME", help=line)
+    parser.add_argument("--purpose", metavar="TEXT", help="what the run is for, kept in the ledger's log")
+    parser.add_argument("--by", metavar="WHO", help="who runs it, kept in the ledger's log (default: the login name)")
     line = "background knowledge: required and forbidden edges, tiers (TOML)"
     parser.add_argument("--knowledge", metavar="FILE", help=line)
     line = "draw pairs linked with at least this probability (default: 0.5), or 'best-f1' for the highest expected F1"
@@ -209,6 +211,8 @@ def _ledger(commands: _Parsers) -> None:
     line = "also show what other composition rules would report"
     show.add_argument("--composition", action="store_true", help=line)
     show.add_argument("--lenses", action="store_true", dest="composition", help=argparse.SUPPRESS)  # its former name
+    log = _command(group, "log", "list the runs: when, who, what for, what each spent, what became of it", "ledger:log")
+    log.add_argument("path", metavar="PATH", help="the ledger")
     line = "tell a ledger of an earlier version which schema it was made for, so that others may be used too"
     upgrade = _command(group, "upgrade", line, "ledger:upgrade")
     upgrade.add_argument("path", metavar="PATH", help="the ledger")

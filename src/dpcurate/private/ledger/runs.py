@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, fields
 
 from dpcurate.private.ledger import notes
 from dpcurate.private.ledger.alive import Alive
+from dpcurate.private.ledger.amounts import float_down, float_up
 
 FINISHED, OPEN = "finished", "not ended"
 """A run that is under way has not ended, and neither has one whose process was killed."""
@@ -46,6 +47,16 @@ class LoggedRun:
     answers: int
     allowance: int | None
     ended: str | None
+
+    @property
+    def spent(self) -> float:
+        """What it was charged, in the budget's currency; rounded up."""
+        return float_up(self.units)
+
+    @property
+    def allowed(self) -> float | None:
+        """What it might spend; rounded down. None is no limit."""
+        return None if self.allowance is None else float_down(self.allowance)
 
 
 @dataclass(slots=True)

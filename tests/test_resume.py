@@ -1,0 +1,235 @@
+"""A run of the default that was stopped at any instant: the same command again spends what a whole run spends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcurate
+from dpcurate.cli import main
+from dpcurate.errors import LedgerError
+from dpcurate.networks import load
+from dpcurate.private.ledger import Ledger
+from dpcurate.private.ledger.file import File
+
+ASIA = load("asia")
+TABLE = ASIA.sample(4000, seed=3)
+NUMBERS = dpcurate.Schema((dpcurate.Numeric("x", -4, 4), dpcurate.Numeric("y", -8, 8), dpcurate.Ordinal("z", (0, 1))))
+
+
+class Killed(BaseException):
+    """Stands for kill -9."""
+
+
+@contextmanager
+def killed() -> Iterator[None]:
+    """What is killed on the way."""
+    with pytest.raises(Killed):
+        yield
+
+
+def numbers() -> dict[str, Any]:
+    random = np.random.default_rng(0)
+    x = random.normal(size=2000)
+    return {"x": x, "y": 2 * x + random.normal(size=2000), "z": (x > 0).astype(int)}
+
+
+def spent(path: Path) -> tuple[float, float, int]:
+    ledger = Ledger.open(path)
+    return ledger.spent, ledger.reserved, len(ledger.events)
+
+
+def dying(monkeypatch: pytest.MonkeyPatch, place: Any, name: str, nth: int, *, after: bool) -> None:
+    """The nth call dies, before or after it is done; what the process would do on its way out is not done."""
+    real, count, dead = getattr(place, name), iter(range(10**6)), [False]
+
+    def call(*args: Any, **more: Any) -> Any:
+        dies = next(count) == nth or dead[0]
+        if dies and not after:
+            dead[0] = True
+            raise Killed
+        result = real(*args, **more)
+        if dies:
+            dead[0] = True
+            raise Killed
+        return result
+
+    monkeypatch.setattr(place, name, call)
+
+
+def killed_in(monkeypatch: pytest.MonkeyPatch, nth: int, *, after: bool) -> None:
+    """The nth transaction that writes dies, before it begins or once it is committed; after it there is none."""
+    real, count, dead = File.writing, iter(range(10**6)), [False]
+
+    @contextmanager
+    def writing(file: File) -> Iterator[Any]:
+        mine = next(count) == nth
+        dead[0] = dead[0] or (mine and not after)
+        if dead[0]:
+            raise Killed
+        with real(file) as connection:
+            yield connection
+        if mine:
+            dead[0] = True
+            raise Killed
+
+    monkeypatch.setattr(File, "writing", writing)
+
+
+def _finished(path: Path) -> bool:
+    return path.exists() and [run.outcome for run in Ledger.open(path).log()] == ["finished"]
+
+
+CASES = {"levels": (TABLE, ASIA.schema), "numbers": (numbers(), NUMBERS)}
+
+
+@pytest.mark.parametrize("share", [None, 1.0])
+@pytest.mark.parametrize("case", CASES)
+def test_killed_at_any_transaction_the_default_ends_with_the_same_spending(
+    tmp_path: Path, case: str, share: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every transaction of the run, just before it and just after its commit."""
+    table, schema = CASES[case]
+
+    def command(name: str) -> dpcurate.Discovery:
+        path = tmp_path / name
+        if not path.exists():
+            neighbours, budget = "add-remove", dpcurate.Budget(epsilon=2, delta=1e-10)
+            Ledger.create(path, table="t", schema=schema, neighbours=neighbours, budget=budget)
+        return dpcurate.discover(table, schema, epsilon=share, ledger=path)
+
+    command("whole")
+    expected, died = spent(tmp_path / "whole"), 0
+    for nth in range(200):
+        name = f"{nth}"
+        try:
+            with monkeypatch.context() as patch:
+                killed_in(patch, nth // 2, after=bool(nth % 2))
+                command(name)
+            break
+        except Killed:
+            died += 1
+            if not _finished(tmp_path / name):  # else it was its last step
+                command(name)
+        assert spent(tmp_path / name) == pytest.approx(expected), nth
+    assert died >= 10
+    assert spent(tmp_path / name) == pytest.approx(expected)
+
+
+def test_a_result_is_the_same_whether_or_not_the_run_was_stopped_after_its_last_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "l"
+    first: list[Any] = []
+    real = dpcurate.methods.get("auto").fit
+
+    def stopped(*args: Any) -> Any:
+        first.append(real(*args))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dpcurate.learn.measure_once.method.MeasureOnce.fit", lambda _self, *args: stopped(*args))
+        with pytest.raises(KeyboardInterrupt):
+            dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path, purpose="to see")
+    before = spent(path)
+    assert Ledger.open(path).log()[0].outcome == "stopped"
+    found = dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path, purpose="to see")
+    assert found.graph == first[0].graph
+    assert found.learned.evidence == first[0].evidence
+    assert spent(path) == before
+    (logged,) = Ledger.open(path).log()
+    assert (logged.facts.method, logged.facts.purpose, logged.outcome) == ("auto", "to see", "finished")
+    assert (logged.facts.epsilon, logged.facts.schema) == (1.0, ASIA.schema.hash)
+    assert found.privacy.run == pytest.approx(before[0])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"epsilon": 0.9}, {"method": "notears-moments"}, {"knowledge": dpcurate.Knowledge.of(tiers=[["asia"], ["xray"]])}],
+)
+def test_another_command_is_another_run(tmp_path: Path, other: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "l"
+    Ledger.create(path, table="t", schema=ASIA.schema, neighbours="add-remove",
+                  budget=dpcurate.Budget(epsilon=4, delta=1e-10))  # fmt: skip
+    with monkeypatch.context() as patch, killed():
+        dying(patch, Ledger, "keep", 0, after=False)
+        dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path)
+    dpcurate.discover(TABLE, ASIA.schema, **{"epsilon": 1, "ledger": path, **other})
+    assert [run.outcome for run in Ledger.open(path).log()][1:] == ["finished"]
+
+
+def test_who_ran_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "ann")
+    path = tmp_path / "l"
+    dpcurate.discover(TABLE, ASIA.schema, epsilon=0.5, ledger=path)
+    assert Ledger.open(path).log()[0].facts.by == "ann"
+
+    def nobody() -> str:
+        raise OSError("no such user")
+
+    from dpcurate.allowance import Request
+
+    facts = {"table": "postgresql://me:secret@host/db#t", "schema": ASIA.schema, "method": "m", "recipe": ""}
+    with monkeypatch.context() as patch:
+        patch.setattr("getpass.getuser", nobody)
+        assert Request(**facts).facts.by == "unknown"
+    assert Request(**facts, by="bob").facts.by == "bob"
+    other = {**facts, "table": "postgresql://you:other@host/db#t"}
+    assert Request(**facts).facts.command == Request(**other).facts.command  # a password makes no other table
+
+
+# --- the command -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    TABLE.to_csv("asia.csv", index=False) if hasattr(TABLE, "to_csv") else _csv("asia.csv")
+    ASIA.schema.save("asia.toml")
+    return tmp_path
+
+
+def _csv(name: str) -> None:
+    import pandas
+
+    pandas.DataFrame(TABLE).to_csv(name, index=False)
+
+
+WORDS = ["discover", "asia.csv", "--schema", "asia.toml", "--epsilon", "1", "--ledger", "asia.ledger", "-o", "result"]
+
+
+def test_a_command_that_was_stopped_while_it_wrote_its_files_goes_on(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, killed():
+        dying(patch, dpcurate.Discovery, "report", 0, after=True)
+        main(WORDS)
+    assert Path("result/graph.json").exists()
+    before = spent(here / "asia.ledger")
+    capsys.readouterr()
+    assert main([*WORDS, "--purpose", "a second try", "--by", "bob"]) == 0
+    assert "this resumes run 1" in capsys.readouterr().err
+    assert spent(here / "asia.ledger") == before
+    assert Path("result/report.html").exists()
+    assert main(WORDS) == 1  # it is finished now, so this would be another run
+    assert "nothing is left" in capsys.readouterr().err
+    assert main(["ledger", "log", "asia.ledger"]) == 0
+    head, line = capsys.readouterr().out.splitlines()
+    assert " ".join(head.split()) == "run started by method epsilon rho schema outcome purpose result"
+    assert line.split()[0] == "1"
+    for part in ("auto", "1", ASIA.schema.hash, "finished", str(here / "result")):
+        assert part in line.split()
+
+
+def test_the_log_of_a_ledger_without_runs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ledger", "init", "l", "--table", "t", "--schema", "asia.toml", "--epsilon", "1"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "log", "l"]) == 0
+    assert "no runs yet" in capsys.readouterr().out
+    with pytest.raises(LedgerError):
+        Ledger.open("asia.toml")
