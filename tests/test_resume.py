@@ -139,7 +139,7 @@ def test_a_result_is_the_same_whether_or_not_the_run_was_stopped_after_its_last_
     before = spent(path)
     assert Ledger.open(path).log()[0].outcome == "stopped"
     found = dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path, purpose="to see")
-    assert found.graph == first[0].graph
+    assert found.learned.graph == first[0].graph
     assert found.learned.evidence == first[0].evidence
     assert spent(path) == before
     (logged,) = Ledger.open(path).log()

@@ -15,6 +15,7 @@ from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import existing, one_line, say, some_table, table_name
 from dpcurate.discovery import Discovery, fit, request_of
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.cuts import Cut
 from dpcurate.private.curator import Curator
 from dpcurate.queries import Queryable
 from dpcurate.schema import Schema

@@ -25,11 +25,11 @@ class Alive:
         connection = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as problem:
+        except sqlite3.Error as problem:
             connection.close()
-            if not problem.sqlite_errorname.startswith("SQLITE_BUSY"):
-                raise
-            return None
+            if problem.sqlite_errorname.startswith("SQLITE_BUSY"):
+                return None
+            raise
         return cls(file, connection)
 
     def end(self) -> None:
