@@ -221,3 +221,21 @@ def test_what_the_source_cannot_add_up_is_refused_before_anything_is_spent():
     assert "scores and their" not in MeasureOnce().fit(Narrow(curator, 3)).notes[0]
     again = Curator(table, schema, budget=Budget(rho=100.0), insecure_seed=4)
     assert "scores and their" in MeasureOnce().fit(again).notes[0]
+
+
+@pytest.mark.parametrize(("rows", "bought"), [(2_000, False), (60_000, True)])
+def test_norms_are_bought_where_noise_leaves_something_to_see(rows, bought):
+    """Otherwise they cost nothing, and rows are shrunk to what independent columns would have."""
+    drawn = np.random.default_rng(1).standard_normal((rows, 8))
+    schema = Schema(tuple(Numeric(f"x{i}", -4, 4) for i in range(8)))
+    table = {f"x{i}": drawn[:, i] for i in range(8)}
+    curator = Curator(table, schema, budget=Budget(epsilon=0.2, delta=1e-10), insecure_seed=1)
+    whole = curator.remaining
+    found = buy_features(curator, whole, FeatureConstants())
+    assert (found.costs[1] > 0) == bought
+    assert sum(found.costs) == pytest.approx(whole)
+    assert ("of independent columns" in found.choice) != bought
+    trace = np.trace(found.released.covariance)
+    assert (
+        (5 < trace < 8) if bought else (2.5 < trace < 5)
+    )  # a row's squared norm is 8 on average, and of a fifth below 4.6

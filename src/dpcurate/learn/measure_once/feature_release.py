@@ -27,6 +27,8 @@ from dpcurate.queries import (
 BINS = 240
 """Bins of the histogram of squared norms, up to LONGEST_ROW times the mean."""
 LONGEST_ROW = 6.0
+MOST_NORM_NOISE = 0.1
+"""Norms are bought if the noise of how many rows are shorter than the mean is at most this share of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +63,19 @@ class Bought:
 
 def buy_features(queryable: Queryable, budget: float, constants: FeatureConstants) -> Bought:
     """All three releases, for at most `budget`."""
-    costs = [constants.share_histograms * budget, constants.share_norms * budget]
-    costs.append(budget - sum(costs))
     _check(queryable)
     columns = queryable.schema.columns
-    histograms = _ask(queryable, Histograms(queryable.schema.names), costs[0])
+    histograms = _ask(queryable, Histograms(queryable.schema.names), constants.share_histograms * budget)
     counted, rows_noise = row_count(histograms, columns)
     known, rows = distributions(histograms, columns)
+    costs = [constants.share_histograms * budget, norms_cost(queryable, rows, constants.share_norms * budget)]
+    costs.append(budget - sum(costs))
     features = features_of(known, curved=True)
     curved = _noise_ratio(queryable, features, rows, costs[2]) < constants.curved_below and fits(queryable, features)
     features = features if curved else features_of(known, curved=False)
     clip = _clip(queryable, features, rows, costs[1:], constants)
     released = _covariance(features, products_of(queryable, features, clip.square, rows, costs[2]), rows)
-    return Bought(released, tuple(costs), _sentence(features, clip.quantile), counted, rows_noise)
+    return Bought(released, tuple(costs), _sentence(features, clip.quantile, costs[1]), counted, rows_noise)
 
 
 def _ask(queryable: Queryable, statistic: Statistic, cost: float) -> Answer:
@@ -140,11 +142,28 @@ class Norms:
 
 
 def norms_of(queryable: Queryable, features: Sequence[Features], rows: float, cost: float) -> Norms:
-    """One release of a histogram of squared norms."""
+    """One release of a histogram of squared norms, or, at no cost, that of independent columns."""
     edges = np.linspace(0, LONGEST_ROW * sum(f.length for f in features), BINS + 1)[1:]
+    if not cost:
+        return Norms(edges, _of_independent(features, edges))
     answer = _ask(queryable, FeatureNorms(tuple(f.map() for f in features), tuple(edges)), cost)
     below = np.clip(np.maximum.accumulate(np.cumsum(answer.value)[:-1]) / rows, 0.0, 1.0)
     return Norms(edges, np.asarray(below, dtype=np.float64))
+
+
+def norms_cost(queryable: Queryable, rows: float, cost: float) -> float:
+    """What to pay for norms: nothing where noise would fill their histogram."""
+    noise = np.sqrt(2) / cost if queryable.budget.pure else np.sqrt(0.5 / cost)
+    return cost if noise * np.sqrt(BINS / LONGEST_ROW) <= MOST_NORM_NOISE * rows else 0.0
+
+
+def _of_independent(features: Sequence[Features], edges: FloatArray) -> FloatArray:
+    """The share of rows up to each squared norm if columns were independent and normal, by a gamma distribution."""
+    from scipy.special import gammainc
+
+    lengths = np.array([f.length for f in features])
+    spread = 2 * float(lengths @ lengths) / float(lengths.sum())
+    return np.asarray(gammainc(lengths.sum() / spread, edges / spread), dtype=np.float64)
 
 
 def _clip(
@@ -152,6 +171,8 @@ def _clip(
 ) -> Clip:
     """Where to clip rows: the less noise there is, the fewer are shrunk. `costs`: of this, and of the moments."""
     norms = norms_of(queryable, features, rows, costs[0])
+    if not costs[0]:
+        return norms.clip(constants.loud_quantile)
     chosen = norms.clip(0.9)
     for quantile, most in constants.quantiles:
         clip = norms.clip(quantile)
@@ -191,9 +212,10 @@ def _covariance(features: Sequence[Features], released: Products, rows: float) -
     return FeatureCovariance(released.blocks, covariance, curved, complete, known, released.noise, rows)
 
 
-def _sentence(features: Sequence[Features], quantile: float) -> str:
+def _sentence(features: Sequence[Features], quantile: float, paid: float) -> str:
     bent = "scores and their powers" if any(f.curved for f in features) else "scores"
+    of = "" if paid else " of rows of independent columns"
     return (
         f"measured once on {sum(f.size for f in features)} features of {len(features)} columns ({bent} for numbers and "
-        f"ordinals, indicators for levels), rows longer than the {quantile:.1%} quantile shrunk to it"
+        f"ordinals, indicators for levels), rows longer than the {quantile:.1%} quantile{of} shrunk to it"
     )

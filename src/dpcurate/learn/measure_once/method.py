@@ -18,7 +18,7 @@ from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, sc
 from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
-from dpcurate.learn.measure_once.feature_release import Clip, buy_features
+from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norms_cost
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, buy_pairs
@@ -121,14 +121,15 @@ class MeasureOnce:
     ) -> _Learnt:
         """Pairs around released margins, and a search."""
         budget = min(queryable.remaining, PLENTY)
-        costs = self.constants.share_norms * budget, (1 - self.constants.share_norms) * budget
+        norms = norms_cost(queryable, design.released.rows, self.constants.share_norms * budget)
+        costs = norms, budget - norms
         pairs, clip = buy_pairs(queryable, design, costs, self.constants.clip_quantiles)
         moments = CentralMoments.around(design.released, pairs)
         evidence = ContrastEvidence(moments, self.constants)
         families = FamilySearch.of(evidence, constraints, self.constants)
         decision = decide(families, Random(0))
         sure = confidence(decision, families, evidence.interaction, Random(0))
-        answers = len(margins.answers), 1, len(pairs.observed)
+        answers = len(margins.answers), int(norms > 0), len(pairs.observed)
         noise = of_contrasts(design.released, moments)
         return _Learnt(decision, sure, answers, (margins.cost, *costs), (_around_chosen(clip),), noise)
 
