@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from itertools import combinations, permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -201,6 +202,13 @@ def test_every_pair_is_there_once_with_its_numbers(guess: Learned, cut: tuple[fl
         expected = "linked" if pair in one.graph.edges else "undecided" if maybe else "apart"
         assert p.state == expected
     assert {frozenset((p.a, p.b)) for p in one.pairs if p.state == "linked"} == one.graph.edges
+
+
+def test_the_json_report_is_the_plain_values_a_pair_a_line(tmp_path: Path) -> None:
+    one = found(learned({"ab": 0.97, "cd": 0.3}, {"ab": 0.91, "cd": 0.5}))
+    text = one.report(tmp_path / "report.json").read_text()
+    assert json.loads(text) == one.to_dict()
+    assert '    {"a": "c", "b": "d", "linked": 0.3, "direction": 0.5, "state": "undecided"}' in text.splitlines()
 
 
 def test_plain_values_hold_the_cut_the_edges_and_every_pair() -> None:

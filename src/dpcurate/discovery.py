@@ -14,6 +14,7 @@ from dpcurate.accounting import Privacy
 from dpcurate.allowance import Allowance, Request, running
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.formats import Chance, Chances, dumps, save
+from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
@@ -175,7 +176,7 @@ class Discovery:
         """Write a report; the suffix says which: .html, .json, .txt, or a graph format such as .dot or .csv."""
         target = Path(path)
         if target.suffix == ".json":
-            target.write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            target.write_text(one_a_line(self.to_dict()), encoding="utf-8")
         elif target.suffix == ".txt":
             target.write_text(f"{self}\n", encoding="utf-8")
         elif target.suffix in (".html", ".htm"):

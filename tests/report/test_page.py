@@ -199,6 +199,7 @@ def test_many_undecided_pairs_are_cut_short() -> None:
     text = page(found)
     assert "780 pair(s) are not drawn" in text
     assert "the first 500 of 780" in text
+    assert text.count('data-value="0.300000"') == 500
     assert str(found).count("(linked 0.30)") == 3
 
 

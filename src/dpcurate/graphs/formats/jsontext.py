@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from dpcurate.errors import FormatError
@@ -39,6 +40,11 @@ def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     known = [((a, b), chances[a, b]) for a, _, b in edges if (a, b) in chances]
     if known:
         table["chances"] = [{"from": a, "to": b} | _numbers(chance) for (a, b), chance in known]
+    return one_a_line(table)
+
+
+def one_a_line(table: Mapping[str, Any]) -> str:
+    """The table as JSON, its lists with one entry a line: files compare well and an error can point at its line."""
     rows = ",\n".join(f"  {json.dumps(key)}: {_rows(value)}" for key, value in table.items())
     return f"{{\n{rows}\n}}\n"
 
@@ -49,8 +55,7 @@ def _numbers(chance: Chance) -> dict[str, float]:
 
 
 def _rows(value: Any) -> str:
-    """One entry a line, so that files compare well and an error can point at its line."""
-    if isinstance(value, str) or not value:
+    if not isinstance(value, list) or not value:
         return json.dumps(value, ensure_ascii=False)
     return "[\n" + ",\n".join("    " + json.dumps(item, ensure_ascii=False) for item in value) + "\n  ]"
 
