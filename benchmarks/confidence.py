@@ -46,9 +46,14 @@ def run(name: str, seed: int, rows: int, epsilon: float) -> dict:
         linked, truth = learned.linked[frozenset((a, b))], frozenset((a, b)) in found.dag.edges
         walked, kept, weighed = _signs(seen, place[a], place[b])
         if linked > LEAST or walked > LEAST:
-            right = None if not truth else bool((way >= 0.5) == ((a, b) in found.dag.arrows))
+            right = _right(way, (a, b) in found.dag.arrows) if truth else None
             pairs.append([linked, truth, max(way, 1 - way), right, walked, kept, weighed])
     return {"world": name, "seed": seed, "rows": rows, "epsilon": epsilon, "columns": len(place), "pairs": pairs}
+
+
+def _right(way: float, forward: bool) -> float:
+    """Whether the likelier direction is the true one; who says a half is right half the time."""
+    return 0.5 if abs(way - 0.5) < 1e-9 else float((way > 0.5) == forward)
 
 
 class _spied:

@@ -19,6 +19,8 @@ Arrow = tuple[int, int]
 
 MOST_LOG_ODDS = 5.0
 """No triple is surer than this: its odds know noise and sampling, not whether its edges are right."""
+WRONG_TRIPLES = 0.03
+"""Share of the directions that say nothing after all, as an edge of their triples is wrong."""
 DRAWS = 60
 MOVES = 60
 """Columns moved for each column of the table, over all draws; a fifth as many come before the first draw."""
@@ -35,7 +37,8 @@ def ways(directions: Directions, order: Sequence[int], random: Random) -> FloatA
             compelled = _with_known(compelled, known, parents)
         for x, y in compelled:
             total[x, y] += 1
-    return np.asarray(0.5 + (total - total.T) / (2 * DRAWS))
+    ways = 0.5 + (1 - WRONG_TRIPLES) * (total - total.T) / (2 * DRAWS)
+    return np.asarray(np.where(known, 1.0, np.where(known.T, 0.0, ways)))
 
 
 def _with_known(compelled: set[Arrow], known: BoolArray, parents: Sequence[set[int]]) -> set[Arrow]:
