@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpcurate import audit, errors, networks, queries
     from dpcurate.accounting import Budget
-    from dpcurate.discovery import Discovery, discover, fit
+    from dpcurate.discovery import Discovery, discover, discover_from, fit
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
     from dpcurate.graphs.graph import Cpdag, Dag
     from dpcurate.graphs.knowledge import Knowledge
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Adjacency", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery", "DpcurateError",
     "Knowledge", "Ledger", "LedgerError", "Neighbours", "NotPrivate", "Numeric", "Ordinal", "OwnerError", "Person",
-    "Schema", "SchemaError", "audit", "discover", "draft", "errors", "fit", "methods", "networks", "plan",
-    "queries", "score",
+    "Schema", "SchemaError", "audit", "discover", "discover_from", "draft", "errors", "fit", "methods", "networks",
+    "plan", "queries", "score",
 ]  # fmt: skip
 __version__ = "0.1.0"
 _MODULES = {
@@ -31,7 +31,7 @@ _MODULES = {
 }  # fmt: skip
 _HOMES = {
     "accounting": ("Budget",),
-    "discovery": ("Discovery", "discover", "fit"),
+    "discovery": ("Discovery", "discover", "discover_from", "fit"),
     "errors": ("BudgetExceeded", "DpcurateError", "LedgerError", "NotPrivate", "OwnerError", "SchemaError"),
     "graphs.graph": ("Cpdag", "Dag"),
     "graphs.knowledge": ("Knowledge",),

@@ -23,6 +23,7 @@ from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_pairs
 from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.verdict import Verdict, verdict_on
+from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
 from dpcurate.queryables import Notice, Watched
 from dpcurate.schema import Neighbours, Schema
@@ -237,6 +238,23 @@ def discover(
     allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, request=request)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
     return fit(curator, method, known, share=allowance.share, request=request)
+
+
+def discover_from(
+    ledger: str | Path,
+    run: int | None = None,
+    *,
+    method: str | Method = "auto",
+    knowledge: Knowledge | str | Path | None = None,
+) -> Discovery:
+    """Find again, from the answers that a run has stored in a ledger or in a copy of one: no table, no charge.
+
+    `run` is its number in the log, by default the newest with answers. Another cut (`found.at`), knowledge that
+    forbids more, and any method that asks for no more than what is stored are free; all else is refused.
+    """
+    methods.check_keeps_budget(method)
+    known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
+    return fit(StoredAnswers(ledger, run), method, known)
 
 
 def request_of(

@@ -67,6 +67,10 @@ class NotPrivate(RefusedError):
     """An exact or unproved release was asked of a private curator."""
 
 
+class NotStored(RefusedError):
+    """Asked of stored answers, and not among them."""
+
+
 class GateClosed(RefusedError):
     """An interactive gate that has given its last answer."""
 

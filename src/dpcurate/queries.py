@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -530,6 +530,14 @@ class SampleGate(Protocol):
 
     def open(self, gate: Gate[T]) -> T:
         """Open a gate on the sample."""
+
+
+@runtime_checkable
+class Offering(Protocol):
+    """A queryable that has some sets of contrasts and can get no others."""
+
+    def offered(self, sets: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Those of the sets that it has."""
 
 
 class Queryable(Protocol):

@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 
 from dpcurate.allowance import Allowance, running
-from dpcurate.cli import not_private
+from dpcurate.cli import from_answers, not_private
 from dpcurate.cli.asking import check_worth
 from dpcurate.cli.cuts import asked_cut, at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
@@ -23,7 +23,9 @@ from dpcurate.schema import Schema
 
 def run(args: Namespace) -> None:
     cut = asked_cut(args)
-    if not_private.asked(args):
+    if args.from_answers is not None:
+        from_answers.run(args, cut)
+    elif not_private.asked(args):
         not_private.run(args, cut)
     else:
         _run(args, cut)

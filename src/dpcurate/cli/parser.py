@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpcurate import __version__
 from dpcurate.accounting import DELTA
@@ -88,16 +88,31 @@ def _whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
-def _table(parser: argparse.ArgumentParser) -> None:
+def _table(parser: argparse.ArgumentParser) -> argparse.Action:
     kinds = (
         "a Parquet or CSV file, a folder of Parquet files, FILE.duckdb#TABLE or postgresql://USER@HOST/DATABASE#TABLE"
     )
-    parser.add_argument("table", metavar="TABLE", help=kinds)
+    return parser.add_argument("table", metavar="TABLE", help=kinds)
 
 
-def _described(parser: argparse.ArgumentParser) -> None:
+def _described(parser: argparse.ArgumentParser) -> argparse.Action:
     line = "public description of the table (TOML); see 'dpcurate schema draft'"
-    parser.add_argument("--schema", required=True, metavar="FILE", help=line)
+    return parser.add_argument("--schema", required=True, metavar="FILE", help=line)
+
+
+class _FromAnswers(argparse.Action):
+    """Takes a ledger and perhaps a run, and makes needless what is else needed."""
+
+    needless: tuple[argparse.Action, ...] = ()
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        if len(values) > 2 or (len(values) == 2 and not values[1].isdecimal()):
+            parser.error(f"{option} takes a ledger and the number of a run")
+        for action in self.needless:
+            action.required = False
+        namespace.from_answers = values[0], int(values[1]) if len(values) == 2 else None
 
 
 def _output(parser: argparse.ArgumentParser, line: str, *, metavar: str = "FILE", required: bool = False) -> None:
@@ -125,12 +140,15 @@ def _discover(commands: _Parsers) -> None:
         "example:\n  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 \\\n"
         "    --ledger patients.ledger -o result\n"
         "  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 --at 0.8 --direction 0.6\n"
+        "  dpcurate discover --from-answers patients.ledger --knowledge patients.knowledge.toml -o result2\n"
         "  dpcurate discover public.parquet --schema public.toml --method curate-pc --variant published --not-private"
     )
     line = "find which columns drive which, within a privacy budget"
     parser = _command(commands, "discover", line, "discover:run", more=more)
-    _table(parser)
-    _described(parser)
+    needless = _table(parser), _described(parser)
+    line = "instead of a table: the answers that a run (by default the newest) has stored in this ledger; costs nothing"
+    again = parser.add_argument("--from-answers", nargs="+", metavar=("LEDGER", "RUN"), action=_FromAnswers, help=line)
+    again.needless = needless  # type: ignore[attr-defined]
     epsilon = "the most this run may spend; with an existing ledger, the default is all that is left"
     _privacy(parser, epsilon, required=False)
     parser.add_argument("--method", default="auto", metavar="M", help="see 'dpcurate methods' (default: auto)")

@@ -32,6 +32,7 @@ from dpcurate.learn.measure_once.release import (
     links,
     noise_over_sampling,
     noise_to_come,
+    offered,
     second_weights,
 )
 from dpcurate.learn.outcome import Learned, NoiseLevel
@@ -148,11 +149,13 @@ class MeasureOnce:
         quiet = noise_over_sampling(released) < self.constants.families_from
         later = self.constants.share_later * budget / (2 if quiet else 1)
         wanted, orders = self._second(released, weights, constraints, random)
+        wanted = offered(queryable, wanted)
         if wanted:
             purchases.append(buy(queryable, wanted, later))
             released = released.merged(purchases[-1].answers)
         if quiet:
             wanted, orders = self._third(released, constraints, orders, random)
+            wanted = offered(queryable, wanted)
         if quiet and wanted:
             purchases.append(buy(queryable, wanted, later))
             released = released.merged(purchases[-1].answers)

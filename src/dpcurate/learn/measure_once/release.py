@@ -15,7 +15,7 @@ from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.moments import Answers, Margin, Released
-from dpcurate.queries import Contrasts, Gaussian, Laplace, Queryable, Release
+from dpcurate.queries import Contrasts, Gaussian, Laplace, Offering, Queryable, Release
 
 Weights = dict[Columns, float]
 """Sets of columns to release; a set of weight w gets noise of scale sigma / w."""
@@ -37,6 +37,15 @@ def buy(queryable: Queryable, weights: Weights, cost: float) -> Purchase:
     noise = Laplace(epsilon=cost) if queryable.budget.pure else Gaussian(rho=cost)
     answer = queryable.ask(Release(Contrasts(sets, tuple(weights.values())), noise))
     return Purchase(dict(zip(weights, zip(answer.parts, answer.scales, strict=True), strict=True)), cost)
+
+
+def offered(queryable: Queryable, weights: Weights) -> Weights:
+    """What can be bought of it: all, unless the queryable has some sets and can get no others."""
+    if not isinstance(queryable, Offering):
+        return weights
+    names = queryable.schema.names
+    there = set(queryable.offered([tuple(names[a] for a in columns) for columns in weights]))
+    return {columns: w for columns, w in weights.items() if tuple(names[a] for a in columns) in there}
 
 
 def first_weights(levels: Sequence[int], pairs: Sequence[Columns], skew: float) -> Weights:

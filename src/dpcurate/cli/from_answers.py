@@ -1,0 +1,30 @@
+"""`dpcurate discover --from-answers`: another knowledge, cut or method, from answers that were paid for before."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from dpcurate.cli.cuts import at_cut
+from dpcurate.cli.files import hand_over, result_folder
+from dpcurate.cli.texts import existing, one_line, say
+from dpcurate.discovery import discover_from
+from dpcurate.errors import QueryError
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.cuts import Cut
+
+_NEEDLESS = ("table", "schema", "epsilon", "delta", "neighbours", "ledger", "name", "by", "purpose", "insecure_seed")
+
+
+def run(args: Namespace, cut: Cut | None) -> None:
+    for name in _NEEDLESS:
+        if getattr(args, name) is not None:
+            word = "a table" if name == "table" else "--table" if name == "name" else f"--{name.replace('_', '-')}"
+            raise QueryError(f"--from-answers reads no table and spends nothing: leave out {word}")
+    if args.not_private or args.variant != "proved":
+        raise QueryError("--from-answers uses private answers, and methods with a proof: leave out --not-private")
+    folder = result_folder(args.output, force=args.force)
+    path, number = args.from_answers
+    knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
+    say(f"from the answers stored in {one_line(path)}: no table is read and nothing is spent")
+    result = discover_from(existing(path, "ledger"), number, method=args.method, knowledge=knowledge)
+    hand_over(at_cut(result, cut), folder)

@@ -1,0 +1,155 @@
+"""A queryable that answers from what a ledger has stored: no table, no charge, nothing that was not released."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+from dpcurate.accounting import Budget, Privacy
+from dpcurate.errors import LedgerError, NotStored
+from dpcurate.private import answers
+from dpcurate.private.ledger import place
+from dpcurate.private.ledger.amounts import float_down
+from dpcurate.private.ledger.store import Disk, StoredRun
+from dpcurate.private.noise import Secure
+from dpcurate.private.session import describe
+from dpcurate.private.statistics.registry import sensitivity, transformation
+from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic, T
+from dpcurate.schema import Neighbours, Schema
+
+Set = tuple[str, ...]
+
+
+class StoredAnswers:
+    """The answers of one run, for methods that ask what it asked, or for contrasts of sets that it released.
+
+    `ledger` is a ledger or a copy of one, which is read and never written; `run` its number in the log, by
+    default the newest that has stored something.
+    """
+
+    def __init__(self, ledger: str | Path, run: int | None = None) -> None:
+        self._path = place.real(ledger)
+        self._run = _chosen(self._path, Disk.stored(self._path), run)
+        self._schema = _schema(self._path, self._run)
+        self._neighbours = Neighbours.of(self._run.facts.neighbours)
+        self._asked: Counter[str] = Counter()
+        self._given: set[str] = set()
+        self._sets = self._contrasts()
+        self._secure = Secure()
+
+    def _contrasts(self) -> dict[Set, list[tuple[str, Any, float]]]:
+        """Released contrasts by their set, in the order of their release: where from, the part, its scale."""
+        sets: dict[Set, list[tuple[str, Any, float]]] = {}
+        for name, (_, body) in self._run.answers.items():
+            for query, answer in answers.decode(body):
+                if isinstance(query, Release) and isinstance(query.statistic, Contrasts) and isinstance(answer, Answer):
+                    for one, part, scale in zip(query.statistic.sets, answer.parts, answer.scales, strict=True):
+                        sets.setdefault(one, []).append((name, part, scale))
+        return sets
+
+    @property
+    def run(self) -> int:
+        """The number of the run in the ledger's log."""
+        return self._run.logged.number
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self._neighbours
+
+    @property
+    def budget(self) -> Budget:
+        return self._run.facts.budget
+
+    @property
+    def remaining(self) -> float:
+        """What the run had left when it had asked as much."""
+        used = sum(self._run.answers[name][0] for name in self._given)
+        return float_down((self._run.logged.allowance or 0) - used)
+
+    def ask(self, query: Query[T]) -> T:
+        return self.ask_all([query])[0]
+
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
+        """What is stored for the same queries, or for contrasts of released sets; anything else is refused."""
+        request = answers.name(queries, self._schema.hash, self._neighbours.value)
+        name = f"{request}.{self._asked[request]}"
+        if name in self._run.answers:
+            self._asked[request] += 1
+            self._given.add(name)
+            body = self._run.answers[name][1]
+            self._pass_over(name)
+            return cast(list[T], answers.answers(body))
+        return [cast(T, self._from_sets(query)) for query in queries]
+
+    def _pass_over(self, name: str) -> None:
+        """What was given as a whole is not given again set by set."""
+        for releases in self._sets.values():
+            releases[:] = [release for release in releases if release[0] != name]
+
+    def _from_sets(self, query: Query[object]) -> Answer:
+        """Contrasts from whatever released each of their sets; the noise of each is what it was."""
+        if isinstance(query, Release) and isinstance(query.statistic, Contrasts):
+            sets = query.statistic.sets
+            if len(self.offered(sets)) == len(sets):
+                parts = [self._sets[one].pop(0) for one in sets]
+                self._given.update(name for name, _, _ in parts)
+                return Answer(tuple(part for _, part, _ in parts), tuple(scale for _, _, scale in parts))
+        return self._refuse(describe(query.statistic) if isinstance(query, Release) else type(query).__name__)
+
+    def offered(self, sets: Sequence[Set]) -> list[Set]:
+        """Those sets of columns of which contrasts are stored and not given yet."""
+        return [one for one in sets if self._sets.get(one)]
+
+    def open(self, gate: Gate[T]) -> T:
+        return self._refuse(f"a gate ({type(gate).__name__}), which is never stored,")
+
+    def reserve(self, amount: float) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def sensitivity(self, statistic: Statistic) -> float:
+        computed = transformation(statistic, self._schema)
+        return float(sensitivity(computed, self._schema, self._neighbours).l1)
+
+    def draw(self) -> float:
+        return self._secure.uniform()
+
+    def privacy(self) -> Privacy:
+        """That of the ledger; this run has spent nothing."""
+        person, run = self._schema.person, self._run
+        unit = "one row" if person is None else f"one person, at most {person.rows} row(s) each"
+        return Privacy(run.facts.budget, run.facts.neighbours, unit, run.spent, run.events, run.private, 0.0)
+
+    def _refuse(self, what: str) -> NoReturn:
+        kinds = sorted({describe(q.statistic) for _, body in self._run.answers.values() for q in _releases(body)})
+        raise NotStored(
+            f"{what} is asked for, and run {self.run} of {self._path} has no such answer stored; nothing was read and "
+            f"nothing was spent. It has {', '.join(kinds)}. Use the method that made them (knowledge may forbid more "
+            "than it did then, and the cut may be any), or run on the table"
+        )
+
+
+def _releases(body: bytes) -> list[Release]:
+    return [query for query, _ in answers.decode(body) if isinstance(query, Release)]
+
+
+def _chosen(path: Path, runs: dict[int, StoredRun], run: int | None) -> StoredRun:
+    if not runs:
+        raise LedgerError(f"{path} has no run with stored answers ('dpcurate ledger log' lists its runs)")
+    number = max(runs) if run is None else run
+    if number not in runs:
+        raise LedgerError(f"run {number} of {path} has no stored answers; runs that have: {', '.join(map(str, runs))}")
+    return runs[number]
+
+
+def _schema(path: Path, run: StoredRun) -> Schema:
+    known = {schema.hash: schema.text for schema in run.schemas}
+    if run.logged.facts.schema not in known:
+        raise LedgerError(f"{path} does not hold the schema {run.logged.facts.schema} of run {run.logged.number}")
+    return Schema.loads(known[run.logged.facts.schema])
