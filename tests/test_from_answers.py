@@ -83,9 +83,7 @@ def test_what_is_not_stored_is_refused(ledger: tuple[Path, dpcurate.Discovery]) 
     noise = Gaussian(rho=0.01)
     pair = Contrasts((("asia", "tub"),))
     for query in (Release(Counts(("asia",)), noise), Release(Contrasts((tuple(ASIA.schema.names),)), noise)):
-        with pytest.raises(
-            NotStored, match="nothing was read and nothing was spent"
-        ):
+        with pytest.raises(NotStored, match="nothing was read and nothing was spent"):
             stored.ask(query)
     with pytest.raises(NotStored, match="Choose"):
         stored.ask(Choose(candidates=(Score(Tau("asia", "tub"), 1.0, "above"),), epsilon=1.0))
