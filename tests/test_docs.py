@@ -35,7 +35,7 @@ def commands():
 def test_the_readmes_commands_run_as_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["network", "sample", "cancer", "--rows", "20000", "-o", "patients.parquet"]) == 0
-    assert [words[1] for words in commands()] == ["schema", "plan", "discover", "ledger", "ledger", "discover"]
+    assert [words[1] for words in commands()] == ["schema", "plan", "discover", "ledger", "ledger", "discover", "diff"]
     for words in commands():
         extra = ["--worlds", "1"] if words[1] == "plan" else []
         assert main([*words[1:], *extra]) == 0, words

@@ -13,10 +13,12 @@ from typing import Any
 from dpcurate.accounting import Privacy
 from dpcurate.allowance import Allowance, Request, running
 from dpcurate.errors import BudgetExceeded, QueryError
+from dpcurate.graphs.difference import Difference, Result, difference
 from dpcurate.graphs.formats import Chance, Chances, dumps, save
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.results import load_result
 from dpcurate.learn import methods
 from dpcurate.learn.cuts import BEST_F1, Cut, graph_at, surely_linked, way_round
 from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_pairs
@@ -106,6 +108,10 @@ class Discovery:
     def undecided(self) -> tuple[FoundPair, ...]:
         """Pairs that are not drawn but may well be linked, the likeliest first."""
         return tuple(sorted((p for p in self.pairs if p.state == "undecided"), key=lambda p: -(p.linked or 0.0)))
+
+    def diff(self, other: Discovery | str | Path) -> Difference:
+        """What changed from this finding to the other, or to the one in a file (report.json or a graph)."""
+        return difference(_result(self), _result(other) if isinstance(other, Discovery) else load_result(other))
 
     def _linked(self, a: str, b: str) -> float | None:
         return surely_linked(self.learned, self.knowledge, a, b)
@@ -199,6 +205,11 @@ class Discovery:
         from dpcurate.report.plot import plot
 
         return plot(self, ax)
+
+
+def _result(found: Discovery) -> Result:
+    known = {(p.a, p.b): Chance(p.linked, p.direction) for p in found.pairs}
+    return Result(found.graph, {ends: chance for ends, chance in known.items() if chance != Chance()})
 
 
 def _number(value: float | None) -> float | None:

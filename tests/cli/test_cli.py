@@ -677,7 +677,7 @@ def test_examples_in_the_docs_parse():
 def test_shell_help_and_version():
     run = shell("--help")
     assert run.returncode == 0
-    for name in ("discover", "plan", "schema", "ledger", "methods", "network", "demo", "exit codes"):
+    for name in ("discover", "diff", "plan", "schema", "ledger", "methods", "network", "demo", "exit codes"):
         assert name in run.stdout
     assert shell("--version").stdout.startswith("dpcurate 0.")
     assert shell("discover").returncode == 2

@@ -41,7 +41,7 @@ def build() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"dpcurate {__version__}")
     commands = root.add_subparsers(metavar="COMMAND")
-    for add in (_discover, _plan, _schema, _ledger, _methods, _network, _audit, _reproduce, _demo):
+    for add in (_discover, _diff, _plan, _schema, _ledger, _methods, _network, _audit, _reproduce, _demo):
         add(commands)
     return root
 
@@ -174,6 +174,18 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--yes", action="store_true", help=line)
     line = "repeatable noise, for simulations: NOT PRIVATE"
     parser.add_argument("--insecure-seed", type=_whole, metavar="N", help=line)
+
+
+def _diff(commands: _Parsers) -> None:
+    line = "say what changed between two results: edges that appeared, vanished or turned, and how sure they are"
+    more = (
+        "A result is a report.json, the folder of 'discover -o' that holds it, or a graph in a file (.json, .csv,\n"
+        ".dot, .graphml, ...). Both are public already, so comparing them costs nothing.\n\n"
+        "example:\n  dpcurate diff result1 result2"
+    )
+    parser = _command(commands, "diff", line, "diff:run", more=more)
+    parser.add_argument("first", metavar="A", help="a result")
+    parser.add_argument("second", metavar="B", help="another result")
 
 
 def _plan(commands: _Parsers) -> None:

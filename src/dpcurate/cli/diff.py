@@ -1,0 +1,15 @@
+"""`dpcurate diff A B`: what changed between two results."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from dpcurate.cli.texts import existing, one_line, show
+from dpcurate.graphs.difference import difference
+from dpcurate.graphs.results import load_result
+
+
+def run(args: Namespace) -> None:
+    first, second = (load_result(existing(path, "result")) for path in (args.first, args.second))
+    for line in difference(first, second).lines:
+        show(one_line(line))

@@ -1,0 +1,204 @@
+"""What changed between two results: edges that appeared, vanished or turned, and how sure they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from dpcurate.graphs.checks import Edge
+from dpcurate.graphs.formats.chances import Chance, Chances
+from dpcurate.graphs.graph import Graph, ordered_edges
+from dpcurate.wording import chance
+
+LEAST = 0.05
+"""A probability that moved by less is not told."""
+Kind = Literal["appeared", "vanished", "turned", "became arrows", "became lines", "other marks", "surer", "less sure"]
+HEADS: dict[Kind, tuple[str, str]] = {
+    "appeared": ("1 edge appeared", "{} edges appeared"),
+    "vanished": ("1 edge vanished", "{} edges vanished"),
+    "turned": ("1 arrow turned round", "{} arrows turned round"),
+    "became arrows": ("1 line became an arrow", "{} lines became arrows"),
+    "became lines": ("1 arrow became a line", "{} arrows became lines"),
+    "other marks": ("1 edge has other marks", "{} edges have other marks"),
+    "surer": ("1 probability rose", "{} probabilities rose"),
+    "less sure": ("1 probability fell", "{} probabilities fell"),
+}
+CHANCE = "Every run draws its own noise, so part of this may be chance."
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A graph, what is known of its pairs (by two columns in the graph's order), and a name for it."""
+
+    graph: Graph
+    chances: Chances
+    name: str = ""
+
+    @classmethod
+    def of(cls, graph: Graph, chances: Chances, name: str = "") -> Result:
+        """From chances of edges as they are written, in either order."""
+        place = {node: i for i, node in enumerate(graph.nodes)}
+        known = {(a, b) if place[a] < place[b] else (b, a): (a, b) for a, b in chances}
+        return cls(graph, {ends: _from(chances, *ends, *edge) for ends, edge in known.items()}, name)
+
+    def chance(self, a: str, b: str) -> Chance:
+        """P(linked) and P(a -> b | linked), as far as they are known."""
+        if (a, b) in self.chances:
+            return self.chances[a, b]
+        return self.chances.get((b, a), Chance()).turned()
+
+    def drawn(self) -> dict[Edge, tuple[str, str, str]]:
+        """Edges as they are written, by the pair."""
+        return {frozenset((a, b)): (a, sign, b) for a, sign, b in ordered_edges(self.graph)}
+
+
+def _from(chances: Chances, a: str, b: str, x: str, y: str) -> Chance:
+    return chances[x, y] if (a, b) == (x, y) else chances[x, y].turned()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One pair of columns: its edge before and after, empty if there was none, and the numbers before and after.
+
+    `direction` is of the pair as `a` and `b` stand: P(a -> b | linked).
+    """
+
+    kind: Kind
+    a: str
+    b: str
+    before: str
+    after: str
+    linked: tuple[float | None, float | None] = (None, None)
+    direction: tuple[float | None, float | None] = (None, None)
+
+    def __str__(self) -> str:
+        edge = self.after or self.before or f"{self.a}, {self.b} (not drawn)"
+        was = f", was {self.before}" if self.before and self.after and self.before != self.after else ""
+        way = "this way" if edge == f"{self.a} -> {self.b}" else f"{self.a} -> {self.b}"
+        said = [_moved("linked", *self.linked), _moved(way, *self.direction)]
+        sure = ", ".join(word for word in said if word)
+        return f"{edge}{was}" + (f"  ({sure})" if sure else "")
+
+
+def _moved(word: str, before: float | None, after: float | None) -> str:
+    """The two numbers, or the one that is known."""
+    known = list(dict.fromkeys(chance(p) for p in (before, after) if p is not None))
+    return f"{word} {' to '.join(known)}" if known else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What changed from one result to another; prints itself in words."""
+
+    first: Result
+    second: Result
+    changes: tuple[Change, ...]
+    same: int
+    """Edges that both have, drawn in the same way."""
+
+    def of(self, kind: Kind) -> tuple[Change, ...]:
+        """The changes of one kind."""
+        return tuple(change for change in self.changes if change.kind == kind)
+
+    @property
+    def appeared(self) -> tuple[Change, ...]:
+        """Edges that only the second has."""
+        return self.of("appeared")
+
+    @property
+    def vanished(self) -> tuple[Change, ...]:
+        """Edges that only the first has."""
+        return self.of("vanished")
+
+    @property
+    def turned(self) -> tuple[Change, ...]:
+        """Arrows that point the other way now."""
+        return self.of("turned")
+
+    @property
+    def surer(self) -> tuple[Change, ...]:
+        """Pairs drawn alike, or in neither, whose P(linked) or P(this way) rose."""
+        return self.of("surer")
+
+    @property
+    def less_sure(self) -> tuple[Change, ...]:
+        """Pairs drawn alike, or in neither, whose P(linked) or P(this way) fell."""
+        return self.of("less sure")
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is printed."""
+        lines = [f"from {self.first.name or 'the first'} to {self.second.name or 'the second'}"]
+        lines += _only("first", self.first, self.second) + _only("second", self.second, self.first)
+        for kind, heads in HEADS.items():
+            some = self.of(kind)
+            lines += [_counted(len(some), *heads)] if some else []
+            lines += [f"  {change}" for change in some]
+        lines.append(_counted(self.same, "1 edge is drawn alike in both", "{} edges are drawn alike in both"))
+        return *lines, *([CHANCE] if self.changes and self._noise_differs() else [])
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def _noise_differs(self) -> bool:
+        """Not where the second is another cut of the first."""
+        return not self.first.chances or self.first.chances != self.second.chances
+
+
+def _only(which: str, one: Result, other: Result) -> list[str]:
+    names = [name for name in one.graph.nodes if name not in set(other.graph.nodes)]
+    return [f"only the {which} has {', '.join(names)}: edges with them are not compared"] if names else []
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many.format(count)
+
+
+def difference(first: Result, second: Result, *, least: float = LEAST) -> Difference:
+    """What changed from the first to the second, among the columns of both; probabilities from `least` on."""
+    common = [name for name in first.graph.nodes if name in set(second.graph.nodes)]
+    before, after = first.drawn(), second.drawn()
+    changes: list[Change] = []
+    same = 0
+    for a, b in combinations(common, 2):
+        old, new = before.get(frozenset((a, b))), after.get(frozenset((a, b)))
+        ends = new or old
+        a, b = (a, b) if ends is None else (ends[0], ends[2])
+        numbers = first.chance(a, b), second.chance(a, b)
+        if old == new:
+            same += new is not None
+            changes += _surer(a, b, new, *numbers, least)
+        else:
+            changes.append(_change(_kind(old, new), a, b, old, new, *numbers))
+    order = list(HEADS)
+    return Difference(first, second, tuple(sorted(changes, key=lambda change: order.index(change.kind))), same)
+
+
+Written = tuple[str, str, str] | None
+
+
+def _kind(old: Written, new: Written) -> Kind:
+    if old is None or new is None:
+        return "appeared" if old is None else "vanished"
+    signs = old[1], new[1]
+    known: dict[tuple[str, str], Kind] = {("->", "->"): "turned", ("--", "->"): "became arrows"}
+    return known.get(signs, "became lines" if signs == ("->", "--") else "other marks")
+
+
+def _change(kind: Kind, a: str, b: str, old: Written, new: Written, was: Chance, now: Chance) -> Change:
+    texts = ["" if edge is None else " ".join(edge) for edge in (old, new)]
+    return Change(kind, a, b, texts[0], texts[1], (was.linked, now.linked), (was.direction, now.direction))
+
+
+def _surer(a: str, b: str, edge: Written, was: Chance, now: Chance, least: float) -> Iterator[Change]:
+    """P(linked), and of an edge P(this way), each if it moved; of a line, which way is the likelier one now."""
+    if edge is not None and edge[1] != "->" and (now.direction or 0.0) < 0.5:
+        a, b, was, now = b, a, was.turned(), now.turned()
+    text = "" if edge is None else " ".join(edge)
+    for name in ("linked", "direction") if edge is not None else ("linked",):
+        p, q = getattr(was, name), getattr(now, name)
+        if p is not None and q is not None and abs(q - p) >= least:
+            moved = {name: (p, q)}
+            yield Change("surer" if q > p else "less sure", a, b, text, text, **moved)
