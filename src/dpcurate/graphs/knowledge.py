@@ -87,6 +87,10 @@ class Knowledge:
         """Whether a and b may be adjacent; if not, the pair need not be tested."""
         return self.may_point(a, b) or self.may_point(b, a)
 
+    def allows_hidden(self, a: str, b: str) -> bool:
+        """The same where common causes may be hidden: two that do not cause each other may share one."""
+        return frozenset((a, b)) not in self.forbidden_edges
+
     def requires(self, a: str, b: str) -> bool:
         """Whether a and b must be adjacent."""
         arrow = (a, b) in self.required_arrows or (b, a) in self.required_arrows

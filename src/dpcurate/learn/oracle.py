@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -31,11 +31,15 @@ STRONG = 1e9
 
 
 class OracleQueryable:
-    """Noiseless answers: a tau of zero or a very large one, a p-value of 1/2 or zero."""
+    """Noiseless answers: a tau of zero or a very large one, a p-value of 1/2 or zero.
 
-    def __init__(self, dag: Dag) -> None:
-        self._dag = dag
-        self.schema = Schema(tuple(Categorical(n, ("0", "1")) for n in dag.nodes), rows=100_000)
+    Hidden columns are not in its schema; of selected ones neither, and every answer is given them.
+    """
+
+    def __init__(self, dag: Dag, hidden: Iterable[str] = (), selected: Iterable[str] = ()) -> None:
+        self._dag, self._selected = dag, tuple(selected)
+        visible = [n for n in dag.nodes if n not in {*hidden, *self._selected}]
+        self.schema = Schema(tuple(Categorical(n, ("0", "1")) for n in visible), rows=100_000)
         self.neighbours = Neighbours.ADD_REMOVE
         self.budget = Budget.unlimited()
         self.remaining = float("inf")
@@ -43,7 +47,8 @@ class OracleQueryable:
     def _value(self, statistic: Statistic) -> float:
         if not isinstance(statistic, PairStatistic):
             raise QueryError("the oracle answers tests of independence only")
-        return self.value(statistic, apart=self._dag.d_separated(statistic.x, statistic.y, statistic.given))
+        given = (*statistic.given, *self._selected)
+        return self.value(statistic, apart=self._dag.d_separated(statistic.x, statistic.y, given))
 
     def value(self, statistic: PairStatistic, *, apart: bool) -> float:
         """The number that a pair statistic is for a pair that is d-separated or not."""

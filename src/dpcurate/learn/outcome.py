@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
+from dpcurate.graphs.graph import Cpdag, Dag, Pag, Skeleton
 
 Pair = frozenset[str]
 
@@ -55,7 +55,7 @@ class Learned:
     were, where a method knows.
     """
 
-    graph: Cpdag | Dag
+    graph: Cpdag | Dag | Pag
     skeleton: Skeleton
     linked: Mapping[Pair, float] = field(default_factory=dict)
     direction: Mapping[tuple[str, str], float] = field(default_factory=dict)

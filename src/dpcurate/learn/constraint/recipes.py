@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, get_args
 
 from dpcurate.errors import QueryError
@@ -15,6 +16,7 @@ from dpcurate.graphs.orient import orient
 from dpcurate.learn.constraint.curate import CurateTest, Tune
 from dpcurate.learn.constraint.edge_tests import ExponentialTest
 from dpcurate.learn.constraint.exact import ExactTest, PartialCorrelationTest, PValueTest, TableTest
+from dpcurate.learn.constraint.fci import Fci, Rows, Sets, fci_of
 from dpcurate.learn.constraint.independence import TABLE_TESTS
 from dpcurate.learn.constraint.measures import Measure, PMeasure, TauMeasure, known_rows
 from dpcurate.learn.constraint.noised_values import NoisedTau, PairValues, TableValues, Values
@@ -37,7 +39,7 @@ NO_SCORE = (
 EXACT_TESTS = (*TABLE_TESTS, "partial-correlation", "kendall-proved")
 
 
-def learned(edge_test: EdgeTest, searched: Searched, knowledge: Knowledge | None) -> Learned:
+def learned(edge_test: EdgeTest, searched: Searched, knowledge: Knowledge | None, fci: Fci | None = None) -> Learned:
     """A search's result, oriented, with sentences about what was left undone."""
     notes = [
         f"the budget ended at order {order}: {len(pairs)} edge(s) were not tested there"
@@ -49,7 +51,7 @@ def learned(edge_test: EdgeTest, searched: Searched, knowledge: Knowledge | None
         for order, count in searched.too_large.items()
     ]
     return Learned(
-        orient(searched.skeleton, knowledge),
+        (orient if fci is None else fci.orient)(searched.skeleton, knowledge),
         searched.skeleton,
         evidence=tuple(edge_test.evidence),
         tests=searched.tests,
@@ -59,15 +61,16 @@ def learned(edge_test: EdgeTest, searched: Searched, knowledge: Knowledge | None
     )
 
 
-def deletable_pairs(queryable: Queryable, knowledge: Knowledge | None) -> int:
+def deletable_pairs(queryable: Queryable, knowledge: Knowledge | None, fci: Fci | None = None) -> int:
     """How many edges a search may cut, at least 1."""
     names = queryable.schema.names
     if len(names) < 2:
         raise QueryError(f"a graph needs at least two columns, the schema has {len(names)}")
     if knowledge is not None:
         knowledge.check(names)
-    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-    return max(1, sum(knowledge is None or knowledge.allows(a, b) for a, b in pairs))
+    known = knowledge or Knowledge()
+    may_link = known.allows if fci is None else known.allows_hidden
+    return max(1, sum(may_link(a, b) for a, b in combinations(names, 2)))
 
 
 def sizes(queryable: Queryable) -> dict[str, int]:
@@ -87,17 +90,26 @@ class PC:
     """The PC algorithm without privacy, through the same queryable, at infinite cost.
 
     `test` is 'g', 'chi-squared', 'spearman', 'kendall' (with ties), 'partial-correlation' or
-    'kendall-proved' (the p-value that the session computes).
+    'kendall-proved' (the p-value that the session computes). With `latent` it is FCI: common causes may be
+    hidden, and the result is a PAG. `sets` says where it looks for separating sets, 'possible-d-sep' unless
+    'neighbours' are enough; `rows` = 'selected' admits that which rows were kept depends on columns.
     """
 
     test: str = "g"
     alpha: float = 0.01
     max_order: int | None = None
     style: Style = "stable"
+    latent: bool = False
+    sets: Sets | None = None
+    rows: Rows = "random"
 
     def __post_init__(self) -> None:
         check_choice("test", self.test, EXACT_TESTS)
         check_choice("style", self.style, get_args(Style))
+        self._fci()
+
+    def _fci(self) -> Fci | None:
+        return fci_of(self.latent, self.sets, self.rows, "possible-d-sep")
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """Learn from exact releases; needs an unlimited budget or allow_unproved=True."""
@@ -111,25 +123,36 @@ class PC:
     def _fit(
         self, queryable: Queryable, knowledge: Knowledge | None, test: ExactTest, levels: Mapping[str, int]
     ) -> Learned:
-        deletable_pairs(queryable, knowledge)
-        names = queryable.schema.names
-        searched = search(names, test, knowledge=knowledge, max_order=self.max_order, style=self.style, sizes=levels)
-        return learned(test, searched, knowledge)
+        fci = self._fci()
+        deletable_pairs(queryable, knowledge, fci)
+        names, how = queryable.schema.names, search if fci is None else fci.search
+        searched = how(names, test, knowledge=knowledge, max_order=self.max_order, style=self.style, sizes=levels)
+        return learned(test, searched, knowledge, fci)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Private(ABC):
-    """What the private recipes share: they spend what the curator has left."""
+    """What the private recipes share: they spend what the curator has left.
+
+    With `latent` common causes may be hidden, and the result is a PAG (see `PC`); `sets` are 'neighbours' unless asked.
+    """
 
     threshold: float = 0.05
     statistic: StatisticName = "tau"
     max_order: int | None = None
+    latent: bool = False
+    sets: Sets | None = None
+    rows: Rows = "random"
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
+        self._fci()
         check_choice("statistic", self.statistic, get_args(StatisticName))
         if self.statistic not in self._statistics:
             raise QueryError(f"{type(self).__name__} {NO_SCORE.format(repr(self.statistic))}")
+
+    def _fci(self) -> Fci | None:
+        return fci_of(self.latent, self.sets, self.rows, "neighbours")
 
     @property
     def _statistics(self) -> tuple[str, ...]:
@@ -137,12 +160,13 @@ class _Private(ABC):
         return get_args(PairName)
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
-        pairs, levels = deletable_pairs(queryable, knowledge), sizes(queryable)  # both refuse before anything is spent
+        fci = self._fci()
+        pairs, levels = deletable_pairs(queryable, knowledge, fci), sizes(queryable)  # both refuse before a charge
         with _block(queryable):
             test = self._edge_test(queryable, pairs)
-            names, order = queryable.schema.names, self.max_order
-            searched = search(names, test, knowledge=knowledge, max_order=order, style=self._style, sizes=levels)
-        return learned(test, searched, knowledge)
+            names, order, how = queryable.schema.names, self.max_order, search if fci is None else fci.search
+            searched = how(names, test, knowledge=knowledge, max_order=order, style=self._style, sizes=levels)
+        return learned(test, searched, knowledge, fci)
 
     def _measure(self, rows: float) -> Measure:
         return PMeasure() if self.statistic == "kendall-p" else TauMeasure(rows)

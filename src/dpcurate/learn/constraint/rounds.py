@@ -55,7 +55,7 @@ class Rounds:
         """Edges to be tested at this order, with the number of tests after which each is settled."""
         if self.scope == "test" and self.style == "stable":
             return {frozenset(e): n for e in graph.open_edges if (n := _how_many(graph, *e, order))}
-        deep = ((a, b) for a, b in graph.open_edges if max(map(len, (graph.around[a], graph.around[b]))) > order)
+        deep = ((a, b) for a, b in graph.open_edges if max(map(len, (graph.pool[a], graph.pool[b]))) > order)
         return dict.fromkeys(map(frozenset, deep), 1)
 
     def of(self, graph: WorkingGraph, order: int, owed: Mapping[Pair, int]) -> Iterator[list[Question]]:
@@ -101,7 +101,7 @@ def _how_many(graph: WorkingGraph, a: str, b: str, order: int) -> int:
     """The number of conditioning sets from either side, each once."""
     if order == 0:
         return 1
-    left, right = graph.around[a], graph.around[b]
+    left, right = graph.pool[a], graph.pool[b]
     both = math.comb(len(left & right), order)
     return math.comb(len(left) - 1, order) + math.comb(len(right) - 1, order) - both
 
@@ -141,7 +141,7 @@ def _by_node(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
         tests = [
             Question(a, b, given)
             for b in beside
-            if frozenset((a, b)) not in graph.fixed
+            if graph.joined(a, b) and frozenset((a, b)) not in graph.fixed
             for given in combinations([n for n in beside if n != b], order)
         ]
         if tests:

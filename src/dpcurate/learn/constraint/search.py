@@ -76,9 +76,23 @@ def search(
     """
     if knowledge is not None:
         knowledge.check(nodes)
-    last = len(nodes) - 2 if max_order is None else min(max_order, len(nodes) - 2)
+    graph = WorkingGraph.complete(nodes, knowledge)
+    return search_in(graph, edge_test, max_order=max_order, style=style, sizes=sizes)
+
+
+def search_in(
+    graph: WorkingGraph,
+    edge_test: EdgeTest,
+    *,
+    max_order: int | None = None,
+    style: Style = "stable",
+    sizes: Mapping[str, int] | None = None,
+) -> Searched:
+    """The same from a graph that is already there."""
+    largest = len(graph.nodes) - 2
+    last = largest if max_order is None else min(max_order, largest)
     rounds = Rounds(edge_test.scope, style, edge_test.growth, Sizes(sizes or {}))
-    return _Search(WorkingGraph.complete(nodes, knowledge), edge_test, rounds).run(last)
+    return _Search(graph, edge_test, rounds).run(last)
 
 
 @dataclass

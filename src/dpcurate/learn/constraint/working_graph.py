@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
@@ -12,6 +13,7 @@ from dpcurate.learn.outcome import Pair
 
 Scope = Literal["test", "node", "order"]
 Style = Literal["stable", "sequential"]
+Allows = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +31,42 @@ class Question:
 
 @dataclass(slots=True)
 class WorkingGraph:
-    """The released graph so far."""
+    """The released graph so far; sets that may separate a node come from `pool`, its neighbours unless given."""
 
     nodes: tuple[str, ...]
     around: dict[str, set[str]]
     fixed: frozenset[Pair]
     separating_sets: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
+    pool: dict[str, set[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pool = self.around
 
     @classmethod
-    def complete(cls, nodes: tuple[str, ...], knowledge: Knowledge | None) -> WorkingGraph:
+    def complete(
+        cls, nodes: tuple[str, ...], knowledge: Knowledge | None, allows: Allows | None = None
+    ) -> WorkingGraph:
+        """Every pair adjacent that `allows` lets be, the knowledge's own unless given."""
+        may_link = allows or (knowledge or Knowledge()).allows
         around: dict[str, set[str]] = {n: set() for n in nodes}
         for a, b in combinations(nodes, 2):
-            if knowledge is None or knowledge.allows(a, b):
+            if may_link(a, b):
                 around[a].add(b)
                 around[b].add(a)
         fixed: frozenset[Pair] = frozenset() if knowledge is None else knowledge.required_pairs()
         return cls(nodes, around, fixed)
 
     def beside(self, node: str) -> list[str]:
-        near = self.around[node]
+        """Where sets are looked for that separate this node, in the nodes' order."""
+        near = self.pool[node]
         return [n for n in self.nodes if n in near]
 
     def joined(self, a: str, b: str) -> bool:
         return b in self.around[a]
 
     def degrees(self, edges: list[tuple[str, str]]) -> list[tuple[int, int]]:
-        """Those of both ends of each edge."""
-        return [(len(self.around[a]), len(self.around[b])) for a, b in edges]
+        """How many nodes sets are made of at both ends of each edge."""
+        return [(len(self.pool[a]), len(self.pool[b])) for a, b in edges]
 
     @property
     def edges(self) -> list[tuple[str, str]]:

@@ -1,0 +1,109 @@
+"""FCI: the PC loop where common causes may be hidden, and sets from further away than neighbours.
+
+Spirtes, Meek and Richardson (1999), in Computation, Causation, and Discovery; Zhang (2008) for the rules. Stopped
+after any order (Spirtes 2001, AISTATS: anytime FCI) it says less, and nothing else: an edge then means that no set
+so small separates the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dpcurate.errors import QueryError
+from dpcurate.graphs.graph import Skeleton
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.pag import Pag
+from dpcurate.graphs.pag_marks import PagMarks
+from dpcurate.graphs.pag_orient import orient_pag
+from dpcurate.graphs.pag_rules import HIDDEN, HIDDEN_AND_SELECTED, colliders
+from dpcurate.learn.constraint.search import EdgeTest, Searched, search_in
+from dpcurate.learn.constraint.working_graph import Style, WorkingGraph
+from dpcurate.learn.options import check_choice
+from dpcurate.learn.outcome import Pair
+
+Sets = Literal["neighbours", "possible-d-sep"]
+Rows = Literal["random", "selected"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fci:
+    """Where separating sets are looked for, and whether rows may have been selected by their columns."""
+
+    sets: Sets
+    rows: Rows
+
+    def search(
+        self,
+        nodes: tuple[str, ...],
+        edge_test: EdgeTest,
+        *,
+        knowledge: Knowledge | None = None,
+        max_order: int | None = None,
+        style: Style = "stable",
+        sizes: Mapping[str, int] | None = None,
+    ) -> Searched:
+        """The skeleton by neighbours, then, if asked, by all that could be in a separating set."""
+        known = knowledge or Knowledge()
+        known.check(nodes)
+        graph = WorkingGraph.complete(nodes, knowledge, known.allows_hidden)
+        first = search_in(graph, edge_test, max_order=max_order, style=style, sizes=sizes)
+        if self.sets == "neighbours" or first.unfinished:
+            return first
+        graph.pool = possible_d_sep(first.skeleton)
+        graph.fixed = graph.fixed | _settled(graph)
+        return _together(first, search_in(graph, edge_test, max_order=max_order, style=style, sizes=sizes))
+
+    def orient(self, skeleton: Skeleton, knowledge: Knowledge | None) -> Pag:
+        """The marks that its separating sets decide."""
+        return orient_pag(skeleton, knowledge, HIDDEN_AND_SELECTED if self.rows == "selected" else HIDDEN)
+
+
+def possible_d_sep(skeleton: Skeleton) -> dict[str, set[str]]:
+    """Of every node, those that may be needed to separate it from another: Possible-D-SEP.
+
+    They lie on paths on which every node between is a collider, or has neighbours on the path that are adjacent.
+    """
+    marks = PagMarks(skeleton)
+    marks.settle(colliders(marks))
+    return {node: _passable(marks, node) for node in skeleton.nodes}
+
+
+def _passable(marks: PagMarks, start: str) -> set[str]:
+    seen = {(start, near) for near in marks.at[start]}
+    todo = list(seen)
+    while todo:
+        x, y = todo.pop()
+        for z in marks.at[y]:
+            collider = marks.at[x][y] == marks.at[z][y] == "arrow"
+            if z not in (x, start) and (y, z) not in seen and (collider or marks.joined(x, z)):
+                seen.add((y, z))
+                todo.append((y, z))
+    return {y for _, y in seen}
+
+
+def _settled(graph: WorkingGraph) -> frozenset[Pair]:
+    """Edges of which every set has been tried, as they were among neighbours."""
+    same = {node for node in graph.nodes if graph.pool[node] == graph.around[node]}
+    return frozenset(frozenset(edge) for edge in graph.edges if same.issuperset(edge))
+
+
+def _together(first: Searched, second: Searched) -> Searched:
+    """One result of two searches in the same graph, their tests side by side."""
+    large = dict(first.too_large)
+    for order, count in second.too_large.items():
+        large[order] = large.get(order, 0) + count
+    return replace(second, tests=first.tests + second.tests, too_large=large)
+
+
+def fci_of(latent: bool, sets: Sets | None, rows: Rows, otherwise: Sets) -> Fci | None:
+    """What a recipe's options say, None where no cause is hidden; refuses what would be ignored."""
+    check_choice("rows", rows, ("random", "selected"))
+    if sets is not None:
+        check_choice("sets", sets, ("neighbours", "possible-d-sep"))
+    if latent:
+        return Fci(sets or otherwise, rows)
+    if sets is not None or rows != "random":
+        raise QueryError("sets and rows='selected' are for graphs with hidden causes; say latent=True too")
+    return None
