@@ -16,12 +16,12 @@ from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.difference import Difference, Result, difference
 from dpcurate.graphs.formats import Chance, Chances, dumps, save
 from dpcurate.graphs.formats.jsontext import one_a_line
-from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.results import load_result
 from dpcurate.learn import methods
 from dpcurate.learn.cuts import BEST_F1, Cut, graph_at, surely_linked, way_round
-from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_pairs
+from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_marked, found_pairs
 from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.verdict import Verdict, verdict_on
@@ -50,11 +50,12 @@ class Discovery:
     cut: Cut | None = field(default_factory=Cut)
 
     @cached_property
-    def graph(self) -> Cpdag | Dag:
+    def graph(self) -> Cpdag | Dag | Pag:
         """Arrows and lines, with `to_networkx()` and `edges`.
 
         Pairs more likely linked than not, as arrows where one way round has at least 0.8; `at` draws
-        another cut. Of a method without probabilities, what it found.
+        another cut. Of a method without probabilities, what it found. With `latent` a `Pag`, whose marks
+        are drawn where they have at least 0.8.
         """
         return graph_at(self.learned, self.cut, self.knowledge)
 
@@ -91,6 +92,8 @@ class Discovery:
     @cached_property
     def edges(self) -> tuple[FoundEdge, ...]:
         """Edges in the columns' order."""
+        if isinstance(self.graph, Pag):
+            return found_marked(self.graph, self._linked, self.learned.marks)
         return found_edges(self.graph, self._linked, self._way)
 
     @cached_property
@@ -230,6 +233,7 @@ def discover(
     insecure_seed: int | None = None,
     by: str | None = None,
     purpose: str | None = None,
+    latent: bool = False,
 ) -> Discovery:
     """Find which columns drive which, within a privacy budget.
 
@@ -238,17 +242,19 @@ def discover(
     there is created with that budget; of one that exists the run spends at most `epsilon`, or all that is
     left when no epsilon is given. The ledger logs the run, with `by` (the login name when not given) and
     `purpose`, and stores its answers: the same call again resumes a run that was stopped. Published and
-    non-private recipes run only on a curator that allows them: see `Curator` and a recipe's `fit`.
+    non-private recipes run only on a curator that allows them: see `Curator` and a recipe's `fit`. With
+    `latent` common causes may be missing from the table, and the graph is a PAG, whose every edge says less.
     """
     methods.check_keeps_budget(method)  # before the table is opened, as is a wrong name
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
     facts = Schema.of(schema)
     if known is not None:
         known.check(facts.names)
-    request = request_of(data, facts, method, known, epsilon=epsilon, by=by, purpose=purpose)
+    chosen = methods.with_hidden(method) if latent else methods.get(method)
+    request = request_of(data, facts, method, known, recipe=chosen, epsilon=epsilon, by=by, purpose=purpose)
     allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, request=request)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
-    return fit(curator, method, known, share=allowance.share, request=request)
+    return fit(curator, method, known, share=allowance.share, request=request, latent=latent)
 
 
 def discover_from(
@@ -257,15 +263,17 @@ def discover_from(
     *,
     method: str | Method = "auto",
     knowledge: Knowledge | str | Path | None = None,
+    latent: bool = False,
 ) -> Discovery:
     """Find again, from the answers that a run has stored in a ledger or in a copy of one: no table, no charge.
 
     `run` is its number in the log, by default the newest with answers. Another cut (`found.at`), knowledge that
-    forbids more, and any method that asks for no more than what is stored are free; all else is refused.
+    forbids more, hidden causes (`latent`), and any method that asks for no more than what is stored are free; all
+    else is refused.
     """
     methods.check_keeps_budget(method)
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
-    return fit(StoredAnswers(ledger, run), method, known)
+    return fit(StoredAnswers(ledger, run), method, known, latent=latent)
 
 
 def request_of(
@@ -274,13 +282,14 @@ def request_of(
     method: str | Method,
     knowledge: Knowledge | None,
     *,
+    recipe: Method | None = None,
     epsilon: float | None = None,
     by: str | None = None,
     purpose: str | None = None,
     result: str = "",
 ) -> Request:
-    """A run as a ledger knows it again."""
-    recipe = methods.get(method)
+    """A run as a ledger knows it again; `recipe` is the method's own unless given."""
+    recipe = recipe or methods.get(method)
     return Request(
         table=table,
         schema=schema,
@@ -302,6 +311,7 @@ def fit(
     share: float | None = None,
     notice: Notice | None = None,
     request: Request | None = None,
+    latent: bool = False,
 ) -> Discovery:
     """The same on a curator that is already open.
 
@@ -310,8 +320,8 @@ def fit(
     """
     from dpcurate import __version__
 
-    chosen = methods.get(method)
-    request = request or request_of(None, curator.schema, method, knowledge)
+    chosen = methods.with_hidden(method) if latent else methods.get(method)
+    request = request or request_of(None, curator.schema, method, knowledge, recipe=chosen)
     before = curator.privacy().run or 0.0
     with running(curator, request, share) as queryable:
         if queryable.remaining <= 0:

@@ -9,8 +9,9 @@ from numbers import Real
 
 from dpcurate.errors import QueryError
 from dpcurate.graphs.checks import Arrow, Edge, find_cycle, hint
-from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.pag import Mark
 from dpcurate.learn.outcome import Learned
 from dpcurate.wording import shown
 
@@ -60,7 +61,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real)
 
 
-def graph_at(learned: Learned, cut: Cut | None, knowledge: Knowledge | None = None) -> Cpdag | Dag:
+def graph_at(learned: Learned, cut: Cut | None, knowledge: Knowledge | None = None) -> Cpdag | Dag | Pag:
     """The graph at a cut; the method's own where it has no probabilities, or for None.
 
     Background knowledge holds whatever the probabilities say. Arrows never close a cycle: the least sure
@@ -69,6 +70,8 @@ def graph_at(learned: Learned, cut: Cut | None, knowledge: Knowledge | None = No
     if cut is None or not learned.linked:
         return learned.graph
     known = knowledge or Knowledge()
+    if isinstance(learned.graph, Pag):
+        return _pag_at(learned, learned.graph, cut, known)
     drawn = drawn_pairs(learned, cut, known)
     sure: dict[Arrow, float] = {}
     for a, b in combinations(learned.graph.nodes, 2):
@@ -76,6 +79,19 @@ def graph_at(learned: Learned, cut: Cut | None, knowledge: Knowledge | None = No
             sure |= _arrow(learned, cut, known, a, b)
     arrows = _without_cycles(learned.graph.nodes, sure)
     return Cpdag(learned.graph.nodes, arrows, drawn - {frozenset(arrow) for arrow in arrows})
+
+
+def _pag_at(learned: Learned, pag: Pag, cut: Cut, known: Knowledge) -> Pag:
+    """Its edges that are likely enough, with circles where neither mark is; what knowledge says stays."""
+    kept = {pair for pair in pag.edges if learned.linked.get(pair, 1.0) >= cut.linked or known.requires(*pair)}
+
+    def mark(a: str, b: str) -> Mark:
+        here = pag.marks[a, b]
+        tail, arrow = learned.marks.get((a, b), (1.0, 1.0))
+        sure = here == "circle" or (tail if here == "tail" else arrow) >= cut.direction
+        return here if sure or not known.may_point(b, a) or (b, a) in known.required_arrows else "circle"
+
+    return Pag(pag.nodes, {(a, b): mark(a, b) for a, b in pag.marks if frozenset((a, b)) in kept})
 
 
 def drawn_pairs(learned: Learned, cut: Cut, knowledge: Knowledge) -> frozenset[Edge]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from dpcurate.graphs.graph import Cpdag, Dag, ordered_edges
+from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, ordered_edges
+from dpcurate.graphs.pag_words import meaning
 from dpcurate.learn.cuts import Cut
 from dpcurate.wording import chance
 
 State = Literal["linked", "undecided", "apart"]
 Way = Callable[[str, str], float | None]
 """P(a -> b | linked)."""
+Marks = Mapping[tuple[str, str], tuple[float, float]]
+"""P(tail) and P(arrowhead) by the end they stand at."""
+LIKELY = 0.5
+"""Marks that are likelier than not are told of an edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,28 @@ class FoundEdge:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkedEdge(FoundEdge):
+    """An edge of a PAG, written `a o-> b` and the like; P(tail) and P(arrowhead) at a and at b, where known."""
+
+    sign: str = "o-o"
+    tails: tuple[float, float] | None = None
+    heads: tuple[float, float] | None = None
+
+    @property
+    def meaning(self) -> str:
+        """The edge in words."""
+        return meaning(self.a, self.sign, self.b)
+
+    def __str__(self) -> str:
+        said = [] if self.linked is None else [f"linked {chance(self.linked)}"]
+        for word, both in (("tail", self.tails), ("head", self.heads)):
+            ends = zip((self.a, self.b), both or (), strict=False)
+            said += [f"{word} at {end} {chance(p)}" for end, p in ends if p >= LIKELY]
+        sure = f"  ({', '.join(said)})" if said else ""
+        return f"{self.a} {self.sign} {self.b}{sure}: {self.meaning}"
+
+
+@dataclass(frozen=True, slots=True)
 class FoundPair:
     """Two columns, a before b: P(linked), P(a -> b | linked), and what that makes of them at the cut.
 
@@ -66,7 +93,18 @@ def found_edges(graph: Cpdag | Dag, linked: Way, way: Way) -> tuple[FoundEdge, .
     return tuple(FoundEdge(a, b, mark == "->", linked(a, b), way(a, b)) for a, mark, b in ordered_edges(graph))
 
 
-def found_pairs(graph: Cpdag | Dag, best: Cpdag | Dag, cut: Cut | None, linked: Way, way: Way) -> tuple[FoundPair, ...]:
+def found_marked(graph: Pag, linked: Way, marks: Marks) -> tuple[MarkedEdge, ...]:
+    """Every edge of a PAG, in the columns' order."""
+    edges = []
+    for a, sign, b in ordered_edges(graph):
+        at_a, at_b = marks.get((b, a)), marks.get((a, b))
+        both = None if at_a is None or at_b is None else ((at_a[0], at_b[0]), (at_a[1], at_b[1]))
+        tails, heads = both or (None, None)
+        edges.append(MarkedEdge(a, b, sign == "->", linked(a, b), None, sign, tails, heads))
+    return tuple(edges)
+
+
+def found_pairs(graph: Graph, best: Graph, cut: Cut | None, linked: Way, way: Way) -> tuple[FoundPair, ...]:
     """Every pair, in the columns' order."""
     drawn, doubted, least = graph.edges, best.edges, (cut or Cut()).doubtful
     pairs = []

@@ -6,7 +6,7 @@ A new method is one module with a recipe, a frozen dataclass that has `fit`, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from dpcurate.errors import NotPrivate, QueryError
@@ -104,6 +104,16 @@ def private() -> dict[str, Method]:
 
 def get(method: str | Method, *, variant: Variant = "proved") -> Method:
     return method if not isinstance(method, str) else find(method, variant=variant).recipe
+
+
+def with_hidden(method: str | Method) -> Method:
+    """The same recipe where common causes may be hidden: its result is a PAG."""
+    recipe = get(method)
+    if not hasattr(recipe, "latent"):
+        able = ", ".join(name for name, entry in _METHODS.items() if hasattr(entry.recipe, "latent"))
+        name = method if isinstance(method, str) else type(recipe).__name__
+        raise QueryError(f"{name} has no form for hidden causes, so latent=True has no use; these have one: {able}")
+    return replace(recipe, latent=True)  # type: ignore[type-var]
 
 
 def check_keeps_budget(method: str | Method) -> None:

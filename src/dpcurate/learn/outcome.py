@@ -47,8 +47,9 @@ class Learned:
     `linked` is the probability that the pair is adjacent, where the method has one; `direction` maps (a, b),
     a before b among the columns, to the probability that the DAG has a -> b if they are linked (see `way`).
     `graph` is the method's best guess: where it has probabilities, the cut of the highest expected F1.
-    `tests` counts decisions per order (or stage): what a loop would ask that stops at the test that cuts an
-    edge, not what an exact search asked beyond it, looking ahead. `unfinished` maps an order to the edges
+    `marks` maps the end of an edge of a PAG, (a, b) for the one at b, to the probabilities of a tail and of an
+    arrowhead there. `tests` counts decisions per order (or stage): what a loop would ask that stops at the test
+    that cuts an edge, not what an exact search asked beyond it, looking ahead. `unfinished` maps an order to the edges
     that were not tested to the end in it when the budget ended. `leaked` is what each order cost (by the
     authors' count in a published run). `claimed` is the epsilon that the authors of a published variant
     would report; it is not a guarantee. `notes` are sentences for the report, `noise` how noisy the answers
@@ -59,6 +60,7 @@ class Learned:
     skeleton: Skeleton
     linked: Mapping[Pair, float] = field(default_factory=dict)
     direction: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    marks: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
     tests: tuple[int, ...] = ()
     unfinished: Mapping[int, tuple[Pair, ...]] = field(default_factory=dict)

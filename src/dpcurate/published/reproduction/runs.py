@@ -15,7 +15,7 @@ import numpy as np
 from dpcurate import Budget
 from dpcurate.accounting import epsilon_of
 from dpcurate.accounting.search import greatest
-from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.metrics import Rates, arc_rates, shd, skeleton_rates
 from dpcurate.learn import methods
 from dpcurate.learn.methods import PC, Method
@@ -292,7 +292,7 @@ def _clocked(fit: Callable[[Queryable], Learned], queryable: Queryable) -> tuple
 # --- measures -----------------------------------------------------------------------------------------
 
 
-def scored(cell: GridCell, place: World, found: Learned | Cpdag | Dag, seed: int, **facts: Any) -> RunRecord:
+def scored(cell: GridCell, place: World, found: Learned | Cpdag | Dag | Pag, seed: int, **facts: Any) -> RunRecord:
     graph, arcs = _drawn(cell, place, found)
     skeleton, truth, pc = skeleton_rates(graph, place.dag), place.dag.cpdag(), _against(arcs, place.pc)
     return RunRecord(
@@ -317,11 +317,12 @@ def scored(cell: GridCell, place: World, found: Learned | Cpdag | Dag, seed: int
     )
 
 
-def _drawn(cell: GridCell, place: World, found: Learned | Cpdag | Dag) -> tuple[Cpdag, Arcs]:
+def _drawn(cell: GridCell, place: World, found: Learned | Cpdag | Dag | Pag) -> tuple[Cpdag, Arcs]:
     """The graph, and its arcs as the authors' code draws them if it is one of theirs."""
-    graph = found if isinstance(found, (Cpdag, Dag)) else found.graph
+    graph = found.graph if isinstance(found, Learned) else found
     if isinstance(found, Learned) and cell.method in SCORE:
         graph = chosen_threshold(_weights(found), place.dag)
+    assert not isinstance(graph, Pag)  # no recipe of the grid admits hidden causes
     ours = graph.cpdag() if isinstance(graph, Dag) else graph
     return ours, found.arcs if isinstance(found, PublishedLearned) else arcs_of(ours)
 
