@@ -14,6 +14,7 @@ from benchmarks.chaos.database import database
 from benchmarks.chaos.disk import full_disk
 from benchmarks.chaos.forks import forks
 from benchmarks.chaos.names import names
+from benchmarks.chaos.resumes import resumes
 from benchmarks.chaos.spark import spark
 from benchmarks.chaos.spill import spill
 
@@ -47,6 +48,8 @@ ATTACKS = {
     "curators": Attack(kills.curators, 15, 2, "kill -9 of forks that open a curator and ask in every way it has",
                        ("late",)),
     "asks": Attack(races.curators, 60, 1, "processes and threads that ask curators of one ledger at once", ("lossy",)),
+    "resumes": Attack(resumes, 60, 4, "runs of the default that are killed, raced for, or taken from a process that "
+                      "sleeps, and resumed by the same command", ("forgetful", "unstored")),
     "forks": Attack(forks, 100, 2, "curators, gates, samples, ledgers and blocks used in forked children",
                     ("one-process",)),
     "spill": Attack(spill, 25, 1, "an engine with less memory than the table takes", ("littering",)),

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from benchmarks.chaos.arena import Child, fork
@@ -59,13 +59,18 @@ def measure(folder: Path) -> Pace:
     start = time.perf_counter()
     fork(lambda _: work("charges", path, diary, "pace", 0, lambda: None, charges)).wait()
     seconds = (time.perf_counter() - start) / charges
-    stops = 0
-    if can_trace():
-        child = _victim(lambda ready: work("charges", path, diary, "traced", 0, ready, charges), traced=True)
-        while _step(child):
-            stops += 1
+    job = partial(work, "charges", path, diary, "traced", 0, steps=charges)
+    stops = stops_of(lambda ready: job(ready=ready)) if can_trace() else 0
     diary.close()
     return Pace(seconds, stops // charges)
+
+
+def stops_of(job: Callable[[Callable[[], object]], object]) -> int:
+    """How many stops at system calls a job makes after it was ready."""
+    child, stops = _victim(job, traced=True), 0
+    while _step(child):
+        stops += 1
+    return stops
 
 
 def _victim(job: Callable[[Callable[[], object]], object], *, traced: bool, broken: str | None = None) -> Child:

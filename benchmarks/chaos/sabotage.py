@@ -134,7 +134,22 @@ def _littering() -> None:
     Curator.ask = ask  # type: ignore[method-assign]
 
 
+def _forgetful() -> None:
+    """A run that was stopped is never resumed: the same command pays again."""
+    from dpcurate.private.ledger import runs
+
+    runs.resumable = lambda *_: iter(())  # type: ignore[assignment]
+
+
+def _unstored() -> None:
+    """An answer is returned and never stored: whoever resumes the run draws it again."""
+    from dpcurate.private.ledger import Ledger
+
+    Ledger.keep = lambda *_: None  # type: ignore[method-assign]
+
+
 WAYS = {
     "free": _free, "lossy": _lossy, "late": _late, "twice": _twice, "careless": _careless, "one-process": _one_process,
     "forgiving": _forgiving, "any-name": _any_name, "by-the-clock": _by_the_clock, "littering": _littering,
+    "forgetful": _forgetful, "unstored": _unstored,
 }  # fmt: skip
