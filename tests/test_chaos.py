@@ -12,7 +12,7 @@ from benchmarks.chaos.attacks import ATTACKS
 from benchmarks.chaos.diary import QUANTUM, STEP, Diary, Sight, compare
 
 ROOT = Path(__file__).parent.parent
-QUICK = "kills,races,damage,names,clock,disk,forks"
+QUICK = "kills,races,damage,names,clock,disk,forks,resumes"
 
 
 def chaos(*words):

@@ -514,3 +514,52 @@ def test_the_command_adopts_and_show_tells(path: Path, capsys: pytest.CaptureFix
     told = " ".join(capsys.readouterr().out.split())
     for part in ("no run under way", "-journal", "second budget", "mount the folder"):
         assert part in told
+
+
+# --- creation --------------------------------------------------------------------------------------------
+
+
+def test_a_creation_that_is_killed_leaves_no_ledger_or_a_whole_one(path: Path) -> None:
+    """Before it has its name there is none; after it there may be a second name, which goes when it is opened."""
+    draft = ledger_place.drafted(path)
+    draft.write_bytes(b"cut short")
+    journal(draft).write_bytes(b"cut short")
+    assert not Ledger.exists(path)
+    made(path).charge(QUARTER)
+    assert list(path.parent.iterdir()) == [path]
+    os.link(path, ledger_place.drafted(path))
+    assert Ledger.open(path).spent == 0.25
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_whoever_is_slower_is_refused_and_takes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ledger_place.put
+
+    def late(draft: Path, where: Path) -> None:
+        monkeypatch.setattr(ledger_place, "put", real)
+        made(path).charge(QUARTER)
+        real(draft, where)
+
+    monkeypatch.setattr(ledger_place, "put", late)
+    with pytest.raises(LedgerError, match="never overwritten"):
+        made(path)
+    assert Ledger.open(path).spent == 0.25
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_system_without_links(path: Path, there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(_draft: Path, where: Path) -> None:
+        if there:
+            where.write_text("faster")
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    if there:
+        with pytest.raises(LedgerError, match="never overwritten"):
+            made(path)
+        assert path.read_text() == "faster"
+    else:
+        made(path).charge(QUARTER)
+        assert Ledger.open(path).spent == 0.25
+    assert list(path.parent.iterdir()) == [path]

@@ -8,7 +8,9 @@ under any other until it is adopted there.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 import stat
 from pathlib import Path
 from shlex import quote
@@ -19,6 +21,8 @@ from dpcurate.wording import shown
 LONGEST = 480  # bytes; SQLite takes 512, and the journal's name is longer
 MOUNTS = Path("/proc/self/mountinfo")  # Linux; elsewhere a mounted file cannot be told from any other
 _ESCAPES = {ord(c): f"\\{ord(c):03o}" for c in " \t\n\\"}  # as Linux writes them in MOUNTS
+
+_DRAFT = ".new"
 
 FileIdentity = tuple[int, int]
 """Which file it is, whatever its name: device and inode."""
@@ -62,6 +66,48 @@ def look(path: Path) -> FileIdentity:
             f"('find FOLDER -samefile {quote(str(path))}' lists them); back it up with a copy, not a link"
         )
     return seen.st_dev, seen.st_ino
+
+
+# --- a new ledger is written under another name, and has its own only when it is whole -------------------
+
+
+def drafted(path: Path) -> Path:
+    """A name that nobody else uses, under which a new ledger is written."""
+    return path.with_name(f".{_short(path)}{secrets.token_hex(4)}{_DRAFT}")
+
+
+def _short(path: Path) -> str:
+    """A name may be as long as a system allows, so a draft's cannot hold it."""
+    return hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]
+
+
+def put(draft: Path, path: Path) -> None:
+    """Give a whole ledger its name, if nobody was faster; from here on the other name is only in the way."""
+    try:
+        os.link(draft, path)
+    except (FileExistsError, FileNotFoundError):  # another was faster, and has tidied up
+        raise occupied(path) from None
+    except OSError:  # a file system without links: the name is taken first, and a kill here leaves an empty file
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            raise occupied(path) from None
+        os.replace(draft, path)
+
+
+def tidy(path: Path) -> None:
+    """Remove what creations of this ledger left that were cut short; nothing was ever charged under such a name."""
+    if path.exists():
+        for left in path.parent.glob(f".{_short(path)}????????{_DRAFT}*"):
+            left.unlink(missing_ok=True)
+
+
+def occupied(path: Path) -> LedgerError:
+    """The refusal to make a ledger where there is a file."""
+    return LedgerError(
+        f"{path} exists and is never overwritten; open it with Ledger.open, or choose another name "
+        "(the budget belongs to the table: a new file is not a new budget)"
+    )
 
 
 def refuse_mounted(path: Path) -> None:

@@ -51,16 +51,20 @@ class Disk:
                 f"{place.journal(path)} was left by another ledger that was at {path}, which may need it. Move that "
                 "ledger back and open it once, or choose another name. If its creation was cut short, remove it"
             )
-        _make_empty(path)
-        disk = cls(File(path), facts)
+        if place.is_there(path):
+            raise place.occupied(path)
+        disk, draft = cls(File(path), facts), place.drafted(path)
+        file = _make_empty(draft, path)
         try:
-            with disk._file.writing() as connection:
+            with file.writing() as connection:
                 form.write_new(connection, facts)
                 for kind, body in [] if schema is None else disk._news(connection, schema):
                     form.write_note(connection, kind, body)
-        except BaseException:
-            path.unlink(missing_ok=True)  # made a moment ago, by us, and nothing was charged to it
-            raise
+            file.close()
+            place.put(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+        place.tidy(path)
         return disk
 
     @classmethod
@@ -319,8 +323,9 @@ def _unknown_unit(path: Path, known: str, other: str) -> LedgerError:
 
 
 def _look_at(path: Path) -> None:
-    """Refuse what is no ledger, before SQLite touches it."""
+    """Refuse what is no ledger, before SQLite touches it; a creation cut short at its last step is finished."""
     try:
+        place.tidy(path)
         place.look(path)
     except OSError as problem:
         raise LedgerError(f"{path} could not be read: {problem.strerror}; Ledger.create makes a new one") from None
@@ -347,13 +352,9 @@ def _refuse_copy(home: Path, path: Path, identity: str) -> None:
     )
 
 
-def _make_empty(path: Path) -> None:
+def _make_empty(draft: Path, path: Path) -> File:
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        raise LedgerError(
-            f"{path} exists and is never overwritten; open it with Ledger.open, or choose another name "
-            "(the budget belongs to the table: a new file is not a new budget)"
-        ) from None
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as problem:
         raise LedgerError(f"{path} could not be created: {problem.strerror}; choose a place you can write") from None
+    return File(draft)
