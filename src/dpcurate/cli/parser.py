@@ -88,9 +88,15 @@ def _whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
+def _separator(text: str) -> str:
+    """A tab can hardly be typed."""
+    return {"tab": "\t", "\\t": "\t"}.get(text, text)
+
+
 def _table(parser: argparse.ArgumentParser) -> argparse.Action:
     kinds = (
-        "a Parquet or CSV file, a folder of Parquet files, FILE.duckdb#TABLE or postgresql://USER@HOST/DATABASE#TABLE"
+        "a CSV, Parquet, Excel, Stata, SPSS or SAS file, a folder of Parquet files, FILE.duckdb#TABLE or "
+        "postgresql://USER@HOST/DATABASE#TABLE"
     )
     return parser.add_argument("table", metavar="TABLE", help=kinds)
 
@@ -216,8 +222,15 @@ def _plan(commands: _Parsers) -> None:
 def _schema(commands: _Parsers) -> None:
     group = _group(commands, "schema", "write and check the public description of a table (for its owner)")
     line = "write a first schema from a table; LOOKS AT THE DATA, so check every line before anyone uses it"
-    draft = _command(group, "draft", line, "schema:draft_file")
+    more = "example:\n  dpcurate schema draft patients.csv -o patients.toml"
+    draft = _command(group, "draft", line, "schema:draft_file", more=more)
     _table(draft)
+    line = "what separates the cells of a text file, such as ';' or tab (default: found, and written into the schema)"
+    draft.add_argument("--separator", type=_separator, metavar="S", help=line)
+    line = "encoding of a text file, such as windows-1252 (default: found, and written into the schema)"
+    draft.add_argument("--encoding", metavar="E", help=line)
+    line = "decimal mark of a text file, '.' or ',' (default: found, and written into the schema)"
+    draft.add_argument("--decimal", metavar="D", help=line)
     _output(draft, "where to write the schema (default: standard output)")
     line = "report how well the rows fit a schema; LOOKS AT THE DATA, for the owner's eyes only"
     check = _command(group, "check", line, "schema:check")

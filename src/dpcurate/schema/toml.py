@@ -49,7 +49,7 @@ def loads(text: str) -> Schema:
 def _column(name: str, fields: Any, text: str) -> Column:
     path = ("columns", name)
     if not isinstance(fields, dict):
-        raise SchemaError(f"column {name!r} must be a table: [columns.{_key(name)}]", line=_line(text, path))
+        raise SchemaError(f"column {name!r} must be a table: [columns.{toml_key(name)}]", line=_line(text, path))
     kind = fields.get("kind")
     if isinstance(kind, str) and kind in _REFUSED:
         line = _line(text, (*path, "kind"))
@@ -133,7 +133,8 @@ def _unquoted(part: str) -> str:
         return part
 
 
-def _key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """A name as a TOML key."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
 
 
@@ -141,20 +142,20 @@ def dumps(schema: Schema) -> str:
     lines = ["# Public facts about the table; chosen without looking at it."]
     if schema.rows is not None:
         lines.append(f"rows = {schema.rows}")
-    lines += file_lines(schema.file)
+    file = file_settings(schema.file)
+    lines += ["", "[file]", *(f"{name} = {value}" for name, value in file.items())] if file else []
     if schema.person is not None:
         lines += ["", "[person]", f"column = {toml_text(schema.person.column)}", f"rows = {schema.person.rows}"]
     for column in schema.columns:
-        lines += ["", f"[columns.{_key(column.name)}]", f'kind = "{column.kind}"', *_settings(column)]
+        lines += ["", f"[columns.{toml_key(column.name)}]", f'kind = "{column.kind}"', *_settings(column)]
     return "\n".join(lines) + "\n"
 
 
-def file_lines(file: TextFormat) -> list[str]:
-    """What is not as usual."""
+def file_settings(file: TextFormat) -> dict[str, str]:
+    """What is not as usual, as TOML values."""
     usual = TextFormat()
-    told = {key: getattr(file, key) for key in FILE if getattr(file, key) != getattr(usual, key)}
-    settings = [f"{key} = {_texts(x) if isinstance(x, tuple) else toml_text(x)}" for key, x in told.items()]
-    return ["", "[file]", *settings] if settings else []
+    told = {name: getattr(file, name) for name in FILE if getattr(file, name) != getattr(usual, name)}
+    return {name: toml_texts(x) if isinstance(x, tuple) else toml_text(x) for name, x in told.items()}
 
 
 def _settings(column: Column) -> list[str]:
@@ -164,11 +165,12 @@ def _settings(column: Column) -> list[str]:
         facts |= {"bins": column.bins, "edges": list(column.edges)} if column.has_levels else {}
         facts |= {"missing": missing}
     else:
-        groups = ", ".join(f"{_key(name)} = {_texts(cells)}" for name, cells in column.groups)
-        facts = {"groups": f"{{{groups}}}"} if groups else {"levels": _texts(column.levels)}
+        groups = ", ".join(f"{toml_key(name)} = {toml_texts(cells)}" for name, cells in column.groups)
+        facts = {"groups": f"{{{groups}}}"} if groups else {"levels": toml_texts(column.levels)}
         facts |= {"missing": toml_text(column.missing)}
     return [f"{key} = {value}" for key, value in facts.items()] + [f"outside = {toml_text(column.outside)}"]
 
 
-def _texts(texts: tuple[str, ...]) -> str:
-    return f"[{', '.join(map(toml_text, texts))}]"
+def toml_texts(given: tuple[str, ...]) -> str:
+    """Texts as a TOML list."""
+    return f"[{', '.join(map(toml_text, given))}]"

@@ -151,6 +151,6 @@ def test_numbers_of_a_csv_are_drafted_as_numbers(tmp_path):
     written = draft(str(path))
     schema = Schema.loads(written)
     assert [c.name for c in schema.columns if not c.has_levels] == ["x", "weight"]
-    assert (schema["x"].low, schema["x"].high) == (0.0, 14.75)
+    assert (schema["x"].low, schema["x"].high) == (0.0, 20.0)
     assert schema["month"].levels == tuple(map(str, range(12)))
-    assert "'comma': its numbers are texts, perhaps with a decimal comma" in written
+    assert "'comma': its numbers have a decimal comma: give --decimal" in written

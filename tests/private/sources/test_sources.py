@@ -201,7 +201,7 @@ def test_owner_hears_of_a_table_that_cannot_be_opened(tmp_path):
     for path in ("bad.parquet", "absent.csv", "absent.duckdb#t", "bad.parquet.gz"):
         with pytest.raises(OwnerError):
             open_source(tmp_path / path, schema)
-    for path in ("t.xlsx", "t.duckdb"):
+    for path in ("t.pickle", "t.duckdb"):
         with pytest.raises(SchemaError, match=r"#table|after a hash"):
             open_source(tmp_path / path, schema)
     with pytest.raises(OwnerError, match="one length"):
@@ -245,7 +245,7 @@ def test_a_draft_says_that_it_looked_and_can_be_loaded(tmp_path):
     assert "left out: 'note'" in text
     assert "left out: 'same'" in text
     schema = Schema.loads(text)
-    assert schema["colour"].levels == ("blu'e", "green", "mauve", "red")
+    assert schema["colour"].levels == ("blu'e", "green", "mauve", "red", "missing")
     assert schema["age"].kind == "numeric"
     assert schema["half"].high == 1.0
     assert "note" not in schema.names
@@ -258,7 +258,7 @@ def test_a_draft_says_that_it_looked_and_can_be_loaded(tmp_path):
     infinite = pd.DataFrame({"a": [1.0, float("inf")], "b": ["u", "v"]})
     assert "fewer than two different numbers" in draft(infinite)
     late_trouble(tmp_path / "t.csv")
-    with pytest.raises(OwnerError, match="column 'a' could not be read"):
+    with pytest.raises(OwnerError, match=r"cannot read .* line 50002"):
         draft(tmp_path / "t.csv")
 
 

@@ -178,6 +178,12 @@ def bad_line(file: str, encoding: str) -> int | None:
                 return None
 
 
+def beginning(file: str, size: int) -> bytes:
+    """The first bytes of a file."""
+    with _bytes(file) as handle:
+        return handle.read(size)
+
+
 def _bytes(file: str) -> GzipFile | BufferedReader:
     return gzip.open(file, "rb") if file.lower().endswith(".gz") else open(file, "rb")
 

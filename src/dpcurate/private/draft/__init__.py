@@ -1,0 +1,65 @@
+"""A draft schema from a table, for its owner to check. This is the one helper that looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpcurate.errors import OwnerError
+from dpcurate.private.draft.guess import Guess, LeftOut, guess
+from dpcurate.private.draft.layout import found_in
+from dpcurate.private.draft.seen import see
+from dpcurate.private.draft.text import written_out
+from dpcurate.private.sources import open_engine, told
+from dpcurate.schema import TextFormat
+
+__all__ = ["Draft", "draft", "drafted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A schema as TOML with remarks, and how a text file was read."""
+
+    text: str
+    read_as: str
+
+
+def draft(
+    table: Any,
+    *,
+    max_levels: int = 20,
+    separator: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+) -> str:
+    """Write a draft schema (TOML text) for `table`. It LOOKS AT THE DATA: a person must check it.
+
+    How a text file is written is found, unless it is given, and goes into the schema. Columns of dates, ids and
+    free text are left out and named.
+    """
+    return drafted(table, max_levels=max_levels, separator=separator, encoding=encoding, decimal=decimal).text
+
+
+def drafted(
+    table: Any,
+    *,
+    max_levels: int = 20,
+    separator: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+) -> Draft:
+    """The same, with what was found out about a text file."""
+    layout = found_in(table, separator=separator, encoding=encoding, decimal=decimal)
+    written = TextFormat() if layout is None else layout.format
+    engine, _ = open_engine(table, None, written)
+    every = []
+    for name in engine.stored():
+        try:
+            every.append(guess(see(engine, name, max_levels), max_levels))
+        except Exception as error:
+            raise OwnerError(f"column {name!r} could not be read: {told(table, written, error)}") from error
+    guesses = [one for one in every if isinstance(one, Guess)]
+    left_out = [one for one in every if isinstance(one, LeftOut)]
+    if not guesses:
+        raise OwnerError("no column of the table can be used:\n" + "\n".join(f"{o.name!r}: {o.why}" for o in left_out))
+    return Draft(written_out(guesses, left_out, written), "" if layout is None else layout.in_words)

@@ -1,0 +1,39 @@
+"""Bounds that look public: what the rows hold, rounded outwards so far that no single row can be read off them."""
+
+from __future__ import annotations
+
+import math
+
+NEAR_NOTHING = 0.3
+"""A least value below this part of the greatest is rounded to 0."""
+
+
+def outwards(low: float, high: float) -> tuple[float, float]:
+    """Bounds around two numbers: 18 and 93 become 0 and 100, 1931 and 2004 become 1930 and 2010."""
+    if low < 0 < high:
+        bounds = -_above(-low), _above(high)
+    elif low >= 0 and low <= NEAR_NOTHING * high:
+        bounds = 0.0, _above(high)
+    elif high <= 0 and high >= NEAR_NOTHING * low:
+        bounds = -_above(-low), 0.0
+    else:
+        exponent = _exponent(high - low)
+        step = _power(1, exponent)
+        bounds = _power(math.floor(low / step), exponent), _power(math.ceil(high / step), exponent)
+    fits = bounds[0] <= low and high <= bounds[1] and math.isfinite(bounds[1] - bounds[0])
+    return bounds if fits else (low, high)
+
+
+def _above(value: float) -> float:
+    """The next of 1, 2, 3, 5 times a power of ten."""
+    exponent = _exponent(value)
+    return next(x for x in (_power(k, exponent) for k in (1, 2, 3, 5, 10, 100)) if x >= value)
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(value))
+
+
+def _power(times: int, exponent: int) -> float:
+    """Without the noise of a product: 3e-1, not 0.30000000000000004."""
+    return float(f"{times}e{exponent}")

@@ -1,0 +1,312 @@
+"""A draft is nearly right: of every kind of table, with every column sorted into its kind and every line explained."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpcurate
+from dpcurate import Schema, draft
+from dpcurate.errors import OwnerError, SchemaError
+from dpcurate.private.draft import drafted
+from dpcurate.private.draft.bounds import outwards
+from dpcurate.private.draft.scales import in_order
+from dpcurate.private.sources import check_rows
+from dpcurate.schema import Categorical, Numeric, Ordinal, TextFormat
+from foreign_files import rows_of, write_dta, write_sas7bdat, write_sav, write_xlsx
+
+WORDS = ("low", "medium", "high")
+LABELS = {"smoker": {0: "no", 1: "yes"}, "health": dict(enumerate(WORDS, start=1))}
+
+
+def survey(rows=1200, seed=3):
+    """What a newcomer has: ids, ages, incomes with decimals, yes and no, a scale, words, dates, remarks, gaps."""
+    rng = np.random.default_rng(seed)
+    age = np.clip(rng.normal(46, 17, rows), 18, 93).round()
+    smoker = rng.random(rows) < 0.2 + 0.004 * (age - 18)
+    days = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, rows), "D")
+    table = pd.DataFrame(
+        {
+            "person_id": rng.permutation(rows) + 100_001,
+            "age": age.astype(int),
+            "income": np.exp(rng.normal(10.2 - 0.3 * smoker, 0.4)).clip(4_000, 90_000).round(2),
+            "smoker": np.where(smoker, "yes", "no"),
+            "trust": rng.integers(1, 6, rows),
+            "health": np.array(WORDS)[np.clip((2.6 - 0.02 * age + rng.normal(0, 0.5, rows)).astype(int), 0, 2)],
+            "town": rng.choice(np.array(["Köln", "Bern", "Graz"], dtype=object), rows),
+            "seen": days.strftime("%Y-%m-%d"),
+            "remark": [f"said {i}" for i in range(rows)],
+        }
+    )
+    table.loc[rng.random(rows) < 0.05, "income"] = np.nan
+    table.loc[rng.random(rows) < 0.05, "town"] = None
+    return table
+
+
+def coded(table):
+    """With codes in the place of words, as Stata and SPSS keep them."""
+    places = {word: float(place) for place, word in LABELS["health"].items()}
+    return table.assign(smoker=(table["smoker"] == "yes").astype(float), health=table["health"].map(places))
+
+
+KINDS = {
+    "decimals.csv": lambda t, p: t.to_csv(p, index=False),
+    "semicolons.csv": lambda t, p: t.to_csv(p, index=False, sep=";", decimal=",", encoding="windows-1252", na_rep="NA"),
+    "t.parquet": lambda t, p: t.to_parquet(p),
+    "t.dta": lambda t, p: write_dta(coded(t), p, variable_value_labels=LABELS),
+    "t.sav": lambda t, p: write_sav(coded(t), p, variable_value_labels=LABELS),
+    "t.sas7bdat": lambda t, p: write_sas7bdat(t, p),
+    "t.xlsx": lambda t, p: write_xlsx({"s": rows_of(t)}, p),
+}
+WANTED = Schema(
+    (
+        Numeric("age", 0, 100),
+        Numeric("income", 0, 100_000, missing="own"),
+        Categorical("smoker", ("no", "yes")),
+        Ordinal("trust", (1, 2, 3, 4, 5)),
+        Ordinal("health", WORDS),
+        Categorical("town", ("Bern", "Graz", "Köln"), missing="own"),
+    )
+)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_draft_of_each_kind_of_table_needs_no_edit(name, tmp_path):
+    path = tmp_path / name
+    KINDS[name](survey(), path)
+    text = draft(path)
+    schema = Schema.loads(text)
+    assert [(c.name, c.kind, c.missing) for c in schema.columns] == [
+        (c.name, c.kind, c.missing) for c in WANTED.columns
+    ]
+    assert {n: schema[n].levels for n in schema.names} == {n: WANTED[n].levels for n in WANTED.names}
+    assert next(check_rows(path, schema)) == "1200 rows, 1200 of them used"
+    for left_out, why in (("person_id", "looks like an id"), ("seen", "dates"), ("remark", "different texts")):
+        assert re.search(rf"# left out: '{left_out}': .*{why}", text)
+
+
+@pytest.mark.parametrize("name", ["semicolons.csv", "t.sav"])
+def test_every_line_of_a_draft_is_explained(name, tmp_path):
+    KINDS[name](survey(), tmp_path / name)
+    lines = draft(tmp_path / name).splitlines()
+    bare = [line for line in lines if line and "#" not in line and not re.fullmatch(r"\[columns\.\w+\]", line)]
+    assert bare == []
+    assert lines[0].startswith("# DRAFT: dpcurate LOOKED AT THE DATA")
+
+
+def test_lines_to_fill_in_make_a_schema(tmp_path):
+    """Uncommented, they name the id that was found and agree with everything else."""
+    text = draft(survey())
+    filled = re.sub(r"^# (?=rows =|\[person\]|column =)", "", text, flags=re.MULTILINE)
+    schema = Schema.loads(filled)
+    assert (schema.rows, schema.person) == (50_000, dpcurate.schema.Person("person_id", 5))
+    assert Schema.loads(text).person is None
+
+
+def test_nothing_is_counted_in_a_draft():
+    """A number of rows, or of rows with a level, would tell more than levels and bounds do."""
+    texts = {draft(pd.concat([survey()] * times)).replace("person_id", "") for times in (1, 3)}
+    assert len(texts) == 1
+
+
+# --- text files -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "windows-1252", "utf-16"])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_how_a_text_file_is_written_is_found_and_told(separator, encoding, decimal, tmp_path):
+    survey(200).to_csv(tmp_path / "t.csv", index=False, sep=separator, encoding=encoding, decimal=decimal)
+    result = drafted(tmp_path / "t.csv")
+    schema = Schema.loads(result.text)
+    assert schema.file == TextFormat(None if separator == "," else separator, encoding, decimal)
+    assert schema["income"] == Numeric("income", 0, 100_000, missing="own")
+    for words in ({",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[separator], encoding):
+        assert words in result.read_as
+    assert ("decimal comma" in result.read_as) == (decimal == ",")
+
+
+def test_what_is_given_is_not_looked_for(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("a;b\n1;ö,x\n2;y,z\n".encode("latin-1"))
+    schema = Schema.loads(draft(path, separator=";", encoding="latin-1", decimal=","))
+    assert schema.file == TextFormat(";", "latin-1", ",")
+    with pytest.raises(OwnerError, match="line 2 is not in UTF-8: save the file as UTF-8"):
+        draft(path, encoding="utf-8")
+    with pytest.raises(SchemaError, match="encoding must be"):
+        draft(path, encoding="klingon")
+    with pytest.raises(SchemaError, match="are for text files"):
+        draft({"a": [1, 2]}, separator=";")
+
+
+def test_texts_that_mean_missing_are_found(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,x\n2,y\n3,y\n" * 20 + "NA,x\n?,?\n")
+    schema = Schema.loads(draft(path))
+    assert schema.file.missing == ("NA", "?")
+    assert schema["a"] == Ordinal("a", (1, 2, 3))
+    assert schema["b"] == Categorical("b", ("x", "y"), missing="own")
+
+
+def test_tabs_in_a_tsv_and_packed_files_and_patterns(tmp_path):
+    table = survey(200)
+    table.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
+    assert "[file]" not in draft(tmp_path / "t.tsv")
+    text = table.to_csv(index=False, sep=";")
+    for i in range(2):
+        (tmp_path / f"p{i}.csv.gz").write_bytes(gzip.compress(text.encode("windows-1252")))
+    assert Schema.loads(draft(str(tmp_path / "p*.csv.gz"))).file == TextFormat(";", "windows-1252")
+
+
+def test_thousands_are_not_taken_for_decimals(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "".join(f'"{i},{i:03}",{i % 2}\n' for i in range(100, 200)))
+    assert "'a': its numbers have marks for thousands" in draft(path)
+    path.write_text("a;b\n" + "".join(f"{i}.{i:03},5;{i % 2}\n" for i in range(100, 200)))
+    assert "'a': its numbers have marks for thousands" in draft(path)
+    mixed = "".join(f'"{i},5",{i}.5,{i % 2}\n' for i in range(100, 200))
+    path.write_text(f"a,c,b\n{mixed}0,0.5,1\n")
+    assert "'a': its numbers have a decimal comma: give --decimal" in draft(path)
+
+
+def test_an_empty_or_absent_file(tmp_path):
+    (tmp_path / "t.csv").write_text("")
+    for name in ("t.csv", "no.csv"):
+        with pytest.raises(OwnerError, match=r"is empty|cannot read"):
+            draft(tmp_path / name)
+    (tmp_path / "t.csv").write_text("a\n1\n2\n")
+    assert Schema.loads(draft(tmp_path / "t.csv")).names == ("a",)
+
+
+# --- columns --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "column"),
+    [
+        ([10, 2, 1, 3], Ordinal("a", (1, 2, 3, 10))),
+        (["10", "9", "2"], Ordinal("a", (2, 9, 10))),
+        ([0, 1], Categorical("a", (0, 1))),
+        ([True, False], Categorical("a", ("false", "true"))),
+        (list(range(13)), Numeric("a", 0, 20)),
+        (list(range(12)), Ordinal("a", range(12))),
+        ([0.5, 2.5, 6.0], Ordinal("a", (0.5, 2.5, 6))),
+        ([f"{i}.25" for i in range(40)], Numeric("a", 0, 50)),
+        ([*map(str, range(0, 400, 2)), "unknown"], Numeric("a", 0, 500, missing="own")),
+        (["65+", "18-24", "25-64", "<18"], Ordinal("a", ("<18", "18-24", "25-64", "65+"))),
+        (["Often", "never", "Always"], Ordinal("a", ("never", "Often", "Always"))),
+        (["b", "a", "low"], Categorical("a", ("a", "b", "low"))),
+        ([1.0, 2.0, None], Categorical("a", (1, 2), missing="own")),
+        ([1.0, 2.0, 3.0, None], Ordinal("a", (1, 2, 3))),
+        (["a", "missing", None], Categorical("a", ("a", "missing"), missing="missing")),
+    ],
+    ids=str,
+)
+def test_what_a_column_is_taken_for(values, column):
+    schema = Schema.loads(draft(pd.DataFrame({"a": values * 3, "b": [0, 1, 1] * len(values)})))
+    assert schema["a"] == column
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "why"),
+    [
+        ("patient_id", range(0, 90, 3), "looks like an id"),
+        ("patientId", range(0, 90, 3), "looks like an id"),
+        ("ID", [f"p{i}" for i in range(30)], "looks like an id"),
+        ("n", range(7, 37), "looks like an id"),  # it numbers the rows
+        ("d", [f"{i + 1}.12.2020" for i in range(30)], "dates"),
+        ("d", pd.date_range("2020-01-01", periods=30), "dates"),
+        ("d", [f"2020-{1 + i % 12:02}-03 10:00" for i in range(30)], "dates"),
+        ("t", [f"text {i}" for i in range(30)], "more than 20 different texts"),
+        ("c", [5] * 30, "fewer than two different values"),
+        ("c", [None] * 30, "fewer than two different values"),
+        ("drop", ["drop", "keep"] * 15, "may not be called 'drop'"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_what_cannot_be_used_is_left_out_and_named(name, values, why):
+    text = draft(pd.DataFrame({name: list(values), "b": [0, 1] * 15}))
+    assert re.search(rf"# left out: '{name}': .*{why}", text)
+    assert Schema.loads(text).names == ("b",)
+
+
+@pytest.mark.parametrize("name", ["idade", "patient_age", "width", "video"])
+def test_a_name_is_not_an_id_for_a_few_letters(name):
+    numbers = list(range(0, 90, 3))
+    assert name in Schema.loads(draft({name: numbers, "b": [0, 1] * 15})).names
+
+
+def test_labels_become_levels_if_all_values_have_one(tmp_path):
+    table = pd.DataFrame({"a": [1.0, 2, 2, 3] * 5, "b": [1.0, 2, 7, 9] * 5, "c": [1.0, 2] * 10, "d": [1.0, 2] * 10})
+    labels = {"a": {1: "red", 2: "green", 3: "red", 4: "blue"}, "b": {1: "x", 9: "refused"}, "c": {1: "drop", 2: "q"}}
+    measure = {"a": "nominal", "d": "ordinal"}
+    labels["d"] = {1: "south", 2: "north"}
+    path = write_sav(table, tmp_path / "t.sav", variable_value_labels=labels, variable_measure=measure)
+    schema = Schema.loads(draft(path))
+    assert schema["a"] == Categorical("a", groups={"red": [1, 3], "green": [2], "blue": [4]})
+    assert schema["b"] == Ordinal("b", (1, 2, 7, 9))
+    assert schema["c"] == Categorical("c", (1, 2))
+    assert schema["d"] == Ordinal("d", groups={"south": [1], "north": [2]})
+
+
+def test_texts_from_a_table_cannot_write_settings(tmp_path):
+    labels = {"column_labels": ["x\nrows = 7", ""]}
+    path = write_sav(pd.DataFrame({"a": [1.0, 2.0], "b": [0.0, 1.0]}), tmp_path / "t.sav", **labels)
+    assert Schema.loads(draft(path)).rows is None
+    strange = {'"]\nrows = 7\n["': ["u", "v"], "b": ['"]\nrows = 7 #', "x"]}
+    schema = Schema.loads(draft(strange))
+    assert schema.rows is None
+    assert schema["b"].levels == ('"]\nrows = 7 #', "x")
+
+
+# --- parts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seen", "bounds"),
+    [
+        ((18, 93), (0, 100)),
+        ((4_000.55, 843_211.37), (0, 1_000_000)),
+        ((0.02, 0.97), (0, 1)),
+        ((1931, 2004), (1930, 2010)),
+        ((145.5, 203), (140, 210)),
+        ((36.1, 41.2), (36, 42)),
+        ((-3.2, 4.7), (-5, 5)),
+        ((-93, -1), (-100, 0)),
+        ((-40, -35.5), (-40, -35)),
+        ((0, 100), (0, 100)),
+        ((0.11, 0.29), (0.1, 0.3)),
+        ((1e-7, 3e-7), (1e-7, 3e-7)),
+        ((-1.7e308, 1.7e308), (-1.7e308, 1.7e308)),
+    ],
+)
+def test_bounds_are_rounded_outwards(seen, bounds):
+    assert outwards(*seen) == bounds
+
+
+def test_rounding_never_leaves_a_number_outside():
+    rng = np.random.default_rng(1)
+    for low, high in np.sort(rng.normal(size=(2000, 2)) * 10.0 ** rng.integers(-8, 9, (2000, 1)), axis=1).tolist():
+        a, b = outwards(low, high)
+        assert a <= low < high <= b
+        assert len(f"{b:g}") <= 6 or (a, b) != (low, high)
+
+
+@pytest.mark.parametrize(
+    ("levels", "ordered"),
+    [
+        (["high", "low", "medium"], ["low", "medium", "high"]),
+        (["> 65", "18 to 65", "under 18"], ["under 18", "18 to 65", "> 65"]),
+        (["1-2", "3+", "0-0"], ["0-0", "1-2", "3+"]),
+        (["yes", "no", "maybe"], None),
+        (["low", "high"], None),
+        (["low", "LOW", "high"], None),
+        (["1", "2", "3"], None),
+    ],
+)
+def test_words_in_order(levels, ordered):
+    assert in_order(levels) == ordered
