@@ -29,6 +29,7 @@ from dpcurate.learn.methods import listed, private
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.session import Session
 from dpcurate.queryables import Watched, limited
+from dpcurate.schema import TextFormat
 
 DOCS = Path(__file__).parents[2] / "docs" / "choosing-epsilon.md"
 FILES = {"report.html", "report.json", "graph.json", "graph.dot", "graph.graphml", "edges.csv"}
@@ -441,15 +442,43 @@ def test_draft_check_and_use(here, capsys):
 def test_check_is_for_the_owner(here, capsys):
     Path("odd.csv").write_text("asia,tub\nyes,no\n,yes\nmaybe,no\n")
     Path("odd.toml").write_text(Schema.of({"asia": ("no", "yes"), "tub": ("no", "yes")}).dumps())
-    assert main(["schema", "check", "odd.csv", "--schema", "odd.toml"]) == 0
+    assert main(["schema", "check", "odd.csv", "--schema", "odd.toml", "--yes"]) == 0
     out, err = capsys.readouterr()
     assert "looks at the data" in err
     assert "not private" in err
-    assert "3 rows, 1 of them used" in out
-    assert "'asia': 1 cell(s) outside the schema" in out
+    assert out.startswith("NOT PRIVATE, for the owner's eyes only\n3 rows, 1 of them used (33.3%)")
+    assert "! asia: 33.3% of the rows are left out for a cell that is no level" in out
+    assert "the table can be used with this schema" in out
     Path("odd.toml").write_text(Schema.of({"asai": ("no", "yes")}).dumps())
-    assert main(["schema", "check", "odd.csv", "--schema", "odd.toml"]) == 1
+    assert main(["schema", "check", "odd.csv", "--schema", "odd.toml", "--yes"]) == 1
     assert "no column 'asai'; did you mean 'asia'?" in capsys.readouterr().err
+
+
+def test_check_prints_to_a_terminal_only(here, capsys, monkeypatch):
+    words = ["schema", "check", "asia.parquet", "--schema", "asia.toml"]
+    opened = []
+    monkeypatch.setattr(duckdb, "connect", lambda *a, **k: opened.append(a))
+    assert main(words) == 1
+    out, err = capsys.readouterr()
+    assert (out, opened) == ("", [])
+    assert "standard output is no terminal: nothing was read. Run it in a terminal, or add --yes" in err
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(words) == 0
+    assert "20,000 rows" in capsys.readouterr().out
+
+
+def test_a_draft_tells_how_it_read_a_text_file(here, capsys):
+    Path("t.csv").write_bytes("a;b\n1,5;ö\n2,5;x\n3;x\n".encode("windows-1252"))
+    assert main(["schema", "draft", "t.csv", "-o", "t.toml"]) == 0
+    err = capsys.readouterr().err
+    assert "read as a text file separated by semicolons, in windows-1252, numbers with a decimal comma" in err
+    assert "next: dpcurate schema check 't.csv' --schema 't.toml'" in err
+    Path("t.csv").write_text("a\tb\n1,5\tx\n2\ty\n")
+    for tab in ("tab", "\\t", "\t"):
+        assert main(["schema", "draft", "t.csv", "--separator", tab, "--encoding", "latin-1", "--decimal", ","]) == 0
+        assert Schema.loads(capsys.readouterr().out).file == TextFormat("\t", "latin-1", ",")
 
 
 # --- plan, networks, methods, demo ------------------------------------------------------------------------

@@ -233,9 +233,16 @@ def _schema(commands: _Parsers) -> None:
     draft.add_argument("--decimal", metavar="D", help=line)
     _output(draft, "where to write the schema (default: standard output)")
     line = "report how well the rows fit a schema; LOOKS AT THE DATA, for the owner's eyes only"
-    check = _command(group, "check", line, "schema:check")
+    more = (
+        "Shows how full levels and bins are, what share of the rows a rule drops, and what to look at. These are\n"
+        "exact numbers of the table: NOT PRIVATE, never to be published, and printed to a terminal only.\n\n"
+        "example:\n  dpcurate schema check patients.csv --schema patients.toml"
+    )
+    check = _command(group, "check", line, "schema:check", more=more)
     _table(check)
     _described(check)
+    line = "print it although standard output is no terminal"
+    check.add_argument("--yes", action="store_true", help=line)
 
 
 def _ledger(commands: _Parsers) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from contextlib import redirect_stderr
 
-from dpcurate.accounting import Budget
 from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import fresh, say, show, some_table, table_name
-from dpcurate.private.curator import Curator
+from dpcurate.errors import DpcurateError
+from dpcurate.private.check import check as check_table
 from dpcurate.private.draft import drafted
 
 
@@ -29,8 +28,12 @@ def draft_file(args: Namespace) -> None:
 
 def check(args: Namespace) -> None:
     schema = load_schema(args.schema)
+    if not args.yes and not (sys.stdout is not None and sys.stdout.isatty()):
+        raise DpcurateError(
+            "a check prints exact numbers of the table, which are for the owner's eyes only, and standard output is "
+            "no terminal: nothing was read. Run it in a terminal, or add --yes if you may see them"
+        )
     say("this looks at the data, for the owner's eyes only: what it says is not private, do not publish it")
-    with redirect_stderr(sys.stdout):
-        # Opening releases nothing; the unlimited budget is never used.
-        Curator(some_table(args.table), schema, budget=Budget.unlimited(), check=True)
+    told = check_table(some_table(args.table), schema)
+    show(f"NOT PRIVATE, for the owner's eyes only\n{told}\nNOT PRIVATE, for the owner's eyes only\n")
     show(f"the table can be used with this schema (hash {schema.hash})")

@@ -660,7 +660,7 @@ def test_the_command_line_takes_a_url(asia, tmp_path, capsys):
     assert json.loads((tmp_path / "out" / "report.json").read_text())["edges"]
     ledger = tmp_path / "asia.ledger"
     assert main(["discover", url, *words[:4], "--ledger", str(ledger)]) == 0
-    assert main(["schema", "check", url, *words[:2]]) == 0
+    assert main(["schema", "check", url, *words[:2], "--yes"]) == 0
     assert main(["schema", "draft", url, "-o", str(tmp_path / "draft.toml")]) == 0
     assert main(["discover", url.replace("#asia", "#asien"), *words]) == 1
     shown = capsys.readouterr()

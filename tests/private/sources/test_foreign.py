@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from contract import SCHEMAS, VISITS, counts, frame, persons_are_refused, same_integers, visits
-from foreign_files import rows_of, write_dta, write_sas7bdat, write_sav, write_xlsx
 
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import duck, open_source
 from dpcurate.schema import Categorical, Numeric, Person, Schema
+from foreign_files import rows_of, write_dta, write_sas7bdat, write_sav, write_xlsx
 
 
 def written_xlsx(table, path):

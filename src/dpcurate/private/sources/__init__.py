@@ -18,13 +18,13 @@ from dpcurate.errors import DpcurateError, OwnerError
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import duck, foreign, owner, textfile
 from dpcurate.private.sources.encode import encoded_sql, weighted_sql
-from dpcurate.private.sources.engine import Asked, Encoded, Engine, Source, first_line, kinds_of
+from dpcurate.private.sources.engine import Asked, Encoded, Engine, Source, check_size, first_line, kinds_of
 from dpcurate.private.sources.held import Held, collapsed, from_keys, rows_of
 from dpcurate.private.sources.partitions import open_dask
 from dpcurate.private.sources.queried import SMALL_DOMAIN, Queried
 from dpcurate.schema import Numeric, Schema, TextFormat
 
-__all__ = ["Held", "Queried", "Source", "check_rows", "open_engine", "open_source", "told"]
+__all__ = ["Held", "Queried", "Source", "check_rows", "look_at", "open_engine", "open_source", "told"]
 
 
 def open_source(table: Any, schema: Schema) -> Source:
@@ -128,25 +128,30 @@ def _numeric(schema: Schema) -> bool:
 
 def check_rows(table: Any, schema: Schema) -> Iterator[str]:
     """What an owner should know about the rows, a sentence each. LOOKS AT THE DATA."""
+    looked, used, _ = _looked(table, schema)
+    yield from owner.sentences(looked, used, schema)
+
+
+def look_at(table: Any, schema: Schema) -> owner.Look:
+    """How the rows fit the schema, in exact numbers. LOOKS AT THE DATA."""
+    looked, used, encoded = _looked(table, schema)
+    check_size(used)
+    return owner.full(looked, used, encoded, schema)
+
+
+def _looked(table: Any, schema: Schema) -> tuple[list[int], int, Encoded]:
+    """What `owner.look` finds, how many rows are used, and those."""
     try:
         table = _native(table)
-        looked, kept = _look_at_partitions(table, schema) if _library(table) == "dask" else _look(table, schema)
-        yield from owner.sentences(looked, kept, schema)
+        if _library(table) == "dask":
+            rows = open_dask(table, schema)
+            return rows.look(), rows.scan(), rows
+        engine, _ = open_engine(table, schema)
+        with _closed_if_refused(engine):
+            kinds = kinds_of(engine, schema)
+            encoded = Asked(engine, encoded_sql(engine.relation, schema, kinds, engine.dialect), schema)
+            return owner.look(engine, schema, kinds), encoded.scan(), encoded
     except DpcurateError:
         raise
     except Exception as error:
         raise told(table, schema.file, error) from error
-
-
-def _look(table: Any, schema: Schema) -> tuple[list[int], int]:
-    """What `owner.look` finds, and how many rows are used."""
-    engine, _ = open_engine(table, schema)
-    with _closed_if_refused(engine):
-        kinds = kinds_of(engine, schema)
-        encoded = encoded_sql(engine.relation, schema, kinds, engine.dialect)
-        return owner.look(engine, schema, kinds), Asked(engine, encoded, schema).scan()
-
-
-def _look_at_partitions(table: Any, schema: Schema) -> tuple[list[int], int]:
-    rows = open_dask(table, schema)
-    return rows.look(), rows.scan()

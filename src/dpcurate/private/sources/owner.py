@@ -3,10 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from dpcurate.private.row_sums import Counted, CountRows, IntervalRows
 from dpcurate.private.sources.encode import Kind, cells, cells_sql
-from dpcurate.private.sources.engine import Engine
-from dpcurate.schema import Column, Schema
+from dpcurate.private.sources.engine import Encoded, Engine
+from dpcurate.schema import OWN, Column, Schema
+
+PARTS = 10
+"""Equal parts of its bounds in which a number without bins is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLook:
+    """How many cells of a column are missing, how many are outside the schema, and how many used rows each level has.
+
+    A number without bins has `PARTS` equal parts of its bounds instead; last, if they stay, the missing cells.
+    """
+
+    column: Column
+    missing: int
+    outside: int
+    filled: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How many rows there are, how many are used, and every column."""
+
+    rows: int
+    used: int
+    columns: tuple[ColumnLook, ...]
 
 
 def look(engine: Engine, schema: Schema, kinds: Mapping[str, Kind]) -> list[int]:
@@ -18,6 +45,20 @@ def look(engine: Engine, schema: Schema, kinds: Mapping[str, Kind]) -> list[int]
     stored = cells_sql(engine.relation, schema, kinds, engine.dialect)
     found = engine.fetch(f"SELECT count(*) AS n, {sums} FROM ({stored}) AS s")
     return [int(column[0]) for column in found.values()]
+
+
+def full(looked: Sequence[int], used: int, encoded: Encoded, schema: Schema) -> Look:
+    """The same, with how full every level is, in one pass more."""
+    tables: list[Counted] = [_table(column) for column in schema.columns]
+    filled = [tuple(map(int, counts.ravel())) for counts in encoded.count(tables)]
+    columns = zip(schema.columns, looked[1::2], looked[2::2], filled, strict=True)
+    return Look(looked[0], used, tuple(ColumnLook(*facts) for facts in columns))
+
+
+def _table(column: Column) -> Counted:
+    if column.has_levels:
+        return CountRows((column.name,), (column.size,))
+    return IntervalRows(column.name, PARTS, column.missing == OWN)
 
 
 def sentences(looked: Sequence[int], kept: int, schema: Schema) -> Iterator[str]:
@@ -35,6 +76,8 @@ def _all(empty: int, total: int, column: Column) -> str:
     if empty < total:
         return ""
     text = (
-        " (in a column of numbers 3,5 and other texts count as missing: write 3.5)" if column.kind == "numeric" else ""
+        " (in a column of numbers texts count as missing, 3,5 too unless the schema says so under [file])"
+        if column.kind == "numeric"
+        else ""
     )
     return f", that is all of them{text}"

@@ -1,0 +1,131 @@
+"""How the rows fit a schema, in exact numbers for the owner alone. This LOOKS AT THE DATA: NOT PRIVATE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from dpcurate.private.sources import look_at
+from dpcurate.private.sources.owner import PARTS, ColumnLook, Look
+from dpcurate.schema import DROP, OWN, Numeric, Schema
+from dpcurate.wording import shown
+
+NEARLY_ALL = 0.95
+MUCH = 0.1
+"""A rule that drops more of the rows than this is worth a thought."""
+FEW = 10
+"""Rows of a level, below which it may tell who holds it."""
+_BAR = 24
+_MOST_SHOWN = 30
+
+
+def check(table: Any, schema: Schema | str | Path) -> str:
+    """How full levels and bins are, what rules drop, and what to look at. NOT PRIVATE: for the owner's eyes only."""
+    facts = Schema.of(schema)
+    look = look_at(table, facts)
+    warnings = [f"! {sentence}" for sentence in _warnings(look, facts)]
+    told = [line for column in look.columns for line in ("", *_column(column, look))]
+    return "\n".join([_rows(look), *told, "", *(warnings or ["nothing stands out"])])
+
+
+def _rows(look: Look) -> str:
+    return f"{look.rows:,} rows, {look.used:,} of them used ({_share(look.used, look.rows)})"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "none"
+
+
+# --- one column -------------------------------------------------------------------------------------------
+
+
+def _column(one: ColumnLook, look: Look) -> Iterator[str]:
+    parts = "" if one.column.has_levels else f", in {PARTS} equal parts"
+    yield f"{shown(one.column.name)[1:-1]} ({one.column.kind}{parts})"
+    yield from _levels(one, look.used)
+    for what, count, rule in (("empty", one.missing, one.column.missing), ("outside", one.outside, one.column.outside)):
+        if count:
+            yield f"  {count:,} cell(s) {what} ({_share(count, look.rows)} of all rows): {_fate(rule)}"
+
+
+def _levels(one: ColumnLook, used: int) -> Iterator[str]:
+    names = _names(one)
+    width = max(map(len, names[:_MOST_SHOWN]))
+    for name, count in zip(names[:_MOST_SHOWN], one.filled, strict=False):
+        bar = "#" * round(_BAR * count / used) if used else ""
+        yield f"  {name:<{width}}  {count:>11,}  {_share(count, used):>6}  {bar}".rstrip()
+    if len(names) > _MOST_SHOWN:
+        yield f"  and {len(names) - _MOST_SHOWN:,} more levels"
+
+
+def _names(one: ColumnLook) -> list[str]:
+    column = one.column
+    if isinstance(column, Numeric) and not column.has_levels:
+        ends = [column.low + (column.high - column.low) * i / PARTS for i in range(PARTS + 1)]
+        parts = [f"{a:g} to {b:g}" for a, b in pairwise(ends)]
+        return [*parts, *(["missing"] if column.missing == OWN else [])]
+    return [shown(level)[1:-1] for level in column.levels]
+
+
+def _fate(rule: str | float) -> str:
+    if rule == DROP:
+        return "their rows are left out"
+    return {"clamp": "counted as the bound", OWN: "their rows stay"}.get(str(rule), f"counted as {rule}")
+
+
+# --- what to look at --------------------------------------------------------------------------------------
+
+
+def _warnings(look: Look, schema: Schema) -> Iterator[str]:
+    if look.used == 0:
+        yield "no row is used: a rule drops every one of them, or the table is empty"
+    elif look.used < (1 - MUCH) * look.rows:
+        yield f"{_share(look.rows - look.used, look.rows)} of the rows are left out{_whose(schema)}"
+    if schema.rows is not None and not 0.9 <= look.rows / schema.rows <= 1.1:
+        yield f"the schema says rows = {schema.rows:,}, and the table has {look.rows:,}"
+    for one in look.columns:
+        for sentence in (*_dropped(one, look.rows), *_filled(one, look.used)):
+            yield f"{shown(one.column.name)[1:-1]}: {sentence}"
+
+
+def _whose(schema: Schema) -> str:
+    if schema.person is None:
+        return ", by the rules of all columns together"
+    return f", by the rules of columns and the cap of {schema.person.rows} rows a person"
+
+
+def _dropped(one: ColumnLook, rows: int) -> Iterator[str]:
+    column = one.column
+    if column.missing == DROP and one.missing > MUCH * rows:
+        own = column.kind == "categorical" or not column.has_levels
+        kept = 'missing = "own"' if own else "one of its levels for missing"
+        yield f"{_share(one.missing, rows)} of the rows are left out for an empty cell; {kept} would keep them"
+    if column.outside == DROP and one.outside:
+        told = "a value beyond the bounds" if column.kind == "numeric" else "a cell that is no level"
+        yield f"{_share(one.outside, rows)} of the rows are left out for {told}"
+    elif one.outside:
+        yield f"{_share(one.outside, rows)} of the cells are outside the schema, and {_fate(column.outside)}"
+
+
+def _filled(one: ColumnLook, used: int) -> Iterator[str]:
+    if not used:
+        return
+    names, counts = _names(one), one.filled
+    most = max(range(len(counts)), key=counts.__getitem__)
+    if counts[most] >= NEARLY_ALL * used:
+        advice = "" if one.column.has_levels else ": narrower public bounds would tell more"
+        yield f"nearly all rows ({_share(counts[most], used)}) are in {names[most]}{advice}"
+    if not one.column.has_levels:
+        return
+    never = [name for name, count in zip(names, counts, strict=True) if count == 0]
+    few = [name for name, count in zip(names, counts, strict=True) if 0 < count < FEW]
+    if never:
+        yield f"no row is in {_listed(never)}"
+    if few:
+        yield f"fewer than {FEW} rows are in {_listed(few)}: keep such a level only if it is public that it exists"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
