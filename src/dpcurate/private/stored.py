@@ -13,7 +13,7 @@ from dpcurate.errors import LedgerError, NotStored
 from dpcurate.private import answers
 from dpcurate.private.ledger import place
 from dpcurate.private.ledger.amounts import float_down
-from dpcurate.private.ledger.store import Disk, StoredRun
+from dpcurate.private.ledger.released import StoredRun, stored_runs
 from dpcurate.private.noise import Secure
 from dpcurate.private.session import describe
 from dpcurate.private.statistics.registry import sensitivity, transformation
@@ -32,7 +32,7 @@ class StoredAnswers:
 
     def __init__(self, ledger: str | Path, run: int | None = None) -> None:
         self._path = place.real(ledger)
-        self._run = _chosen(self._path, Disk.stored(self._path), run)
+        self._run = _chosen(self._path, stored_runs(self._path), run)
         self._schema = _schema(self._path, self._run)
         self._neighbours = Neighbours.of(self._run.facts.neighbours)
         self._asked: Counter[str] = Counter()

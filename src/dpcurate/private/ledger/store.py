@@ -7,7 +7,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
@@ -16,23 +15,10 @@ from dpcurate.errors import LedgerError
 from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger import notes, place, runs
 from dpcurate.private.ledger.alive import Alive
-from dpcurate.private.ledger.amounts import Decide, LedgerFacts, State, float_up
+from dpcurate.private.ledger.amounts import Decide, LedgerFacts, State
 from dpcurate.private.ledger.file import GATE, Damage, File
 from dpcurate.private.ledger.runs import LoggedRun, Run, RunFacts
 from dpcurate.schema import Schema
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRun:
-    """What a ledger says of one run: `answers` holds units and bytes of requests, by their names without the price."""
-
-    facts: LedgerFacts
-    logged: LoggedRun
-    schemas: tuple[notes.UsedSchema, ...]
-    answers: dict[str, tuple[int, bytes]]
-    spent: float
-    events: tuple[Event, ...]
-    private: bool
 
 
 class Disk:
@@ -72,7 +58,7 @@ class Disk:
         """A ledger that exists and is kept here, after a check that reads all of it and writes nothing."""
         file = File(path)
         with GATE:
-            _look_at(path)
+            look_at(path)
             with file.reading() as connection:
                 form.check_tables(connection)
                 _check_home(connection, path)
@@ -83,7 +69,7 @@ class Disk:
         """A ledger that was moved here, after the same check; from now on it is kept here, and says so."""
         file = File(path)
         with GATE:
-            _look_at(path)
+            look_at(path)
             with file.writing() as connection:  # whoever has the file open under its old name has to wait
                 form.check_tables(connection)
                 home = notes.home(connection)
@@ -93,23 +79,6 @@ class Disk:
                 if home != path:
                     form.write_home(connection, path)
                 return cls(file, facts)
-
-    @classmethod
-    def stored(cls, path: Path) -> dict[int, StoredRun]:
-        """Runs with stored answers, of a ledger or of a copy of one: it is read as it is, and no path is refused."""
-        file = File(path)
-        with GATE:
-            _look_at(path)
-            with file.reading() as connection:
-                form.check_tables(connection)
-                facts = form.check_contents(connection, path)
-                book, schemas = form.read_book(connection), notes.schemas(connection)
-                events = tuple(map(form.read_event, form.event_rows(connection)))
-                state = float_up(int(book["spent"])), events, book["unproved"] != "1"
-                answers = _answers(connection)
-                told = runs.stories(connection)
-            file.close()
-        return {n: StoredRun(facts, told[n].logged(), schemas, each, *state) for n, each in answers.items()}
 
     def state(self) -> State:
         with self._file.reading() as connection:
@@ -293,19 +262,6 @@ class Disk:
         return book
 
 
-def _answers(connection: sqlite3.Connection) -> dict[int, dict[str, tuple[int, bytes]]]:
-    """Units and bytes of every stored answer, by run and by the request's name without its price."""
-    answers: dict[int, dict[str, tuple[int, bytes]]] = {}
-    for note in notes.each(connection):
-        word, _, rest = note.kind.partition(" ")
-        if word == "stored":
-            number, _, request = rest.partition(" ")
-            (query, priced), nth = request.partition(".")[0].split("-"), request.partition(".")[2]
-            body = form.answer(connection, note.facts)
-            answers.setdefault(int(number), {})[f"{query}.{nth}"] = int(priced, 16), body
-    return answers
-
-
 def _another_unit(path: Path, known: notes.Unit, other: notes.Unit) -> LedgerError:
     return LedgerError(
         f"{path} protects {known}, and this schema would protect {other}: what was paid so far says nothing about "
@@ -322,7 +278,7 @@ def _unknown_unit(path: Path, known: str, other: str) -> LedgerError:
     )
 
 
-def _look_at(path: Path) -> None:
+def look_at(path: Path) -> None:
     """Refuse what is no ledger, before SQLite touches it; a creation cut short at its last step is finished."""
     try:
         place.tidy(path)

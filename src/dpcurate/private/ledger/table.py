@@ -1,0 +1,238 @@
+"""The ledger of a table: the filter, with a file that keeps it and the runs that spend from it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import cast
+
+from dpcurate import plain
+from dpcurate.accounting import Budget, Event
+from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, RefusedError
+from dpcurate.plain import Number
+from dpcurate.private.ledger import amounts, notes, place, words
+from dpcurate.private.ledger import format as form
+from dpcurate.private.ledger.filter import NOTHING, Filter
+from dpcurate.private.ledger.runs import FINISHED, LoggedRun, Run, RunFacts
+from dpcurate.private.ledger.store import Disk
+from dpcurate.schema import Schema
+from dpcurate.wording import shown
+
+
+class Ledger(Filter):
+    """The privacy filter of one budget, and what it has let through.
+
+    `Ledger(budget)` keeps them in memory; `Ledger.create` and `Ledger.open` keep them in a file that
+    several processes and days share. With an unlimited budget or `allow_unproved=True` steps without
+    a finite cost are let through, after which `private` is False for good; finite costs are filtered
+    all the same.
+
+    Safe to share between threads. Refuses copies, pickling and use after a fork: each would be a
+    second budget.
+    """
+
+    @classmethod
+    def create(
+        cls, path: str | os.PathLike[str], *, table: str, neighbours: str, budget: Budget, schema: Schema | None = None,
+        schema_hash: str | None = None, allow_unproved: bool = False,
+    ) -> Ledger:  # fmt: skip
+        """A new ledger on disk. An existing file is refused, whatever it holds.
+
+        `schema` is the first that will be used; it fixes the unit of privacy (rows, or persons by a column). If
+        only its hash is given, the unit is fixed when a schema that has it is first used.
+        """
+        schema_hash = schema.hash if schema is not None else schema_hash
+        for name, value in (("table", table), ("schema_hash", schema_hash), ("neighbours", neighbours)):
+            if not isinstance(value, str) or not value.strip():
+                raise LedgerError(f"{name} must be a name that is not blank, got {value!r}; the ledger is found by it")
+        home = place.real(path)
+        facts = form.new_facts(
+            home, table=table, schema_hash=cast(str, schema_hash), neighbours=neighbours, budget=budget,
+            allow_unproved=allow_unproved,
+        )  # fmt: skip
+        return cls._on(Disk.create(home, facts, schema))
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], *, table: str | None = None, schema_hash: str | None = None,
+        neighbours: str | None = None, budget: Budget | None = None,
+    ) -> Ledger:  # fmt: skip
+        """A ledger that exists, if it is whole and about what the caller thinks it is about.
+
+        `schema_hash` asks that it was used with that schema before.
+        """
+        disk = Disk.open(place.real(path))
+        facts = disk.facts
+        for what, asked, written in (("table", table, facts.table), ("neighbours", neighbours, facts.neighbours)):
+            if asked is not None and asked != written:
+                words.mismatch(disk.path, what, repr(asked), repr(written))
+        used = dict.fromkeys([facts.schema_hash, *(schema.hash for schema in disk.schemas())])
+        if schema_hash is not None and schema_hash not in used:
+            words.mismatch(disk.path, "schema hash", repr(schema_hash), " and ".join(map(repr, used)))
+        if budget is not None and not words.same(budget, facts.budget):
+            words.mismatch(disk.path, "budget", words.worth(budget), words.worth(facts.budget))
+        return cls._on(disk)
+
+    @classmethod
+    def moved(cls, path: str | os.PathLike[str]) -> Ledger:
+        """A ledger whose file was moved to `path`, adopted there: a ledger is refused anywhere but at its own path.
+
+        Only for a file that was moved for good, with no run under way. Refused while the place it came from
+        still holds the journal of an interrupted transaction, or the ledger itself: a copy is not a move, and
+        a copy on another machine, which cannot be seen from here, would be a second budget. The adoption is
+        written down (`kept_at`).
+        """
+        return cls._on(Disk.moved(place.real(path)))
+
+    @staticmethod
+    def exists(path: str | os.PathLike[str]) -> bool:
+        """Whether there is a file, of whatever kind, where `create` would make one."""
+        return place.is_there(place.real(path))
+
+    @classmethod
+    def _on(cls, disk: Disk) -> Ledger:
+        ledger = cls.__new__(cls)
+        facts = disk.facts
+        ledger._start(facts.budget, disk, allow_unproved=facts.allow_unproved, neighbours=facts.neighbours)
+        return ledger
+
+    def use(self, schema: Schema) -> None:
+        """Write a schema down before it is used. One of another unit of privacy is refused: see docs/proofs/ledger.md.
+
+        All other changes (levels, bounds, bins, columns, the cap) go on spending the same budget.
+        """
+        with self._mine():
+            if isinstance(self._store, Disk):
+                self._store.use(schema)
+
+    @property
+    def unit(self) -> notes.Unit | None:
+        """What a ledger on disk protects, rows or persons; None in memory, and until a schema has told."""
+        with self._mine():
+            return self._store.unit() if isinstance(self._store, Disk) else None
+
+    @property
+    def schemas(self) -> tuple[notes.UsedSchema, ...]:
+        """Every schema that a ledger on disk was used with, in order: hash, text, since when."""
+        with self._mine():
+            return self._store.schemas() if isinstance(self._store, Disk) else ()
+
+    @property
+    def kept_at(self) -> tuple[tuple[str, str], ...]:
+        """Since when, and where, a ledger on disk was kept: more than one pair if it was moved and adopted."""
+        with self._mine():
+            return self._store.kept_at() if isinstance(self._store, Disk) else ()
+
+    # --- runs: docs/proofs/answers.md ----------------------------------------------------------------------
+
+    def run(self, facts: RunFacts, *, share: Number | None = None) -> AbstractContextManager[Run]:
+        """A run of a method on a ledger in a file: it is logged, spends at most `share`, and its answers are stored.
+
+        The run of the same command that was stopped is resumed: what it paid for is not paid again.
+        """
+        self._check_process()
+        taken = None if share is None else plain.between(0, share, math.inf)
+        if share is not None and taken is None:
+            raise BudgetError(f"a run's share must be a finite amount above 0, got {shown(share)}")
+        return _Running(self, facts, taken)
+
+    def _begin(self, facts: RunFacts, share: Number | None) -> Run:
+        with self._mine():
+            if not isinstance(self._store, Disk) or self._run is not None or self._block is not None:
+                raise LedgerError("a run is begun on a ledger in a file that has no other run or block open here")
+            self._run = self._store.begin(facts, self._decide_share(share))
+            return self._run
+
+    def _decide_share(self, share: Number | None) -> Callable[[int], int | None]:
+        """What a new run may spend of what is left; None is no limit."""
+
+        def decide(spent: int) -> int | None:
+            if self._unlimited:
+                return None if share is None else amounts.round_up(share)
+            left = self._ceiling - spent
+            if left <= 0:
+                raise BudgetExceeded(f"nothing is left of the budget ({words.worth(self._budget)}). {NOTHING}")
+            return left if share is None else min(left, self._fit(amounts.round_down(share), left))
+
+        return decide
+
+    def _end(self, outcome: str) -> None:
+        with self._mine():
+            run, self._run = self._run, None
+            assert run is not None
+            assert isinstance(self._store, Disk)
+            try:
+                self._store.end(run, outcome)
+            finally:
+                run.leave()
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is under way on this ledger, here."""
+        with self._mine():
+            return self._run is not None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether answers are stored now: in a run, outside its blocks, and if nothing unproved is ever let through."""
+        with self._mine():
+            return self._run is not None and self._block is None and not self._lenient
+
+    def pay(self, request: str, events: Sequence[Event]) -> tuple[str, bytes | None]:
+        """Pay for a request of the run: its name, and the answer if it is stored, which then costs nothing now."""
+        units = sum([self._price(event) for event in events])
+        with self._mine():
+            run = self._run
+            assert run is not None
+            assert isinstance(self._store, Disk)
+            request = f"{request}-{units:x}"  # at another price it is another request
+            name = run.next(request)
+
+            def decide(spent: int) -> int:
+                self._check_run(units)
+                return self._fit(units, self._ceiling - spent)
+
+            charged, stored = self._store.pay(run, name, decide, tuple(events))
+            run.asked[request] += 1
+            run.used += units
+            run.charged += charged
+            run.replayed += charged < units
+            return name, stored
+
+    def keep(self, name: str, body: bytes) -> None:
+        """Store the answer to a request that was paid; it may be returned after this, and only then."""
+        with self._mine():
+            assert self._run is not None
+            assert isinstance(self._store, Disk)
+            self._store.keep(self._run, name, body)
+
+    def log(self) -> tuple[LoggedRun, ...]:
+        """Every run on a ledger in a file, in order."""
+        with self._mine():
+            return self._store.log() if isinstance(self._store, Disk) else ()
+
+    def stopped(self, command: str) -> LoggedRun | None:
+        """The run that the same command would resume now."""
+        with self._mine():
+            return self._store.stopped(command) if isinstance(self._store, Disk) else None
+
+
+class _Running(AbstractContextManager[Run]):
+    """The `with` of `Ledger.run`; what ended it is said in the log by one word."""
+
+    def __init__(self, ledger: Ledger, facts: RunFacts, share: Number | None) -> None:
+        self._ledger, self._facts, self._share = ledger, facts, share
+
+    def __enter__(self) -> Run:
+        return self._ledger._begin(self._facts, self._share)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._ledger._end(FINISHED if kind is None else _outcome(kind))
+
+
+def _outcome(problem: type[BaseException]) -> str:
+    if issubclass(problem, RefusedError):
+        return "refused"
+    return "failed" if issubclass(problem, Exception) else "stopped"
