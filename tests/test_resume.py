@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dpcurate
+from dpcurate.allowance import Allowance
 from dpcurate.cli import main
 from dpcurate.errors import LedgerError
 from dpcurate.networks import load
@@ -162,6 +163,28 @@ def test_another_command_is_another_run(tmp_path: Path, other: dict[str, Any], m
         dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path)
     dpcurate.discover(TABLE, ASIA.schema, **{"epsilon": 1, "ledger": path, **other})
     assert [run.outcome for run in Ledger.open(path).log()][1:] == ["finished"]
+
+
+def test_a_run_that_another_process_resumes_first_is_a_new_one_within_its_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "l"
+    Ledger.create(path, table="t", schema=ASIA.schema, neighbours="add-remove",
+                  budget=dpcurate.Budget(epsilon=4, delta=1e-10))  # fmt: skip
+    with monkeypatch.context() as patch, killed():
+        dying(patch, Ledger, "keep", 0, after=False)
+        dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path)
+    real = Allowance.open
+
+    def faster(allowance: Allowance, *args: Any, **more: Any) -> Any:
+        monkeypatch.setattr(Allowance, "open", real)
+        dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path)
+        return real(allowance, *args, **more)
+
+    monkeypatch.setattr(Allowance, "open", faster)
+    dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path)
+    share = dpcurate.Budget(epsilon=1, delta=1e-10).ceiling
+    assert [run.spent for run in Ledger.open(path).log()] == pytest.approx([share, share])
 
 
 def test_who_ran_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,11 +139,11 @@ class Allowance:
             raise LedgerError(f"{str(path)!r} counts with delta = {budget.delta:.3g}, not {delta:.3g}; leave delta out")
         relation, left = Neighbours.of(neighbours or facts.neighbours), ledger.remaining
         resumes = None if request is None else ledger.stopped(request.facts.command)
-        if resumes is not None and resumes.allowed is not None:
-            return cls(budget, relation, path, resumes.allowed, resumes=resumes)
+        share = None if epsilon is None else Budget(epsilon=epsilon, delta=budget.delta).ceiling
+        if resumes is not None and resumes.allowed is not None:  # the share, in case another process is faster
+            return cls(budget, relation, path, resumes.allowed, share, resumes)
         if left <= DUST * float(budget.ceiling):
             raise BudgetExceeded(f"nothing is left of the budget in {str(path)!r} ({budget}); nothing was read")
-        share = None if epsilon is None else Budget(epsilon=epsilon, delta=budget.delta).ceiling
         return cls(budget, relation, path, left, share)
 
     @property
