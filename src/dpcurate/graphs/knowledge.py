@@ -96,6 +96,10 @@ class Knowledge:
         arrow = (a, b) in self.required_arrows or (b, a) in self.required_arrows
         return arrow or frozenset((a, b)) in self.required_edges
 
+    def undirected(self) -> Knowledge:
+        """Which pairs must and must not be adjacent where common causes may be hidden, and no direction."""
+        return Knowledge(required_edges=self.required_pairs(), forbidden_edges=self.forbidden_edges)
+
     def required_pairs(self) -> frozenset[Edge]:
         """Pairs that must be adjacent, by an edge or an arrow."""
         return self.required_edges | {frozenset(pair) for pair in self.required_arrows}

@@ -11,6 +11,9 @@ from dpcurate.graphs.pag import Mark, Pag, reached
 
 End = tuple[str, str, Mark]
 """(a, b, mark): that the end at b of the edge between a and b has this mark."""
+Triple = tuple[str, Edge]
+Triples = tuple[set[Triple], set[Triple]]
+"""Unshielded triples (middle, ends): colliders, and those that are none."""
 
 
 class PagMarks:
@@ -20,22 +23,24 @@ class PagMarks:
     without a recorded separating set is evidence of nothing. A disputed end stays a circle for good.
     """
 
-    def __init__(self, skeleton: Skeleton) -> None:
+    def __init__(self, skeleton: Skeleton, triples: Triples | None = None) -> None:
         self.nodes, self.separators = skeleton.nodes, skeleton.separators
         self.at: dict[str, dict[str, Mark]] = {name: {} for name in skeleton.nodes}
         for a, b in skeleton.edges:
             self.at[a][b] = self.at[b][a] = "circle"
-        self.chains: set[tuple[str, Edge]] = set()
-        self.colliders: set[tuple[str, Edge]] = set()
         self.disputed: set[Arrow] = set()
-        self._sort_triples()
+        self.colliders, self.chains = triples or self._sorted_triples()
 
-    def _sort_triples(self) -> None:
+    def _sorted_triples(self) -> Triples:
+        """Unshielded triples as the separating sets of their ends say."""
+        colliders: set[Triple] = set()
+        chains: set[Triple] = set()
         for middle, near in self.at.items():
             for a, b in combinations(near, 2):
                 given = self.separators.get(frozenset((a, b)))
                 if given is not None:
-                    (self.chains if middle in given else self.colliders).add((middle, frozenset((a, b))))
+                    (chains if middle in given else colliders).add((middle, frozenset((a, b))))
+        return colliders, chains
 
     def edges(self) -> Iterator[Arrow]:
         """Every edge, both ways round."""

@@ -6,20 +6,25 @@ from dpcurate.errors import GraphError
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
-from dpcurate.graphs.pag_marks import End, PagMarks
+from dpcurate.graphs.pag_marks import End, PagMarks, Triples
 from dpcurate.graphs.pag_rules import HIDDEN, Rule, colliders
 
 
 def orient_pag(
-    skeleton: Skeleton, knowledge: Knowledge | None = None, rules: tuple[tuple[Rule, ...], ...] = HIDDEN
+    skeleton: Skeleton,
+    knowledge: Knowledge | None = None,
+    rules: tuple[tuple[Rule, ...], ...] = HIDDEN,
+    *,
+    triples: Triples | None = None,
 ) -> Pag:
     """Mark what the separating sets and the background knowledge decide.
 
     All proposals of a round are collected before any is adopted, so nothing depends on the order of nodes. Background
     knowledge always holds. An end for which both marks are proposed, an arrowhead that would make a collider of
-    a triple known to be none, and marks that together would close a cycle are dropped, and stay circles.
+    a triple known to be none, and marks that together would close a cycle are dropped, and stay circles. Which triples
+    are colliders is read off the separating sets unless `triples` says it.
     """
-    marks = PagMarks(skeleton)
+    marks = PagMarks(skeleton, triples)
     if knowledge is not None:
         marks.draw(known_marks(skeleton, knowledge))
     marks.settle(colliders(marks))

@@ -9,7 +9,7 @@ from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.measure_once.arrows import directed, no_interaction
+from dpcurate.learn.measure_once.arrows import Interaction, directed, no_interaction
 from dpcurate.learn.measure_once.confidence import Confidence, confidence
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
@@ -19,6 +19,7 @@ from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norms_cost
+from dpcurate.learn.measure_once.hidden import with_hidden_causes
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, buy_pairs
@@ -50,6 +51,8 @@ class _Learnt:
     """A decision, how sure it is, and the releases it rests on: how many answers, what each cost, and why these."""
 
     decision: Decision
+    families: FamilySearch
+    interaction: Interaction
     confidence: Confidence
     answers: tuple[int, ...]
     costs: tuple[float, ...]
@@ -62,20 +65,23 @@ class MeasureOnce:
     """The default: released once, a second look where it pays, and a search that knows the noise.
 
     Columns of few levels are measured by contrasts; a table with numbers, ordinals or long lists of levels
-    by features of its columns.
+    by features of its columns. With `latent` common causes may be hidden, and the result is a PAG.
     """
 
     constants: Constants = field(default_factory=Constants)
     features: FeatureConstants = field(default_factory=FeatureConstants)
+    latent: bool = False
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
         """Learn with all that is left of the budget."""
         names = _names(queryable)
         if knowledge is not None:
             knowledge.check(names)
-        constraints = Constraints.of(names, knowledge)
+        constraints = Constraints.of(names, (knowledge or Knowledge()).undirected() if self.latent else knowledge)
         learn = self._by_levels if _few_levels(queryable.schema) else self._by_features
         learnt = learn(queryable, constraints)
+        if self.latent:
+            return _hidden(names, constraints, learnt, knowledge)
         skeleton = skeleton_of(names, constraints, learnt.decision)
         evidence = evidence_of(names, constraints, learnt.decision, skeleton, learnt.confidence.linked)
         return Learned(
@@ -98,7 +104,8 @@ class MeasureOnce:
         decision = decide(families, Random(0))
         sure = confidence(decision, families, no_interaction, Random(0))
         notes = (bought.choice, *redundant(bought.released, queryable.schema.names))
-        return _Learnt(decision, sure, (len(bought.costs),), bought.costs, notes, of_features(bought))
+        costs = bought.costs
+        return _Learnt(decision, families, no_interaction, sure, (len(costs),), costs, notes, of_features(bought))
 
     def _by_levels(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """By contrasts; in a wide table margins come first, and say whether pairs are better measured around them."""
@@ -132,7 +139,8 @@ class MeasureOnce:
         sure = confidence(decision, families, evidence.interaction, Random(0))
         answers = len(margins.answers), int(norms > 0), len(pairs.observed)
         noise = of_contrasts(design.released, moments)
-        return _Learnt(decision, sure, answers, (margins.cost, *costs), (_around_chosen(clip),), noise)
+        spent, notes = (margins.cost, *costs), (_around_chosen(clip),)
+        return _Learnt(decision, families, evidence.interaction, sure, answers, spent, notes, noise)
 
     def _by_contrasts(
         self,
@@ -168,7 +176,8 @@ class MeasureOnce:
         sure = confidence(decision, families, evidence.interaction, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         noise = of_contrasts(released, evidence.moments)
-        return _Learnt(decision, sure, answers, costs, (_contrasts_chosen(purchases),), noise)
+        notes = (_contrasts_chosen(purchases),)
+        return _Learnt(decision, families, evidence.interaction, sure, answers, costs, notes, noise)
 
     def _second(
         self, released: Released, weights: Weights, constraints: Constraints, random: Random
@@ -204,6 +213,24 @@ def _names(queryable: Queryable) -> tuple[str, ...]:
     if len(names) < 2:
         raise QueryError(f"a graph needs at least two columns, the schema has {len(names)}")
     return names
+
+
+def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, knowledge: Knowledge | None) -> Learned:
+    """The same releases, read where common causes may be hidden."""
+    sure = learnt.confidence.linked
+    found = with_hidden_causes(names, learnt.decision, learnt.families, learnt.interaction, sure, knowledge)
+    evidence = evidence_of(names, constraints, learnt.decision, found.skeleton, found.linked)
+    return Learned(
+        found.pag,
+        found.skeleton,
+        linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},
+        marks=found.marks,
+        evidence=evidence,
+        tests=learnt.answers,
+        leaked=learnt.costs,
+        notes=learnt.notes,
+        noise=learnt.noise,
+    )
 
 
 def _directions(names: tuple[str, ...], constraints: Constraints, ways: FloatArray) -> dict[tuple[str, str], float]:

@@ -1,0 +1,154 @@
+"""Where common causes may be hidden: from the graph of the search to a PAG, by what was released, at no cost.
+
+The search looks for a DAG. With a hidden cause the best one joins columns that no DAG of the visible columns needs to:
+as in FCI, an edge goes if a set of neighbours of either end makes the two independent. Unshielded triples are colliders
+by their odds, the rules of Zhang (2008) do the rest. How sure a mark is comes from drawing every triple by its odds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import exp
+from random import Random
+
+import numpy as np
+
+from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate.graphs.graph import Skeleton
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.pag import Pag
+from dpcurate.graphs.pag_marks import Triples
+from dpcurate.graphs.pag_orient import orient_pag
+from dpcurate.learn.measure_once.arrows import Interaction, Triple, adjacency, collider_log_odds
+from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.confidence import HALF
+from dpcurate.learn.measure_once.decide import Decision
+from dpcurate.learn.measure_once.family_search import FamilySearch
+from dpcurate.learn.measure_once.orientation import MOST_LOG_ODDS
+
+SEPARATED = 0.0
+"""Log evidence of dependence below which a set separates two columns."""
+MOST_GIVEN = 3
+MOST_NEIGHBOURS = 7
+"""Columns in a set that is tried, and neighbours it is drawn from, those that depend most on the other end."""
+DRAWS = 40
+
+Separating = dict[Columns, Columns]
+"""By pair, the lower column first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A PAG, the skeleton it rests on, P(linked) of every pair, and P(tail) and P(arrowhead) of every end."""
+
+    pag: Pag
+    skeleton: Skeleton
+    linked: FloatArray
+    marks: dict[tuple[str, str], tuple[float, float]]
+
+
+def with_hidden_causes(
+    names: Sequence[str],
+    decision: Decision,
+    families: FamilySearch,
+    interaction: Interaction,
+    linked: FloatArray,
+    knowledge: Knowledge | None,
+) -> Found:
+    """The PAG of the decision's edges that no set of neighbours explains away."""
+    before = adjacency(decision, families.constraints)
+    adjacent, separating = thinned(before, families)
+    separating |= _apart(adjacent, separating, families)
+    odds = collider_log_odds(decision, adjacent, families, interaction)
+    skeleton = _skeleton(names, adjacent, separating)
+    sure = np.where(before & ~adjacent, np.minimum(linked, HALF), linked)
+    triples = {t: 1.0 if x > 0 else 0.0 for t, x in odds.items()}
+    pag = orient_pag(skeleton, knowledge, triples=_triples(names, triples, Random(0)))
+    return Found(pag, skeleton, sure, _drawn_marks(names, skeleton, knowledge, odds))
+
+
+def thinned(before: BoolArray, families: FamilySearch) -> tuple[BoolArray, Separating]:
+    """Without the edges that some neighbours of either end separate, small sets first, and what separated them."""
+    adjacent, separating = before.copy(), Separating()
+    for size in range(MOST_GIVEN + 1):
+        around = adjacent.copy()  # as it was when the size began: nothing depends on the order of columns
+        for a, b in np.argwhere(np.triu(around & ~families.constraints.required)).tolist():
+            sets = [s for s in _sets(around, families, a, b) if len(s) == size]
+            found = _most_independent(families, a, b, sets)
+            if found is not None and found[1] < SEPARATED:
+                adjacent[a, b] = adjacent[b, a] = False
+                separating[a, b] = found[0]
+    return adjacent, separating
+
+
+def _apart(adjacent: BoolArray, known: Separating, families: FamilySearch) -> Separating:
+    """A set that separates each two columns with a common neighbour, the smallest that does."""
+    near = adjacent.astype(int) @ adjacent.astype(int) > 0
+    pairs = np.argwhere(np.triu(near & ~adjacent & families.evidence.measured, 1)).tolist()
+    separating = Separating()
+    for a, b in pairs:
+        if (a, b) not in known:
+            sets = sorted(_sets(adjacent, families, a, b), key=len)
+            for size in range(MOST_GIVEN + 1):
+                found = _most_independent(families, a, b, [s for s in sets if len(s) == size])
+                if found is not None and found[1] < SEPARATED:
+                    separating[a, b] = found[0]
+                    break
+    return separating
+
+
+def _sets(adjacent: BoolArray, families: FamilySearch, a: int, b: int) -> set[Columns]:
+    """Sets of neighbours of one of the two."""
+    found: set[Columns] = set()
+    for x, y in ((a, b), (b, a)):
+        near = [int(z) for z in np.flatnonzero(adjacent[x]) if z != y]
+        near = sorted(sorted(near, key=lambda z: -families.row(y, ())[z])[:MOST_NEIGHBOURS])
+        found |= {s for size in range(MOST_GIVEN + 1) for s in combinations(near, size)}
+    return found
+
+
+def _most_independent(families: FamilySearch, a: int, b: int, sets: list[Columns]) -> tuple[Columns, float] | None:
+    """The set given which least speaks for a dependence, and the log evidence that does."""
+    evidence = {s: families.gain(b, a, s) - families.edge_log_odds for s in sorted(sets)}
+    return min(evidence.items(), key=lambda item: item[1]) if evidence else None
+
+
+def _skeleton(names: Sequence[str], adjacent: BoolArray, separating: Separating) -> Skeleton:
+    edges = [(names[a], names[b]) for a, b in np.argwhere(np.triu(adjacent)).tolist()]
+    apart = {frozenset((names[a], names[b])): tuple(names[x] for x in s) for (a, b), s in separating.items()}
+    return Skeleton.of(names, edges, apart)
+
+
+def _triples(names: Sequence[str], chances: dict[Triple, float], random: Random) -> Triples:
+    """Colliders, each with its chance, and the others."""
+    split: Triples = set(), set()
+    for (a, c, b), p in chances.items():
+        split[random.random() >= p].add((names[c], frozenset((names[a], names[b]))))
+    return split
+
+
+def _drawn_marks(
+    names: Sequence[str], skeleton: Skeleton, knowledge: Knowledge | None, odds: dict[Triple, float]
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """P(tail) and P(arrowhead) of every end: how often the rules give it when triples are drawn by their odds."""
+    random, counts = Random(0), Counter[tuple[tuple[str, str], str]]()
+    chances = {t: _chance(x) for t, x in odds.items()}
+    for pag in _orientations(names, skeleton, knowledge, chances, random):
+        counts.update(pag.marks.items())
+    ends = [end for a, b in map(sorted, skeleton.edges) for end in ((a, b), (b, a))]
+    return {end: (counts[end, "tail"] / DRAWS, counts[end, "arrow"] / DRAWS) for end in ends}
+
+
+def _orientations(
+    names: Sequence[str], skeleton: Skeleton, knowledge: Knowledge | None, chances: dict[Triple, float], random: Random
+) -> Iterator[Pag]:
+    for _ in range(DRAWS):
+        yield orient_pag(skeleton, knowledge, triples=_triples(names, chances, random))
+
+
+def _chance(log_odds: float) -> float:
+    """No triple is surer than MOST_LOG_ODDS: its odds know noise and sampling, not whether its edges are right."""
+    return 1 / (1 + exp(-min(max(log_odds, -MOST_LOG_ODDS), MOST_LOG_ODDS)))
