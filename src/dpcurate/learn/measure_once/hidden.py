@@ -29,8 +29,10 @@ from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.orientation import MOST_LOG_ODDS
 
-SEPARATED = 0.0
-"""Log evidence of dependence below which a set separates two columns."""
+SEPARATED = -2.0
+"""Log evidence of dependence below which a set separates two columns; without power it stays near 0."""
+UNEXPLAINED = 3.0
+"""Log evidence of dependence from which on a pair that the search left out is joined again."""
 MOST_GIVEN = 3
 MOST_NEIGHBOURS = 7
 """Columns in a set that is tried, and neighbours it is drawn from, those that depend most on the other end."""
@@ -59,7 +61,7 @@ def with_hidden_causes(
     knowledge: Knowledge | None,
 ) -> Found:
     """The PAG of the decision's edges that no set of neighbours explains away."""
-    before = adjacency(decision, families.constraints)
+    before = adjacency(decision, families.constraints) | unexplained(decision, families)
     adjacent, separating = thinned(before, families)
     separating |= _apart(adjacent, separating, families)
     odds = collider_log_odds(decision, adjacent, families, interaction)
@@ -68,6 +70,21 @@ def with_hidden_causes(
     triples = {t: 1.0 if x > 0 else 0.0 for t, x in odds.items()}
     pag = orient_pag(skeleton, knowledge, triples=_triples(names, triples, Random(0)))
     return Found(pag, skeleton, sure, _drawn_marks(names, skeleton, knowledge, odds))
+
+
+def unexplained(decision: Decision, families: FamilySearch) -> BoolArray:
+    """Pairs left out although the parents of the later column do not explain them: the search allows few parents.
+
+    The children of a hidden cause are all joined with each other, and may be many.
+    """
+    place = {column: i for i, column in enumerate(decision.order)}
+    found = np.zeros((families.columns, families.columns), dtype=bool)
+    for column, parents in enumerate(decision.parents):
+        row = families.row(column, parents)
+        for other in np.flatnonzero((row > UNEXPLAINED) & families.evidence.measured[column]).tolist():
+            if place[other] < place[column]:
+                found[column, other] = found[other, column] = True
+    return found
 
 
 def thinned(before: BoolArray, families: FamilySearch) -> tuple[BoolArray, Separating]:
