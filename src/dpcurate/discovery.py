@@ -250,8 +250,7 @@ def discover(
     facts = Schema.of(schema)
     if known is not None:
         known.check(facts.names)
-    chosen = methods.with_hidden(method) if latent else methods.get(method)
-    request = request_of(data, facts, method, known, recipe=chosen, epsilon=epsilon, by=by, purpose=purpose)
+    request = request_of(data, facts, method, known, latent=latent, epsilon=epsilon, by=by, purpose=purpose)
     allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, request=request)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
     return fit(curator, method, known, share=allowance.share, request=request, latent=latent)
@@ -282,14 +281,14 @@ def request_of(
     method: str | Method,
     knowledge: Knowledge | None,
     *,
-    recipe: Method | None = None,
+    latent: bool = False,
     epsilon: float | None = None,
     by: str | None = None,
     purpose: str | None = None,
     result: str = "",
 ) -> Request:
-    """A run as a ledger knows it again; `recipe` is the method's own unless given."""
-    recipe = recipe or methods.get(method)
+    """A run as a ledger knows it again."""
+    recipe = methods.get(method, latent=latent)
     return Request(
         table=table,
         schema=schema,
@@ -320,8 +319,8 @@ def fit(
     """
     from dpcurate import __version__
 
-    chosen = methods.with_hidden(method) if latent else methods.get(method)
-    request = request or request_of(None, curator.schema, method, knowledge, recipe=chosen)
+    chosen = methods.get(method, latent=latent)
+    request = request or request_of(None, curator.schema, method, knowledge, latent=latent)
     before = curator.privacy().run or 0.0
     with running(curator, request, share) as queryable:
         if queryable.remaining <= 0:

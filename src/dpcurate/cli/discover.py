@@ -38,7 +38,7 @@ def _run(args: Namespace, cut: Cut | None) -> None:
     if knowledge is not None:
         knowledge.check(schema.names)
     request = request_of(
-        table, schema, args.method, knowledge, epsilon=args.epsilon, by=args.by, purpose=args.purpose,
+        table, schema, args.method, knowledge, latent=args.latent, epsilon=args.epsilon, by=args.by, purpose=args.purpose,
         result="standard output" if args.output is None else os.path.abspath(args.output),
     )  # fmt: skip
     allowance = Allowance.of(
@@ -51,7 +51,7 @@ def _run(args: Namespace, cut: Cut | None) -> None:
         check_worth(schema, allowance, yes=args.yes)
     curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
     with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
-        result = _learn(curator, queryable, args.method, knowledge)
+        result = _learn(curator, queryable, args, knowledge)
         if curator.passes > 1:  # a table that is held is read once
             say(f"passes over the table: {curator.passes}")
         hand_over(at_cut(result, cut), folder)
@@ -65,16 +65,17 @@ def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:
     columns, table = len(schema.names), table_name(args.table)
     say(f"before any row is read: this run may spend {allowance}")
     say(f"  on      the edges among {columns} columns of {table} ({columns * (columns - 1) // 2} pairs)")
-    say(f"  method  {one_line(args.method)}; neighbours: {allowance.neighbours.value}; unit: {unit}")
+    hidden = ", causes may be hidden" if args.latent else ""
+    say(f"  method  {one_line(args.method)}{hidden}; neighbours: {allowance.neighbours.value}; unit: {unit}")
     say(f"  ledger  {one_line(allowance.kept)}")
     if args.insecure_seed is not None:
         say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
 
 
-def _learn(curator: Curator, queryable: Queryable, method: str, knowledge: Knowledge | None) -> Discovery:
+def _learn(curator: Curator, queryable: Queryable, args: Namespace, knowledge: Knowledge | None) -> Discovery:
     bar, before = Bar(), curator.ledger.spent
     try:
-        return fit(queryable, method, knowledge, notice=progress(queryable, bar))
+        return fit(queryable, args.method, knowledge, notice=progress(queryable, bar), latent=args.latent)
     except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong
         bar.clear()
         if curator.ledger.spent > before:

@@ -26,5 +26,7 @@ def run(args: Namespace, cut: Cut | None) -> None:
     path, number = args.from_answers
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
     say(f"from the answers stored in {one_line(path)}: no table is read and nothing is spent")
-    result = discover_from(existing(path, "ledger"), number, method=args.method, knowledge=knowledge)
+    result = discover_from(
+        existing(path, "ledger"), number, method=args.method, knowledge=knowledge, latent=args.latent
+    )
     hand_over(at_cut(result, cut), folder)

@@ -45,7 +45,7 @@ def asked(args: Namespace) -> bool:
 def run(args: Namespace, cut: Cut | None) -> None:
     entry = methods.find(args.method, variant=args.variant)
     _refuse_what_has_no_meaning(args)
-    recipe = _with_claim(entry, args)
+    recipe = methods.get(_with_claim(entry, args), latent=args.latent)
     folder = result_folder(args.output, force=args.force, mark=MARK)
     table, schema = some_table(args.table), load_schema(args.schema)
     _refuse_kept_ledgers(table, schema)

@@ -170,6 +170,8 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--by", metavar="WHO", help="who runs it, kept in the ledger's log (default: the login name)")
     line = "background knowledge: required and forbidden edges, tiers (TOML)"
     parser.add_argument("--knowledge", metavar="FILE", help=line)
+    line = "common causes may be missing from the table: draw a PAG, whose edges say less (see the README)"
+    parser.add_argument("--latent", action="store_true", help=line)
     line = "draw pairs linked with at least this probability (default: 0.5), or 'best-f1' for the highest expected F1"
     parser.add_argument("--at", type=_cut, metavar="P", help=line)
     line = "draw an arrow where one way round has at least this probability, else a line (default: 0.8)"

@@ -102,7 +102,10 @@ def private() -> dict[str, Method]:
     return {name: entry.recipe for name, entry in _METHODS.items() if entry.private}
 
 
-def get(method: str | Method, *, variant: Variant = "proved") -> Method:
+def get(method: str | Method, *, variant: Variant = "proved", latent: bool = False) -> Method:
+    """The recipe of a name, or the recipe itself; with `latent` its form where common causes may be hidden."""
+    if latent:
+        return with_hidden(method)
     return method if not isinstance(method, str) else find(method, variant=variant).recipe
 
 
