@@ -38,7 +38,8 @@ def _run(args: Namespace, cut: Cut | None) -> None:
     if knowledge is not None:
         knowledge.check(schema.names)
     request = request_of(
-        table, schema, args.method, knowledge, latent=args.latent, epsilon=args.epsilon, by=args.by, purpose=args.purpose,
+        table, schema, args.method, knowledge, latent=args.latent, epsilon=args.epsilon, by=args.by,
+        purpose=args.purpose,
         result="standard output" if args.output is None else os.path.abspath(args.output),
     )  # fmt: skip
     allowance = Allowance.of(

@@ -16,6 +16,12 @@ WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+KINDS: Mapping[str, str] = MappingProxyType(
+    {"->": "directed", "<->": "confounded", "o->": "half-open", "o-o": "open", "o--": "selected", "--": "selected"}
+)
+"""An edge in one word."""
+GLYPHS: Mapping[str, str] = MappingProxyType({"->": "→", "<->": "↔", "o->": "○→", "o-o": "○—○", "o--": "○—", "--": "—"})
+
 
 def meaning(a: str, sign: str, b: str) -> str:
     """An edge as it is written in node order, in words."""

@@ -60,7 +60,6 @@ class Learned:
     skeleton: Skeleton
     linked: Mapping[Pair, float] = field(default_factory=dict)
     direction: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    marks: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
     tests: tuple[int, ...] = ()
     unfinished: Mapping[int, tuple[Pair, ...]] = field(default_factory=dict)
@@ -68,6 +67,7 @@ class Learned:
     claimed: float | None = None
     notes: tuple[str, ...] = ()
     noise: NoiseLevel | None = None
+    marks: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
 
     def way(self, a: str, b: str) -> float | None:
         """P(a -> b | linked), where the method has one."""

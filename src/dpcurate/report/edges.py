@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpcurate.graphs.drawing.edges import Origin, Shown
 from dpcurate.graphs.drawing.text import clean, number
-from dpcurate.learn.found import FoundEdge
+from dpcurate.learn.found import FoundEdge, MarkedEdge
 from dpcurate.learn.outcome import Evidence, Pair
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ def _shown(
     pair = frozenset((edge.a, edge.b))
     source = _source(edge, knowledge)
     decisions = _told(told.get(pair, ()))
-    return Shown(edge.a, edge.b, edge.directed, source, edge.linked, edge.direction, decisions, late.get(pair, ()))
+    sign = edge.sign if isinstance(edge, MarkedEdge) else ""
+    open_at = late.get(pair, ())
+    return Shown(edge.a, edge.b, edge.directed, source, edge.linked, edge.direction, decisions, open_at, sign)
 
 
 def _source(edge: FoundEdge, knowledge: Knowledge | None) -> Origin:

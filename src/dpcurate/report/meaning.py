@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpcurate.graphs.drawing.edges import Shown
+from dpcurate.graphs.graph import Pag
 from dpcurate.learn.methods import listed
 from dpcurate.report.markup import Html, Text, bullets, element, facts, paragraphs
 
@@ -19,6 +20,19 @@ MEANS = (
     "draw; often graphs with either direction imply the same independences.",
     "No edge says that some other columns, or none, account for the dependence that was seen between the two, or that "
     "the pair is undecided.",
+)
+MEANS_HIDDEN = (
+    "An arrowhead at b on an edge with a says that b does not cause a. A tail at a says that a causes b, by itself or "
+    "through other columns, seen or hidden. A circle says that either is possible.",
+    "So a → b: a causes b. a ○→ b: a causes b, or a hidden cause moves both. a ↔ b: neither causes the other, and a "
+    "hidden cause moves both. a ○—○ b: all of this is possible.",
+    "No edge says that some other columns, or none, account for the dependence that was seen between the two, or that "
+    "the pair is undecided.",
+)
+MEANS_NOT_HIDDEN = (
+    "A tail does not rule out that a hidden cause moves the two as well: a → b can be confounded, and the strength of "
+    "its effect cannot be read off the table by adjusting for what is drawn.",
+    "An edge need not be a direct link: it says that no columns of this table separate the two.",
 )
 MEANS_NOT = (
     "A missing edge is not proof of no effect. Noise for privacy hides weak effects: the smaller epsilon or the "
@@ -44,6 +58,9 @@ CITE = "The dpcurate developers. dpcurate {version}: causal graph discovery with
 def meaning(result: Discovery, edges: Sequence[Shown]) -> Html:
     """The section for readers who did not make the graph."""
     parts = [_list("It says", MEANS), _list("It does not say", MEANS_NOT), _list("It assumes", ASSUMES)]
+    if isinstance(result.graph, Pag):  # the first assumption is the one that it does without
+        parts = [_list("It says", MEANS_HIDDEN), _list("It does not say", (*MEANS_NOT_HIDDEN, *MEANS_NOT))]
+        parts.append(_list("It assumes", ASSUMES[1:]))
     known = sum("background" in edge.source.value for edge in edges)
     if result.knowledge is not None:
         parts.append(

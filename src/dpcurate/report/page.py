@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.drawing.svg import draw, relations
 from dpcurate.graphs.drawing.text import clean, embedded
+from dpcurate.graphs.graph import Pag
 from dpcurate.report.edges import shown_edges
 from dpcurate.report.legend import legend
 from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, paragraphs, table
@@ -73,6 +75,10 @@ def _hash(text: str) -> str:
 def _summary(result: Discovery, edges: Sequence[Shown]) -> Html:
     arrows = sum(edge.directed for edge in edges)
     counted = f"{len(edges)} edges: {arrows} directed, {len(edges) - arrows} undirected. Method: {result.method}."
+    if isinstance(result.graph, Pag):
+        kinds = Counter(edge.kind for edge in edges)
+        told = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"
+        counted = f"{len(edges)} edges ({told}), where common causes may be hidden. Method: {result.method}."
     lines = [counted, f"Drawn: {result.drawn}." if result.drawn else "", f"Privacy: {result.privacy}"]
     return Html("".join(element("p", line, class_="lead") for line in lines if line))
 
@@ -121,7 +127,7 @@ def _edges(edges: Sequence[Shown]) -> Html:
 
 def _edge_row(edge: Shown) -> list[TableCell]:
     sure = chance_cell(edge.linked), chance_cell(edge.direction)
-    kind = TableCell(f"{'→' if edge.directed else '—'}\N{NO-BREAK SPACE}{edge.kind}", edge.kind)
+    kind = TableCell(f"{edge.glyph}\N{NO-BREAK SPACE}{edge.says}", edge.kind)
     late = f"; not tested at order {', '.join(map(str, edge.open_at))}" if edge.open_at else ""
     last = edge.evidence[-1] if edge.evidence else "-"
     return [TableCell(edge.a), kind, TableCell(edge.b), *sure, TableCell(edge.source.value + late), TableCell(last)]
@@ -172,6 +178,7 @@ def _data(result: Discovery, edges: Sequence[Shown]) -> dict[str, Any]:
                 "directed": edge.directed,
                 "linked": edge.linked,
                 "direction": edge.direction,
+                **({"sign": edge.glyph, "words": edge.says} if edge.sign else {}),
                 "about": edge.source.value,
                 "evidence": list(edge.evidence),
             }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.drawing.layout import HEIGHT, Box, Layout, Point, halfway, stretches
-from dpcurate.graphs.drawing.svg import HEAD, MARGIN, labels, placed, route_of, sign, trimmed
+from dpcurate.graphs.drawing.svg import HEAD, LENGTHS, MARGIN, ends_of, labels, placed, sign, trimmed
 from dpcurate.graphs.drawing.text import SIZE
 from dpcurate.report.edges import shown_edges
 from dpcurate.wording import chance
@@ -69,11 +69,15 @@ def _scale(ax: Any) -> float:
 
 def _edge(ax: Any, edge: Shown, layout: Layout, scale: float) -> None:
     patches = _load("matplotlib.patches")
-    line, (x, y) = trimmed(edge, layout), route_of(edge, layout)[-1]
-    dash = "-" if edge.directed else (0, (4, 3))
+    line = trimmed(edge, layout)
+    dash = "-" if edge.directed or edge.sign else (0, (4, 3))
     ax.add_patch(patches.PathPatch(_path(line), fill=False, lw=scale * edge.thickness, ls=dash, ec="0.25"))
-    if edge.directed:
-        ax.add_patch(patches.Polygon([(x, y), (x - 4.5, y - HEAD), (x + 4.5, y - HEAD)], fc="0.25", ec="none"))
+    for mark, (x, y), down in ends_of(edge, layout):
+        if mark == "arrow":
+            base = y - down * HEAD
+            ax.add_patch(patches.Polygon([(x, y), (x - 4.5, base), (x + 4.5, base)], fc="0.25", ec="none"))
+        elif mark == "circle":
+            ax.add_patch(patches.Circle((x, y - down * LENGTHS[mark] / 2), 3.8, fc="white", ec="0.25", lw=1.4 * scale))
     name = sign(edge)
     if name:
         shape, fill = SIGNS[name]

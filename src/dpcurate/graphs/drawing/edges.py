@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dpcurate.graphs.drawing.text import clean
+from dpcurate.graphs.pag import SIGNS, Mark
+from dpcurate.graphs.pag_words import GLYPHS, KINDS, meaning
 from dpcurate.wording import chance
 
 
@@ -30,20 +32,40 @@ class Shown:
     evidence: tuple[str, ...] = ()
     open_at: tuple[int, ...] = ()
     """Orders at which the budget ended before it was tested."""
+    sign: str = ""
+    """In a PAG, how the edge is written."""
 
     @property
     def kind(self) -> str:
+        if self.sign:
+            return KINDS[self.sign]
         return "directed" if self.directed else "undirected"
 
     @property
+    def glyph(self) -> str:
+        if self.sign:
+            return GLYPHS[self.sign]
+        return "→" if self.directed else "—"
+
+    @property
+    def marks(self) -> tuple[Mark, Mark]:
+        """At a and at b."""
+        return SIGNS[self.sign] if self.sign else ("tail", "arrow" if self.directed else "tail")
+
+    @property
+    def says(self) -> str:
+        """What it means: one word, in a PAG a sentence."""
+        return meaning(clean(self.a), self.sign, clean(self.b)) if self.sign else self.kind
+
+    @property
     def between(self) -> str:
-        return f"{clean(self.a)} {'→' if self.directed else '—'} {clean(self.b)}"
+        return f"{clean(self.a)} {self.glyph} {clean(self.b)}"
 
     @property
     def words(self) -> str:
         sure = f", {self.sure}" if self.sure else ""
         late = ", not tested to the end" if self.open_at else ""
-        return f"{self.between}: {self.kind}, {self.source.value}{sure}{late}"
+        return f"{self.between}: {self.says}, {self.source.value}{sure}{late}"
 
     @property
     def sure(self) -> str:

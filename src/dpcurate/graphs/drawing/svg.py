@@ -8,10 +8,14 @@ from dpcurate.graphs.drawing.edges import Origin, Shown
 from dpcurate.graphs.drawing.layout import HEIGHT, Box, Layout, Point, halfway, lay_out, stretches
 from dpcurate.graphs.drawing.text import SIZE, escape, short, width
 from dpcurate.graphs.graph import Graph
+from dpcurate.graphs.pag import Mark
 
 MARGIN = 14.0
 HEAD = 9.0
 """Length of an arrowhead."""
+LENGTHS: Mapping[Mark, float] = {"tail": 0.0, "arrow": HEAD, "circle": 8.0}
+MarkAt = tuple[Mark, Point, int]
+"""A mark, its place, and 1 if the edge comes from above, -1 from below."""
 FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 
 
@@ -51,6 +55,8 @@ def _node(i: int, name: str, box: Box, edges: Sequence[Shown]) -> str:
 
 def relations(name: str, edges: Sequence[Shown]) -> str:
     """A node and its neighbours in words."""
+    if any(e.sign for e in edges):
+        return f"{name}: " + ("; ".join(e.between for e in edges if name in (e.a, e.b)) or "no edges")
     into = [e.a for e in edges if e.directed and e.b == name]
     out = [e.b for e in edges if e.directed and e.a == name]
     open_ = [e.b if e.a == name else e.a for e in edges if not e.directed and name in (e.a, e.b)]
@@ -59,11 +65,10 @@ def relations(name: str, edges: Sequence[Shown]) -> str:
 
 
 def _edge(i: int, edge: Shown, layout: Layout) -> str:
-    x, y = route_of(edge, layout)[-1]
     line = trimmed(edge, layout)
     path = curve(line)
-    dash = "" if edge.directed else ' stroke-dasharray="6 4"'
-    head = f'<path class="head" d="{arrow(x, y)}" fill="currentColor"/>' if edge.directed else ""
+    dash = "" if edge.directed or edge.sign else ' stroke-dasharray="6 4"'
+    head = "".join(_mark(*end) for end in ends_of(edge, layout))
     return (
         f'<g class="edge {edge.kind}" data-edge="{i}" role="button" tabindex="-1" aria-pressed="false"'
         f' aria-label="{escape(edge.words)}">'
@@ -79,9 +84,28 @@ def route_of(edge: Shown, layout: Layout) -> tuple[Point, ...]:
 
 
 def trimmed(edge: Shown, layout: Layout) -> tuple[Point, ...]:
-    """The same, up to the arrowhead."""
-    *points, (x, y) = route_of(edge, layout)
-    return (*points, (x, y - HEAD if edge.directed else y))
+    """The same, between the marks at its ends."""
+    (x, y), *points, (to_x, to_y) = route_of(edge, layout)
+    (upper, _, _), (lower, _, _) = ends_of(edge, layout)
+    return ((x, y + LENGTHS[upper]), *points, (to_x, to_y - LENGTHS[lower]))
+
+
+def ends_of(edge: Shown, layout: Layout) -> tuple[MarkAt, MarkAt]:
+    """The marks at the upper and at the lower end of an edge, where they stand and which way they point."""
+    route = route_of(edge, layout)
+    at_a, at_b = edge.marks
+    upper, lower = (at_a, at_b) if (edge.a, edge.b) in layout.routes else (at_b, at_a)
+    return (upper, route[0], -1), (lower, route[-1], 1)
+
+
+def _mark(mark: Mark, at: Point, down: int) -> str:
+    x, y = at
+    if mark == "arrow":
+        return f'<path class="head" d="{arrow(x, y, down)}" fill="currentColor"/>'
+    if mark == "circle":
+        middle = y - down * LENGTHS[mark] / 2
+        return f'<circle cx="{x:.1f}" cy="{middle:.1f}" r="3.8" fill="#fff" stroke="currentColor" stroke-width="1.4"/>'
+    return ""
 
 
 def curve(route: Sequence[Point]) -> str:
@@ -91,9 +115,9 @@ def curve(route: Sequence[Point]) -> str:
     return "".join(parts)
 
 
-def arrow(x: float, y: float) -> str:
-    """An arrowhead that ends at the point, downwards."""
-    return f"M{x:.1f} {y:.1f}l-4.5 {-HEAD:g}h9z"
+def arrow(x: float, y: float, down: int = 1) -> str:
+    """An arrowhead that ends at the point, downwards, or upwards for -1."""
+    return f"M{x:.1f} {y:.1f}l-4.5 {-down * HEAD:g}h9z"
 
 
 SYMBOLS: Mapping[str, str] = {

@@ -103,7 +103,7 @@
   const list = (title, names) => (names.length ? [make("p", `${title}: ${names.join(", ")}`)] : []);
   const chance = (p) => (p === 0 || p === 1 ? `${p}` : p >= 0.995 ? ">0.99" : p < 0.005 ? "<0.01" : p.toFixed(2));
   const points = (edge) => edge.directed && (edge.direction === null || edge.direction >= leastWay);
-  const between = (edge) => `${nameOf(edge.a)} ${points(edge) ? "→" : "—"} ${nameOf(edge.b)}`;
+  const between = (edge) => `${nameOf(edge.a)} ${edge.sign ?? (points(edge) ? "→" : "—")} ${nameOf(edge.b)}`;
   const aboutNode = (i) => {
     const pick = (test, other) => data.edges.filter(test).map(other).map(nameOf);
     return [
@@ -111,14 +111,14 @@
       make("p", data.nodes[i].about, "soft"),
       ...list("Arrows from", pick((e) => points(e) && e.b === i, (e) => e.a)),
       ...list("Arrows to", pick((e) => points(e) && e.a === i, (e) => e.b)),
-      ...list("Undirected with", pick((e) => !points(e) && (e.a === i || e.b === i), (e) => (e.a === i ? e.b : e.a))),
+      ...list(data.edges.some((e) => e.sign) ? "Open or confounded with" : "Undirected with", pick((e) => !points(e) && (e.a === i || e.b === i), (e) => (e.a === i ? e.b : e.a))),
     ];
   };
   const aboutEdge = (i) => {
     const edge = data.edges[i];
     const said = [
       make("strong", between(edge)),
-      make("p", `${points(edge) ? "directed" : "undirected"}, ${edge.about}`, "soft"),
+      make("p", `${edge.words ?? (points(edge) ? "directed" : "undirected")}, ${edge.about}`, "soft"),
     ];
     if (edge.linked !== null) said.push(make("p", `Linked ${chance(edge.linked)}`));
     if (edge.direction !== null) said.push(make("p", `${nameOf(edge.a)} → ${nameOf(edge.b)}, if linked: ${chance(edge.direction)}`));

@@ -1,0 +1,82 @@
+"""The default where causes may be hidden, on evidence by d-separation: the true PAG, and marks that are sure."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from test_measure_once_search import Fixed, Oracle
+
+from dpcurate.graphs.graph import Dag
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.latent import true_pag
+from dpcurate.learn.measure_once.arrows import no_interaction
+from dpcurate.learn.measure_once.confidence import HALF
+from dpcurate.learn.measure_once.constants import Constants
+from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.decide import Decision, decide
+from dpcurate.learn.measure_once.family_search import FamilySearch
+from dpcurate.learn.measure_once.hidden import Found, thinned, unexplained, with_hidden_causes
+from dpcurate.networks import random_dag
+
+
+class Seen(Oracle):
+    """Evidence on the visible columns only."""
+
+    def __init__(self, dag, hidden):
+        super().__init__(dag)
+        self.names = [name for name in dag.nodes if name not in hidden]
+        self.measured = ~np.eye(len(self.names), dtype=bool)
+
+    def row(self, column, given):
+        places = [self.dag.nodes.index(name) for name in self.names]
+        return super().row(places[column], tuple(places[s] for s in given))[places]
+
+
+def found(dag: Dag, hidden: list[str], knowledge: Knowledge | None = None) -> Found:
+    evidence = Seen(dag, hidden)
+    known = (knowledge or Knowledge()).undirected()
+    families = FamilySearch.of(evidence, Constraints.of(evidence.names, known), Constants())
+    decision = decide(families, Random(0))
+    return with_hidden_causes(evidence.names, decision, families, no_interaction, decision.probabilities, knowledge)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_clear_evidence_gives_the_true_adjacencies_and_sure_marks(seed: int) -> None:
+    dag = random_dag(7, edges=8, seed=seed)
+    hidden = [max(dag.nodes, key=lambda n: sum(a == n for a, _ in dag.arrows))]
+    truth, here = true_pag(dag, hidden), found(dag, hidden)
+    assert here.pag.edges == truth.edges
+    for (end, mark), other in zip(here.pag.marks.items(), map(truth.marks.get, here.pag.marks), strict=True):
+        assert mark in ("circle", other) or here.marks[end][mark == "arrow"] < 0.9
+
+
+def test_a_hidden_cause_is_two_heads() -> None:
+    dag = Dag.of("habcd", [("h", "b"), ("h", "c"), ("a", "b"), ("d", "c")])
+    here = found(dag, ["h"])
+    assert here.pag == true_pag(dag, "h")
+    assert all(p > 0.8 for p in (here.marks["b", "c"][1], here.marks["c", "b"][1]))
+    assert here.linked[0, 2] <= HALF
+
+
+def test_knowledge_gives_marks_and_no_tail() -> None:
+    dag = Dag.of("hab", [("h", "a"), ("h", "b")])
+    here = found(dag, ["h"], Knowledge.of(tiers=["a", "b"]))
+    assert here.pag.sign("a", "b") == "o->"
+    assert here.marks["a", "b"] == (0.0, 1.0)
+    both = Knowledge.of(forbidden_arrows=[("a", "b"), ("b", "a")])
+    assert found(dag, ["h"], both).pag.sign("a", "b") == "<->"
+
+
+def test_pairs_that_few_parents_do_not_explain_are_joined() -> None:
+    evidence = Fixed(np.full((4, 4), 9.0))
+    names = list("abcd")
+    families = FamilySearch.of(evidence, Constraints.of(names, None), Constants())
+    decision = Decision(((), (0,), (1,), ()), (0, 1, 2, 3), np.zeros((4, 4)))
+    joined = unexplained(decision, families)
+    assert joined[0, 2]
+    assert joined[0, 3]
+    assert not joined[0, 1]  # it is a parent already
+    kept, _ = thinned(joined, families)
+    assert (kept == joined).all()  # nothing separates them
