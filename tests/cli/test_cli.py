@@ -664,6 +664,7 @@ def test_the_commands():
     expected = {
         "discover", "plan", "schema draft", "schema check", "ledger init", "ledger show", "ledger moved",
         "ledger upgrade", "ledger log", "methods", "network list", "network sample", "audit", "reproduce", "demo",
+        "diff",
     }  # fmt: skip
     assert {" ".join(path) for path in COMMANDS} == expected
 
