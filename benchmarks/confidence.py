@@ -1,7 +1,7 @@
 """How true the confidence of the default is: said against found, on worlds it was not fitted on.
 
     python -m benchmarks.confidence [--worlds dirichlet sharp asia FILE.bif] [--seeds 8] [--first 5000]
-        [--results confidence.jsonl] [--write docs/confidence.md]    # runs what is missing; a page of the whole file
+        [--results confidence.jsonl] [--write docs/confidence.md]        # runs what is missing, and makes the page
     python -m benchmarks.confidence --fit --first 2000 --seeds 20 --results fit.jsonl      # weights, from other seeds
 
 Every world is learnt at epsilon .1, 1 and 5 from 10,000 and 100,000 rows (add-remove, delta = 1e-10).
@@ -102,7 +102,7 @@ def _logistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def work(asked: list[tuple], results: Path) -> list[dict]:
-    """Run what is missing, a line a run, so that a stopped grid goes on where it was; all runs of the file."""
+    """Run what is missing, a line a run, so that a stopped grid goes on where it was."""
     lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
     runs = {(r["world"], r["seed"], r["rows"], r["epsilon"]): r for r in map(json.loads, lines)}
     for done, key in enumerate(asked):
@@ -111,7 +111,7 @@ def work(asked: list[tuple], results: Path) -> list[dict]:
             with results.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(runs[key]) + "\n")
             print(f"{done + 1} of {len(asked)}: {key}", file=sys.stderr, flush=True)
-    return list(runs.values())
+    return [runs[key] for key in asked]
 
 
 def parser() -> argparse.ArgumentParser:

@@ -32,6 +32,19 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dpcurate.Dis
     return path, dpcurate.discover(TABLE, ASIA.schema, epsilon=5, ledger=path)
 
 
+def test_a_result_knows_its_run_and_the_one_whose_answers_it_uses(ledger: tuple[Path, dpcurate.Discovery]) -> None:
+    path, found = ledger
+    logged, again = Ledger.open(path).log()[0], dpcurate.discover_from(path).run
+    assert found.run is not None
+    assert again is not None
+    assert (found.run.by, found.run.number, found.run.table) == (logged.facts.by, 1, Ledger.open(path).facts.table)  # type: ignore[union-attr]
+    assert (again.by, again.number, again.table) == (found.run.by, 1, found.run.table)
+    assert found.run.again is None
+    assert again.again is not None
+    assert again.at == logged.started[:19] + "+00:00"
+    assert found.to_dict()["run"]["at"] == found.run.at
+
+
 def test_the_same_finding_from_answers_alone(ledger: tuple[Path, dpcurate.Discovery]) -> None:
     path, found = ledger
     before = path.read_bytes()

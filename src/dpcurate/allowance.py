@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dpcurate.accounting import DELTA, Budget, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
+from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
 from dpcurate.queryables import limited
 from dpcurate.schema import Neighbours, Schema
@@ -36,6 +38,7 @@ class Request:
     by: str | None = None
     purpose: str | None = None
     result: str = ""
+    schema_file: str = ""
 
     @property
     def facts(self) -> RunFacts:
@@ -52,6 +55,55 @@ class Request:
             epsilon=None if self.epsilon is None else float(self.epsilon),
             result=self.result,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """Who made a result, when (UTC), what for, and of what; all of it public.
+
+    `table` is the name in the ledger and `number` the run's in its log; `schema_file` is the file's name
+    where the schema came from one. `again` says when stored answers of that run were used once more.
+    """
+
+    by: str
+    at: str
+    purpose: str = ""
+    table: str = ""
+    number: int | None = None
+    schema_file: str = ""
+    settings: str = ""
+    again: str | None = None
+
+    @classmethod
+    def of(cls, curator: Queryable, request: Request) -> RunRecord:
+        """Of a run that is under way."""
+        common = {"schema_file": request.schema_file, "settings": repr(request.recipe)}
+        if isinstance(curator, StoredAnswers):
+            run = curator.logged
+            told = {"by": run.facts.by, "at": _second(run.started), "purpose": run.facts.purpose}
+            return cls(**told, table=curator.table, number=run.number, again=_now(), **common)
+        facts, ledger = request.facts, curator.ledger if isinstance(curator, Curator) else None
+        kept = None if ledger is None else ledger.facts
+        table, number = ("", None) if kept is None or ledger is None else (kept.table, ledger.running_number)
+        return cls(by=facts.by, at=_now(), purpose=facts.purpose, table=table, number=number, **common)
+
+    def __str__(self) -> str:
+        said = f"made by {self.by} on {self.clock(self.at)}" + (f" for: {self.purpose}" if self.purpose else "")
+        return said + ("" if self.again is None else f"; from its stored answers again on {self.clock(self.again)}")
+
+    @staticmethod
+    def clock(time: str) -> str:
+        """An ISO time as people write it."""
+        return time.replace("T", " ").replace("+00:00", " UTC")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _second(time: str) -> str:
+    """A time of the log, to the second."""
+    return datetime.fromisoformat(time).isoformat(timespec="seconds")
 
 
 def _place(table: Any) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate.accounting import Privacy
-from dpcurate.allowance import Allowance, Request, running
+from dpcurate.allowance import Allowance, Request, RunRecord, running
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.difference import Difference, Result, difference
 from dpcurate.graphs.formats import Chance, Chances, dumps, save
@@ -48,6 +48,7 @@ class Discovery:
     knowledge: Knowledge | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     cut: Cut | None = field(default_factory=Cut)
+    run: RunRecord | None = None
 
     @cached_property
     def graph(self) -> Cpdag | Dag | Pag:
@@ -175,6 +176,7 @@ class Discovery:
             "notes": list(self.notes),
             "schema": self.schema.hash,
             "versions": dict(self.versions),
+            "run": None if self.run is None else asdict(self.run),
         }
 
     def _cut_named(self) -> dict[str, float] | str | None:
@@ -188,7 +190,8 @@ class Discovery:
         if target.suffix == ".json":
             target.write_text(one_a_line(self.to_dict()), encoding="utf-8")
         elif target.suffix == ".txt":
-            target.write_text(f"{self}\n", encoding="utf-8")
+            made = "" if self.run is None else f"{self.run}\n"
+            target.write_text(f"{self}\n{made}", encoding="utf-8")
         elif target.suffix in (".html", ".htm"):
             from dpcurate.report.page import page
 
@@ -241,16 +244,20 @@ def discover(
     Without a ledger the run may spend `epsilon` at `delta` (1e-10 when not given). A `ledger` that is not
     there is created with that budget; of one that exists the run spends at most `epsilon`, or all that is
     left when no epsilon is given. The ledger logs the run, with `by` (the login name when not given) and
-    `purpose`, and stores its answers: the same call again resumes a run that was stopped. Published and
-    non-private recipes run only on a curator that allows them: see `Curator` and a recipe's `fit`. With
-    `latent` common causes may be missing from the table, and the graph is a PAG, whose every edge says less.
+    `purpose`, which reports show too, and stores its answers: the same call again resumes a run that was
+    stopped. Published and non-private recipes run only on a curator that allows them: see `Curator` and a
+    recipe's `fit`. With `latent` common causes may be missing from the table, and the graph is a PAG, whose
+    every edge says less.
     """
     methods.check_keeps_budget(method)  # before the table is opened, as is a wrong name
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
     facts = Schema.of(schema)
     if known is not None:
         known.check(facts.names)
-    request = request_of(data, facts, method, known, latent=latent, epsilon=epsilon, by=by, purpose=purpose)
+    file = Path(schema).name if isinstance(schema, (str, Path)) else ""
+    request = request_of(
+        data, facts, method, known, latent=latent, epsilon=epsilon, by=by, purpose=purpose, schema_file=file
+    )
     allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, request=request)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
     return fit(curator, method, known, share=allowance.share, request=request, latent=latent)
@@ -286,6 +293,7 @@ def request_of(
     by: str | None = None,
     purpose: str | None = None,
     result: str = "",
+    schema_file: str = "",
 ) -> Request:
     """A run as a ledger knows it again."""
     recipe = methods.get(method, latent=latent)
@@ -299,6 +307,7 @@ def request_of(
         by=by,
         purpose=purpose,
         result=result,
+        schema_file=schema_file,
     )
 
 
@@ -327,9 +336,10 @@ def fit(
             raise BudgetExceeded(
                 "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
             )
+        run = RunRecord.of(curator, request)
         learned = chosen.fit(queryable if notice is None else Watched(queryable, notice), knowledge)
     name = method if isinstance(method, str) else type(chosen).__name__
     # The privacy statement comes after the block, which has given back what it did not use.
     privacy = curator.privacy()
     privacy = replace(privacy, run=None if privacy.run is None else privacy.run - before)
-    return Discovery(learned, privacy, name, curator.schema, knowledge, {"dpcurate": __version__})
+    return Discovery(learned, privacy, name, curator.schema, knowledge, {"dpcurate": __version__}, run=run)

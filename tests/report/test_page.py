@@ -16,15 +16,17 @@ from typing import Any
 import pytest
 
 from dpcurate.accounting import Budget, Cost, Event, Privacy
+from dpcurate.allowance import RunRecord
 from dpcurate.discovery import Discovery
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.drawing.notebook import graph_html
 from dpcurate.graphs.drawing.text import embedded
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.methods import get
+from dpcurate.learn.methods import private
 from dpcurate.learn.outcome import Evidence, Learned
 from dpcurate.networks import random_dag
+from dpcurate.report.method import WORDS
 from dpcurate.report.page import page
 from dpcurate.schema import Categorical, Numeric, Schema
 
@@ -64,7 +66,7 @@ def _found(graph: Cpdag | Dag, *, sure: bool = True, seed: int = 0, **more: Any)
     pairs = sorted(graph.edges, key=sorted)
     confidence = {pair: round(source.uniform(0.3, 0.99), 3) for pair in pairs} if sure else {}
     evidence = tuple(Evidence((a, b), (), "kept", 0.25, 0.01, 0.05) for a, b in map(sorted, pairs))
-    learned = Learned(graph, graph.skeleton, confidence, {}, evidence, (28, 40), leaked=(0.001, 0.002))
+    learned = Learned(graph, graph.skeleton, confidence, evidence=evidence, tests=(28, 40), leaked=(0.001, 0.002))
     schema = Schema(tuple(Categorical(name, ("no", "yes")) for name in graph.nodes))
     given = {"privacy": _privacy(), "method": "auto", "schema": schema, "versions": {"dpcurate": "0.1.0"}}
     return Discovery(learned, **(given | more))
@@ -109,6 +111,31 @@ def test_page_is_one_file_that_loads_nothing() -> None:
     assert ' style="' not in text.split("<body>")[1], "the policy forbids inline style attributes"
 
 
+RUN = RunRecord(
+    by="ann", at="2030-01-02T03:04:05+00:00", purpose="a <b>pilot</b>", table="patients", number=3,
+    schema_file="patients.toml", settings="MeasureOnce(constants=Constants(skew=0.4))",
+)  # fmt: skip
+
+
+def test_page_says_who_made_it_when_what_for_and_of_what() -> None:
+    text = page(replace(_small(), run=RUN))
+    assert "Made by ann on 2030-01-02 03:04:05 UTC for: a &lt;b&gt;pilot&lt;/b&gt;." in text
+    for words in ("patients (run 3 in its ledger&#x27;s log)", "<code>patients.toml</code>", "2030-01-02 03:04:05 UTC"):
+        assert words in text.replace("&#39;", "&#x27;")
+    assert "not stated" in page(replace(_small(), run=replace(RUN, purpose="")))
+    again = page(replace(_small(), run=replace(RUN, again="2030-02-03T00:00:00+00:00")))
+    assert "2030-02-03 00:00:00 UTC, from stored answers and without charge" in again
+
+
+def test_constants_are_folded_away_and_the_method_is_told_in_words() -> None:
+    made = page(replace(_small(), run=RUN)).split('id="h-made"')[1]
+    told, _, settings = made.partition("All settings of the method")
+    assert "Constants" not in told
+    assert "Constants(skew=0.4)" in settings
+    for recipe in private().values():
+        assert type(recipe).__name__ in WORDS
+
+
 def test_page_says_what_is_promised_and_what_was_spent() -> None:
     text = page(_small())
     for words in (
@@ -128,7 +155,7 @@ def test_page_says_what_is_promised_and_what_was_spent() -> None:
         "Cite as",
         "dpcurate 0.1.0",
         _small().schema.hash,
-        type(get("auto")).__name__,
+        "few large releases",
     ):
         assert words in text
     assert "NOT PRIVATE" not in text
@@ -228,7 +255,7 @@ def test_no_edges_no_confidence_no_evidence() -> None:
     assert "(20 in all)" in text
     assert "numeric, 20 bins" in text
     assert "a number, [0, 1]" in text
-    assert "about 1000 by public knowledge" in text
+    assert "about 1,000 by public knowledge" in text
 
 
 def test_absent_pairs_tell_their_separator() -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import Namespace
 
-from dpcurate.allowance import Allowance, running
+from dpcurate.allowance import Allowance, Request, running
 from dpcurate.cli import from_answers, not_private
 from dpcurate.cli.asking import check_worth
 from dpcurate.cli.cuts import asked_cut, at_cut
@@ -41,6 +41,7 @@ def _run(args: Namespace, cut: Cut | None) -> None:
         table, schema, args.method, knowledge, latent=args.latent, epsilon=args.epsilon, by=args.by,
         purpose=args.purpose,
         result="standard output" if args.output is None else os.path.abspath(args.output),
+        schema_file=os.path.basename(args.schema),
     )  # fmt: skip
     allowance = Allowance.of(
         epsilon=args.epsilon, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, request=request
@@ -52,7 +53,7 @@ def _run(args: Namespace, cut: Cut | None) -> None:
         check_worth(schema, allowance, yes=args.yes)
     curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
     with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
-        result = _learn(curator, queryable, args, knowledge)
+        result = _learn(curator, queryable, request, knowledge, latent=args.latent)
         if curator.passes > 1:  # a table that is held is read once
             say(f"passes over the table: {curator.passes}")
         hand_over(at_cut(result, cut), folder)
@@ -73,10 +74,13 @@ def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:
         say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
 
 
-def _learn(curator: Curator, queryable: Queryable, args: Namespace, knowledge: Knowledge | None) -> Discovery:
+def _learn(
+    curator: Curator, queryable: Queryable, request: Request, knowledge: Knowledge | None, *, latent: bool
+) -> Discovery:
     bar, before = Bar(), curator.ledger.spent
+    notice = progress(queryable, bar)
     try:
-        return fit(queryable, args.method, knowledge, notice=progress(queryable, bar), latent=args.latent)
+        return fit(queryable, request.method, knowledge, notice=notice, request=request, latent=latent)
     except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong
         bar.clear()
         if curator.ledger.spent > before:

@@ -166,8 +166,8 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--ledger", metavar="FILE", help=line)
     line = "the table's name, kept in its ledger (default: its file name); another one than the ledger's is refused"
     parser.add_argument("--table", "--name", dest="name", metavar="NAME", help=line)
-    parser.add_argument("--purpose", metavar="TEXT", help="what the run is for, kept in the ledger's log")
-    parser.add_argument("--by", metavar="WHO", help="who runs it, kept in the ledger's log (default: the login name)")
+    parser.add_argument("--purpose", metavar="TEXT", help="what the run is for, for the log and the report")
+    parser.add_argument("--by", metavar="WHO", help="who runs it, for the log and the report (default: the login name)")
     line = "background knowledge: required and forbidden edges, tiers (TOML)"
     parser.add_argument("--knowledge", metavar="FILE", help=line)
     line = "common causes may be missing from the table: draw a PAG, whose edges say less (see the README)"

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import LedgerError, NotStored
 from dpcurate.private import answers
-from dpcurate.private.ledger import place
+from dpcurate.private.ledger import LoggedRun, place
 from dpcurate.private.ledger.amounts import float_down
 from dpcurate.private.ledger.released import StoredRun, stored_runs
 from dpcurate.private.noise import Secure
@@ -54,6 +54,16 @@ class StoredAnswers:
     def run(self) -> int:
         """The number of the run in the ledger's log."""
         return self._run.logged.number
+
+    @property
+    def logged(self) -> LoggedRun:
+        """What the log says of the run."""
+        return self._run.logged
+
+    @property
+    def table(self) -> str:
+        """The table's name in the ledger."""
+        return self._run.facts.table
 
     @property
     def schema(self) -> Schema:

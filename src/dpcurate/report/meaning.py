@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.graph import Pag
-from dpcurate.learn.methods import listed
-from dpcurate.report.markup import Html, Text, bullets, element, facts, paragraphs
+from dpcurate.report.markup import Html, Text, bullets, element, facts, folded, paragraphs
+from dpcurate.report.method import method_words
 
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
@@ -74,22 +74,35 @@ def _list(title: str, texts: Sequence[str]) -> Html:
 
 
 def origin(result: Discovery) -> Html:
+    """Who made it, when, what for, of what and how; settings are folded away."""
     version = result.versions.get("dpcurate", "")
     versions = ", ".join(f"{name} {number}" for name, number in result.versions.items()) or "not recorded"
     known: list[tuple[str, Text]] = [
-        ("Method", _method(result.method)),
+        *_run(result),
+        ("Method", method_words(result.method)),
+        ("Schema", _schema(result)),
+        ("Rows", "private" if result.schema.rows is None else f"about {result.schema.rows:,} by public knowledge"),
         ("Versions", versions),
-        ("Schema", Html(f"{len(result.schema.columns)} columns, fingerprint " + element("code", result.schema.hash))),
-        ("Rows", "private" if result.schema.rows is None else f"about {result.schema.rows} by public knowledge"),
         ("Cite as", CITE.format(version=version).replace("  ", " ").replace(" :", ":")),
     ]
-    return facts(known)
+    settings = "" if result.run is None else result.run.settings
+    return Html(facts(known) + (folded("All settings of the method", element("pre", settings)) if settings else ""))
 
 
-def _method(name: str) -> Html:
-    """The name, its parameters and the first line of its description."""
-    chosen = listed().get(name)
-    if chosen is None:
-        return element("code", name)
-    recipe = element("code", repr(chosen.recipe))
-    return Html(element("code", name) + " = " + recipe + " " + element("span", chosen.about))
+def _run(result: Discovery) -> list[tuple[str, Text]]:
+    run = result.run
+    if run is None:
+        return []
+    number = "" if run.number is None else f" (run {run.number} in its ledger's log)"
+    said = [("Table", run.table and f"{run.table}{number}"), ("Made by", run.by), ("Made on", run.clock(run.at))]
+    said += [("Purpose", run.purpose or "not stated")]
+    said += [
+        ("Used again", "" if run.again is None else f"{run.clock(run.again)}, from stored answers and without charge")
+    ]
+    return [(name, text) for name, text in said if text]
+
+
+def _schema(result: Discovery) -> Html:
+    file = "" if result.run is None else result.run.schema_file
+    named = element("code", file) + ", " if file else ""
+    return Html(named + f"{len(result.schema.columns)} columns, fingerprint " + element("code", result.schema.hash))

@@ -80,6 +80,7 @@ def _summary(result: Discovery, edges: Sequence[Shown]) -> Html:
         told = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"
         counted = f"{len(edges)} edges ({told}), where common causes may be hidden. Method: {result.method}."
     lines = [counted, f"Drawn: {result.drawn}." if result.drawn else "", f"Privacy: {result.privacy}"]
+    lines += [] if result.run is None else [f"{(made := str(result.run))[0].upper()}{made[1:]}."]
     return Html("".join(element("p", line, class_="lead") for line in lines if line))
 
 

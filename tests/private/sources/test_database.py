@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from glob import glob
 from itertools import combinations
 from pathlib import Path
@@ -645,7 +646,7 @@ def test_discovery_in_a_database_is_that_of_the_frame(asia, large):
     here, there = dpcurate.discover(table, schema, **settings), dpcurate.discover(url, schema, **settings)
     assert here.edges == there.edges
     assert here.edges
-    assert here.to_dict() == there.to_dict()
+    assert replace(here, run=None).to_dict() == replace(there, run=None).to_dict()
 
 
 def test_the_command_line_takes_a_url(asia, tmp_path, capsys):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -320,7 +321,7 @@ def test_discover_finds_the_same_graph(schema, method, session):
         for form in (table, lifted(session, table))
     ]
     assert found[0].graph == found[1].graph
-    assert found[0].to_dict() == found[1].to_dict()
+    assert replace(found[0], run=None).to_dict() == replace(found[1], run=None).to_dict()
 
 
 def test_a_curator_answers_the_same(session):

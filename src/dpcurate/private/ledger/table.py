@@ -175,6 +175,12 @@ class Ledger(Filter):
             return self._run is not None
 
     @property
+    def running_number(self) -> int | None:
+        """The number of the run that is under way here."""
+        with self._mine():
+            return None if self._run is None else self._run.number
+
+    @property
     def keeps(self) -> bool:
         """Whether answers are stored now: in a run, outside its blocks, and if nothing unproved is ever let through."""
         with self._mine():
