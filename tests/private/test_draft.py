@@ -170,7 +170,7 @@ def test_thousands_are_not_taken_for_decimals(tmp_path):
     assert "'a': its numbers have marks for thousands" in draft(path)
     mixed = "".join(f'"{i},5",{i}.5,{i % 2}\n' for i in range(100, 200))
     path.write_text(f"a,c,b\n{mixed}0,0.5,1\n")
-    assert "'a': its numbers have a decimal comma: give --decimal" in draft(path)
+    assert "'a': its numbers have a decimal comma: store 3.5, not 3,5; of a text file, give --decimal" in draft(path)
 
 
 def test_an_empty_or_absent_file(tmp_path):
@@ -222,6 +222,8 @@ def test_what_a_column_is_taken_for(values, column):
         ("d", pd.date_range("2020-01-01", periods=30), "dates"),
         ("d", [f"2020-{1 + i % 12:02}-03 10:00" for i in range(30)], "dates"),
         ("t", [f"text {i}" for i in range(30)], "more than 20 different texts"),
+        ("zip", [f"{i:05}" for i in range(800, 1100, 10)], "begin with zeros, so they are codes"),
+        ("share", [f"{i} %" for i in range(30)], "carry a sign or a unit"),
         ("c", [5] * 30, "fewer than two different values"),
         ("c", [None] * 30, "fewer than two different values"),
         ("drop", ["drop", "keep"] * 15, "may not be called 'drop'"),

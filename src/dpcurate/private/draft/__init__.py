@@ -51,7 +51,7 @@ def drafted(
     """The same, with what was found out about a text file."""
     layout = found_in(table, separator=separator, encoding=encoding, decimal=decimal)
     written = TextFormat() if layout is None else layout.format
-    engine, _ = open_engine(table, None, written)
+    engine = open_engine(table, None, written)[0] if layout is None else layout.opened(table)
     every = []
     for name in engine.stored():
         try:

@@ -19,6 +19,8 @@ MOSTLY = 0.9
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})(\D.*)?")
 _ID = re.compile(r"(?i:(^|.*[\W_])(id|ids|nr|key|uuid|guid|pid)([\W_\d].*|$)|(person|patient|subject|respondent)$)")
 _CAMEL_ID = re.compile(r".*[a-z](Id|ID|Nr)")
+_ZEROS = re.compile(r"0\d+")
+_UNIT = re.compile(r"\D{0,4}\d[\d.,]*\D{0,4}")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([,. ']\d{3})+([.,]\d*)?")
 
 
@@ -72,14 +74,19 @@ def _names_persons(seen: Seen) -> bool:
 
 
 def _is_number(seen: Seen) -> bool:
-    return seen.kind in ("whole", "number") or seen.numbers >= MOSTLY * seen.present > 0
+    codes = seen.kind == "text" and any(_ZEROS.fullmatch(str(x)) for x in seen.values)
+    return seen.kind in ("whole", "number") or (seen.numbers >= MOSTLY * seen.present > 0 and not codes)
 
 
 def _no_number(texts: list[str], max_levels: int) -> str:
+    if any(map(_ZEROS.fullmatch, texts)):
+        return "its numbers begin with zeros, so they are codes; group them: groups = {north = [...], south = [...]}"
     if all(map(_THOUSANDS.fullmatch, texts)):
         return "its numbers have marks for thousands: write 1234.5, not 1,234.5 or 1.234,5"
     if all(level_number(x.replace(",", ".")) is not None for x in texts):
-        return 'its numbers have a decimal comma: give --decimal "," or write 3.5, not 3,5'
+        return 'its numbers have a decimal comma: store 3.5, not 3,5; of a text file, give --decimal ","'
+    if all(map(_UNIT.fullmatch, texts)):
+        return "its numbers carry a sign or a unit, such as % or EUR: write the number alone"
     return (
         f"more than {max_levels} different texts; names and free text cannot be analysed. If they are public codes, "
         "group them: groups = {north = [...], south = [...]}"

@@ -13,6 +13,7 @@ from typing import Any
 
 from dpcurate.errors import DpcurateError, SchemaError
 from dpcurate.private.sources import duck, textfile, told
+from dpcurate.private.sources.engine import Engine
 from dpcurate.schema import TextFormat
 
 MARKERS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", ".", "?")
@@ -28,6 +29,13 @@ class Layout:
 
     format: TextFormat
     in_words: str
+
+    def opened(self, table: str | Path) -> Engine:
+        """The file, cut into cells once and not once for every column."""
+        engine = duck.open_file(str(table), self.format)
+        engine.connection.execute(f"CREATE TEMP TABLE dpcurate_draft AS SELECT * FROM {engine.relation}")
+        engine.relation = "dpcurate_draft"
+        return engine
 
 
 def found_in(table: Any, *, separator: str | None, encoding: str | None, decimal: str | None) -> Layout | None:

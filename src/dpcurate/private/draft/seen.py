@@ -42,37 +42,39 @@ class Seen:
     @property
     def running(self) -> bool:
         """Whether it numbers the rows."""
-        return self.whole == self.present == self.different and self.high - self.low == self.present - 1
+        return self.whole == self.rows == self.different and self.high - self.low == self.rows - 1
 
 
 def see(engine: Engine, name: str, max_levels: int) -> Seen:
-    """Look at one column, in two or three passes."""
+    """Look at one column, in two passes."""
     stored = engine.stored()[name]
     kind, cell = engine.kind(stored), engine.dialect.quote(name)
     distinct = f"SELECT DISTINCT {cell} AS x FROM {engine.relation} WHERE {cell} IS NOT NULL ORDER BY x"
     found = engine.fetch(f"{distinct} LIMIT {max_levels + 1}")["x"].tolist()
-    values = tuple(x for x in found if x == x)
-    facts = _facts(engine, name, kind)
-    many, different = len(found) > max_levels, len(found)
-    if many:
-        counted = engine.fetch(f"SELECT count(DISTINCT {cell}) AS n FROM {engine.relation}")
-        different = int(counted["n"][0])
     described = getattr(engine, "codebook", {}).get(name, Described())
-    return Seen(name, kind, stored, described, values, many, *facts, different)
+    values = tuple(x for x in found if x == x)
+    return Seen(name, kind, stored, described, values, len(found) > max_levels, *_facts(engine, name, kind))
 
 
-def _facts(engine: Engine, name: str, kind: Kind) -> tuple[int, int, int, int, float, float]:
-    """Rows, cells that are not missing, numbers among them, whole ones among those, the least and the greatest."""
-    cell = Cell(0, Numeric(name, 0, 1), kind, engine.dialect)
-    stored = f"SELECT {cell.read} FROM {engine.relation}"
+def _facts(engine: Engine, name: str, kind: Kind) -> tuple[int, int, int, int, float, float, int]:
+    """Rows, cells that are there, numbers, whole ones, the least and the greatest number, different values.
+
+    Each different value is read once: texts are not cheap to read as numbers.
+    """
+    cell = Cell(0, Numeric("v", 0, 1), kind, engine.dialect)
+    alike = f"SELECT {engine.dialect.quote(name)} AS v, count(*) AS w FROM {engine.relation} GROUP BY 1"
     near = f"{cell.number} > {_FAR[0]} AND {cell.number} < {_FAR[1]}"
     there = cell.number if kind in ("whole", "number") else cell.text
-    looked = f"SELECT CASE WHEN {near} THEN {cell.number} END AS x, CASE WHEN {there} IS NOT NULL THEN 1 END AS c"
-    found = engine.fetch(
-        "SELECT count(*) AS n, count(c) AS p, count(x) AS m, sum(CASE WHEN floor(x) = x THEN 1 ELSE 0 END) AS w, "
-        f"min(x) AS low, max(x) AS high FROM ({looked} FROM ({stored}) AS s) AS q"
+    looked = (
+        f"SELECT CASE WHEN {near} THEN {cell.number} END AS x, CASE WHEN {there} IS NOT NULL THEN 1 ELSE 0 END AS c, w"
     )
-    rows, present, numbers = (int(found[key][0]) for key in "npm")
-    if not numbers:
-        return rows, present, 0, 0, 0.0, 0.0
-    return rows, present, numbers, int(found["w"][0]), float(found["low"][0]), float(found["high"][0])
+    found = engine.fetch(
+        "SELECT coalesce(sum(w), 0) AS n, coalesce(sum(c * w), 0) AS p, "
+        "coalesce(sum(CASE WHEN x IS NULL THEN 0 ELSE w END), 0) AS m, "
+        "coalesce(sum(CASE WHEN floor(x) = x THEN w ELSE 0 END), 0) AS i, coalesce(sum(c), 0) AS d, "
+        "min(x) AS low, max(x) AS high "
+        f"FROM ({looked} FROM (SELECT {cell.read}, w FROM ({alike}) AS g) AS s) AS q"
+    )
+    rows, present, numbers, whole, different = (int(found[key][0]) for key in "npmid")
+    low, high = (float(found[key][0]) if numbers else 0.0 for key in ("low", "high"))
+    return rows, present, numbers, whole, low, high, different
