@@ -6,23 +6,38 @@ import os
 
 import pytest
 
+from left_out import summary
+
 NEEDED = ("test_spark.py", "test_database.py", "test_lazy.py", "test_partitions.py", "test_page.py")
-_left_out: list[str] = []
+_left_out: list[tuple[str, str]] = []
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.skipped:
-        _left_out.append(report.nodeid)
+    _note(report)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    if report.skipped:
-        _left_out.append(report.nodeid)
+    _note(report)
+
+
+def _note(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        _left_out.append((report.nodeid.partition("::")[0], reason))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    wrong = [name for name in _left_out if any(part in name for part in NEEDED)]
+    wrong = [name for name, _ in _left_out if any(part in name for part in NEEDED)]
     if os.environ.get("DPCURATE_REQUIRE_ALL") and wrong and not hasattr(session.config, "workerinput"):
         print(f"\nleft out, though all of it is to run here: {', '.join(sorted(set(wrong)))}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    lines = summary(_left_out)
+    if lines:
+        terminalreporter.section("left out")
+        for line in lines:
+            terminalreporter.write_line(line)

@@ -1,0 +1,36 @@
+"""What a run of the tests left out, and how to have it, in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+HOW = {
+    "chromium": "a browser: apt-get install chromium, or brew install --cask chromium",
+    "Java": "Java 17 or later: apt-get install openjdk-17-jre-headless, or brew install openjdk@17",
+    "PostgreSQL": "a PostgreSQL server, which the tests start and stop: apt-get or brew install postgresql",
+    "dpcurate[spark]": "pip install -e '.[dev]'",
+    "playwright": "pip install -e '.[dev]'",
+    "psycopg": "pip install -e '.[dev]'",
+    "pgmpy": "pip install -e '.[peers]'",
+    "causallearn": "pip install -e '.[peers]'",
+    "mbi": "pip install private-pgm, which only a comparison with another method needs",
+}
+"""By a word of the reason that a test gives for being left out."""
+OTHERWISE = "this machine, or what is installed on it, cannot run it"
+
+
+def summary(skipped: Iterable[tuple[str, str]]) -> list[str]:
+    """Lines about tests that were left out, given as (file, reason); none if there are none."""
+    counted = Counter((file.rpartition("/")[2], reason.removeprefix("Skipped: ")) for file, reason in skipped)
+    if not counted:
+        return []
+    lines = ["The tests below did not run on this machine, so what they check is unchecked here:"]
+    for (file, reason), count in sorted(counted.items()):
+        lines += [f"  {file} ({count}): {reason}", f"      to have it: {remedy(reason)}"]
+    return lines
+
+
+def remedy(reason: str) -> str:
+    """What to install."""
+    return next((how for word, how in HOW.items() if word.lower() in reason.lower()), OTHERWISE)
