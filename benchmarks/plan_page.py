@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcurate.arrays import FloatArray
-from dpcurate.learn.power import BEST_F1, BEST_HIGH, BEST_LOW, Curve, Power
+from dpcurate.learn.power import BEST_F1, BEST_HIGH, BEST_LOW, EDGES_PER_COLUMN, Curve, Power
 
 if TYPE_CHECKING:
     from benchmarks.plan_check import Cell
@@ -81,7 +81,7 @@ def _line(name: str, said: Said) -> str:
 def curves(cells: Sequence[Cell]) -> str:
     """The curves of `learn/power.py`, by least squares and by the quantiles' own loss."""
     effect, columns = np.array([c.effect for c in cells]), np.array([c.columns for c in cells])
-    edges = np.minimum(1.2 * columns, columns * (columns - 1) / 2)
+    edges = np.minimum(EDGES_PER_COLUMN * columns, columns * (columns - 1) / 4)
     all_pairs = 2 * edges / (edges + columns * (columns - 1) / 2)
     likely, best = np.array([f1(c.likely) for c in cells]), np.array([f1(c.best) for c in cells])
     recall = np.array([c.likely[0] / c.likely[2] for c in cells])

@@ -253,7 +253,18 @@ def test_advice():
 def test_cells_are_means_with_a_spread():
     runs = tuple(WorldRun(w, "em-pc", e, f1, w, 0) for w, f1 in enumerate((0.0, 0.5, 1.0)) for e in (1.0, math.inf))
     cell = Plan(SMALL, 9, 9, 0.0, "replace", (1.0,), ("em-pc",), 3, runs).cells["em-pc", 1.0]
-    assert (cell.f1, cell.low, cell.high, cell.missed) == (0.5, pytest.approx(0.1), pytest.approx(0.9), 1.0)
+    assert (cell.f1, cell.low, cell.high, cell.missed) == (0.5, 0.0, 1.0, 1.0)
+
+
+def test_the_range_of_few_worlds_holds_as_much_as_it_says():
+    """Of eight even draws the range that is said to hold 8 of 10 tables holds 7 of 9, not 6 of 10."""
+    held = []
+    for seed in range(400):
+        drawn = np.random.default_rng(seed).random(8)
+        runs = tuple(WorldRun(i, "em-pc", e, float(x), 0, 0) for i, x in enumerate(drawn) for e in (1.0, math.inf))
+        cell = Plan(SMALL, 9, 9, 0.0, "replace", (1.0,), ("em-pc",), 8, runs).cells["em-pc", 1.0]
+        held.append(cell.high - cell.low)
+    assert np.mean(held) == pytest.approx(7 / 9, abs=0.02)
 
 
 def test_chart(small):
@@ -342,14 +353,15 @@ def test_the_default_is_averaged_with_the_closed_form_and_others_are_not(small):
     power = estimate(SMALL, 20_000, budget=Budget(epsilon=0.3, delta=1e-10))
     for method, share in (("auto", 0.5), ("em-pc", 0.0)):
         f1 = np.array([r.f1 for r in small.runs if (r.method, r.epsilon) == (method, 0.3)])
-        simulated = f1.mean(), *np.quantile(f1, (0.1, 0.9))
+        simulated = f1.mean(), *np.quantile(f1, (0.1, 0.9), method="weibull")
         cell = small.cells[method, 0.3]
         wanted = [(1 - share) * a + share * b for a, b in zip(simulated, power.best, strict=True)]
         assert (cell.f1, cell.low, cell.high) == pytest.approx(wanted)
 
 
 def test_where_noise_hides_all_nothing_is_simulated():
-    found = plan(SMALL, 200, epsilons=(0.001, 3), worlds=2)
+    schema = {f"c{i}": ("0", "1") for i in range(10)}
+    found = plan(schema, 2000, epsilons=(0.001, 3), worlds=2)
     assert [r.epsilon for r in found.runs if r.method == "auto"] == [3.0, math.inf] * 2
     assert "Not simulated: auto at epsilon = 0.001" in str(found)
     cell = found.cells["auto", 0.001]

@@ -59,7 +59,7 @@ class Power:
     @property
     def edges(self) -> float:
         """How many edges a table of this shape has, typically."""
-        return min(EDGES_PER_COLUMN * self.columns, self.columns * (self.columns - 1) / 2)
+        return min(EDGES_PER_COLUMN * self.columns, self.columns * (self.columns - 1) / 4)  # at most half of the pairs
 
     @property
     def recall(self) -> float:
