@@ -111,7 +111,7 @@ def work(asked: list[tuple], results: Path) -> list[dict]:
             with results.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(runs[key]) + "\n")
             print(f"{done + 1} of {len(asked)}: {key}", file=sys.stderr, flush=True)
-    return [runs[key] for key in asked]
+    return list(runs.values())
 
 
 def parser() -> argparse.ArgumentParser:

@@ -96,7 +96,7 @@ def _by_world(runs: list[dict], of: Callable, low: float, high: float) -> np.nda
         for said, true in of(run):
             if low <= said < high:
                 total += (1, said, true)
-    return np.array(list(sums.values()))
+    return np.array([*sums.values()]).reshape(-1, 3)
 
 
 def plot(runs: list[dict], path: Path) -> None:
