@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs build speed paper audit chaos clean
+.PHONY: demo test lint docs build wheel speed paper audit chaos clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dpcurate demo
@@ -35,8 +35,12 @@ speed: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.speed
 
 build: $(VENV)/.installed-dev
+	rm -rf dist
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist/*.whl
+
+wheel: build
+	$(BIN)/python .ci/smoke.py dist/*.whl
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

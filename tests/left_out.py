@@ -14,7 +14,7 @@ HOW = {
     "psycopg": "pip install -e '.[dev]'",
     "pgmpy": "pip install -e '.[peers]'",
     "causallearn": "pip install -e '.[peers]'",
-    "mbi": "pip install private-pgm, which only a comparison with another method needs",
+    "mbi": "the package mbi beside dpcurate, in an environment of its own; a comparison with another method needs it",
 }
 """By a word of the reason that a test gives for being left out."""
 OTHERWISE = "this machine, or what is installed on it, cannot run it"

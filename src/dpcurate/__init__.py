@@ -24,7 +24,7 @@ __all__ = [
     "Schema", "SchemaError", "audit", "discover", "discover_from", "draft", "errors", "fit", "methods", "networks",
     "plan", "queries", "score",
 ]  # fmt: skip
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _MODULES = {
     "audit": "audit", "errors": "errors", "methods": "learn.methods", "networks": "networks",
     "queries": "queries",

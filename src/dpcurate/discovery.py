@@ -13,6 +13,7 @@ from typing import Any
 from dpcurate.accounting import Privacy
 from dpcurate.allowance import Allowance, Request, RunRecord, running
 from dpcurate.errors import BudgetExceeded, QueryError
+from dpcurate.files import save_text
 from dpcurate.graphs.difference import Difference, Result, difference
 from dpcurate.graphs.formats import Chance, Chances, dumps, save
 from dpcurate.graphs.formats.jsontext import one_a_line
@@ -188,14 +189,14 @@ class Discovery:
         """Write a report; the suffix says which: .html, .json, .txt, or a graph format such as .dot or .csv."""
         target = Path(path)
         if target.suffix == ".json":
-            target.write_text(one_a_line(self.to_dict()), encoding="utf-8")
+            save_text(target, one_a_line(self.to_dict()))
         elif target.suffix == ".txt":
             made = "" if self.run is None else f"{self.run}\n"
-            target.write_text(f"{self}\n{made}", encoding="utf-8")
+            save_text(target, f"{self}\n{made}")
         elif target.suffix in (".html", ".htm"):
             from dpcurate.report.page import page
 
-            target.write_text(page(self), encoding="utf-8")
+            save_text(target, page(self))
         else:
             save(self.graph, target, self.chances)
         return target

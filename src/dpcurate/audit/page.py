@@ -8,6 +8,7 @@ from pathlib import Path
 from dpcurate.audit.long import REPEATS, Study
 from dpcurate.audit.run import Audit
 from dpcurate.errors import QueryError
+from dpcurate.files import save_text
 
 
 def controls_table(audits: Sequence[Audit]) -> str:
@@ -60,4 +61,4 @@ def write(path: Path, sections: dict[str, str]) -> None:
         if not found or not closed:
             raise QueryError(f"{path} has no place for {name}: it needs the lines {start.strip()} and {end.strip()}")
         page = before + start + text + end + after
-    path.write_text(page, encoding="utf-8")
+    save_text(path, page)

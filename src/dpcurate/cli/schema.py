@@ -8,6 +8,7 @@ from argparse import Namespace
 from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import fresh, say, show, some_table, table_name
 from dpcurate.errors import DpcurateError
+from dpcurate.files import save_text
 from dpcurate.private.check import check as check_table
 from dpcurate.private.draft import drafted
 
@@ -22,7 +23,7 @@ def draft_file(args: Namespace) -> None:
     if target is None:
         show(result.text.rstrip("\n"))
     else:
-        target.write_text(result.text, encoding="utf-8")
+        save_text(target, result.text)
         say(f"written: {target}; next: dpcurate schema check {table_name(args.table)} --schema {str(target)!r}")
 
 

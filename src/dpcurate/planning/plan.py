@@ -19,6 +19,7 @@ import numpy as np
 
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.errors import FormatError, QueryError
+from dpcurate.files import save_text
 from dpcurate.learn.methods import get
 from dpcurate.learn.power import Power
 from dpcurate.networks.plausible import DEGREE, edge_count
@@ -197,7 +198,7 @@ class Plan:
             text = json.dumps(self.to_dict() | {"advice": advice}, indent=2) + "\n"
         else:
             text = f"{self}\n" if advice is None else f"{self}\n\n{advice}\n"
-        target.write_text(text, encoding="utf-8")
+        save_text(target, text)
         return target
 
 

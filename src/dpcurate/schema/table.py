@@ -124,7 +124,7 @@ class Schema:
 
     def save(self, path: str | Path) -> None:
         """Write the schema as a TOML file."""
-        Path(path).write_text(self.dumps(), encoding="utf-8")
+        files.save_text(path, self.dumps())
 
     @classmethod
     def loads(cls, text: str) -> Schema:

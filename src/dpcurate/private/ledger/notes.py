@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -130,7 +130,15 @@ def home(connection: sqlite3.Connection) -> Path | None:
 
 def path_of(note: Note) -> Path:
     """A path, which is kept as an URI because it need not be text."""
-    return Path(os.fsdecode(unquote_to_bytes(note.body.removeprefix("file://"))))
+    return Path(from_uri(note.body, type(Path())))
+
+
+def from_uri(uri: str, kind: type[PurePath]) -> PurePath:
+    """The path whose `as_uri` this is; on Windows it begins with a letter, or with a server."""
+    text = os.fsdecode(unquote_to_bytes(uri.removeprefix("file://")))
+    if issubclass(kind, PureWindowsPath):
+        text = text[1:] if text.startswith("/") else f"//{text}"
+    return kind(text)
 
 
 @dataclass(frozen=True, slots=True)

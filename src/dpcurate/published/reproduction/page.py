@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dpcurate import networks
+from dpcurate.files import save_text
 from dpcurate.published.reproduction import figures
 from dpcurate.published.reproduction.grid import CONSTRAINT, EM_READINGS, PUBLISHED, SCORE_READINGS, TESTED
 from dpcurate.published.reproduction.statements import (
@@ -35,7 +36,7 @@ def write_page(parquet: Path, directory: Path) -> list[Path]:
     if not drawn:
         print("no figures: they need matplotlib (pip install matplotlib)")
     path = directory / "paper.md"
-    path.write_text(page(runs, drawn=bool(drawn)), encoding="utf-8")
+    save_text(path, page(runs, drawn=bool(drawn)))
     return [*drawn, path]
 
 

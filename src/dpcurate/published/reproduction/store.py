@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dpcurate.files import save_text
 from dpcurate.published.reproduction.grid import GridCell
 from dpcurate.published.reproduction.runs import COLUMNS, run
 from dpcurate.published.reproduction.summary import RunRow
@@ -104,7 +105,7 @@ def _file(kept: Path, cell: GridCell) -> Path:
 
 def _write(path: Path, text: str) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
+    save_text(draft, text)
     draft.replace(path)
 
 
