@@ -51,9 +51,10 @@ class Fci:
         first = search_in(graph, edge_test, max_order=max_order, style=style, sizes=sizes)
         if self.sets == "neighbours" or first.unfinished:
             return first
-        graph.pool = possible_d_sep(first.skeleton)
+        graph.widen(possible_d_sep(first.skeleton))
         graph.fixed = graph.fixed | _settled(graph)
-        return _together(first, search_in(graph, edge_test, max_order=max_order, style=style, sizes=sizes))
+        second = search_in(graph, edge_test, min_order=1, max_order=max_order, style=style, sizes=sizes)
+        return _together(first, second)
 
     def orient(self, skeleton: Skeleton, knowledge: Knowledge | None) -> Pag:
         """The marks that its separating sets decide."""

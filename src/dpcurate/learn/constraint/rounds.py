@@ -72,7 +72,8 @@ class Rounds:
         """Neighbours as they were when the order began, so that the result does not depend on names."""
         around = {n: graph.beside(n) for n in graph.nodes}
         near = {n: frozenset(found) for n, found in around.items()}
-        waiting = [(a, b, _sets(around, near, a, b, order)) for a, b in graph.open_edges if frozenset((a, b)) in owed]
+        asked = [(a, b) for a, b in graph.open_edges if frozenset((a, b)) in owed]
+        waiting = [(a, b, _untried(graph, a, b, _sets(around, near, a, b, order))) for a, b in asked]
         width = 1
         while waiting:
             yield from self._capped(
@@ -101,7 +102,11 @@ def _how_many(graph: WorkingGraph, a: str, b: str, order: int) -> int:
     """The number of conditioning sets from either side, each once."""
     if order == 0:
         return 1
-    left, right = graph.pool[a], graph.pool[b]
+    return _number(graph.pool, a, b, order) - (_number(graph.tried, a, b, order) if graph.tried else 0)
+
+
+def _number(around: Mapping[str, set[str]], a: str, b: str, order: int) -> int:
+    left, right = around[a], around[b]
     both = math.comb(len(left & right), order)
     return math.comb(len(left) - 1, order) + math.comb(len(right) - 1, order) - both
 
@@ -118,6 +123,13 @@ def _sets(
     for given in combinations([n for n in around[b] if n != a], order):
         if not beside_a.issuperset(given):
             yield given
+
+
+def _untried(graph: WorkingGraph, a: str, b: str, sets: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    if not graph.tried:
+        return sets
+    at_a, at_b = graph.tried[a], graph.tried[b]
+    return (given for given in sets if not (at_a.issuperset(given) or at_b.issuperset(given)))
 
 
 def _sequential(graph: WorkingGraph, order: int) -> Iterator[Question]:
@@ -153,7 +165,8 @@ def _whole_order(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
     around = {n: graph.beside(n) for n in graph.nodes}
     near = {n: frozenset(found) for n, found in around.items()}
     while True:
-        tests = [Question(a, b, s) for a, b in graph.open_edges for s in _sets(around, near, a, b, order)]
+        sets = (((a, b), _untried(graph, a, b, _sets(around, near, a, b, order))) for a, b in graph.open_edges)
+        tests = [Question(a, b, given) for (a, b), found in sets for given in found]
         before = len(graph.edges)
         if tests:
             yield tests

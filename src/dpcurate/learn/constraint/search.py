@@ -84,15 +84,16 @@ def search_in(
     graph: WorkingGraph,
     edge_test: EdgeTest,
     *,
+    min_order: int = 0,
     max_order: int | None = None,
     style: Style = "stable",
     sizes: Mapping[str, int] | None = None,
 ) -> Searched:
-    """The same from a graph that is already there."""
+    """The same from a graph that is already there, and from an order on."""
     largest = len(graph.nodes) - 2
     last = largest if max_order is None else min(max_order, largest)
     rounds = Rounds(edge_test.scope, style, edge_test.growth, Sizes(sizes or {}))
-    return _Search(graph, edge_test, rounds).run(last)
+    return _Search(graph, edge_test, rounds).run(min_order, last)
 
 
 @dataclass
@@ -105,8 +106,8 @@ class _Search:
     tests: list[int] = field(default_factory=list)
     too_large: dict[int, int] = field(default_factory=dict)
 
-    def run(self, last: int) -> Searched:
-        for order in range(last + 1):
+    def run(self, first: int, last: int) -> Searched:
+        for order in range(first, last + 1):
             owed = self.rounds.owed(self.graph, order)
             if not owed:
                 break

@@ -31,16 +31,24 @@ class Question:
 
 @dataclass(slots=True)
 class WorkingGraph:
-    """The released graph so far; sets that may separate a node come from `pool`, its neighbours unless given."""
+    """The released graph so far; sets that may separate a node come from `pool`, its neighbours unless given.
+
+    Sets within `tried` at either end of an edge are not asked about again.
+    """
 
     nodes: tuple[str, ...]
     around: dict[str, set[str]]
     fixed: frozenset[Pair]
     separating_sets: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
     pool: dict[str, set[str]] = field(init=False)
+    tried: dict[str, set[str]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pool = self.around
+        self.pool, self.tried = self.around, {}
+
+    def widen(self, pool: dict[str, set[str]]) -> None:
+        """Look for sets in this pool from now on; those among neighbours have been tried."""
+        self.pool, self.tried = pool, {node: set(near) for node, near in self.around.items()}
 
     @classmethod
     def complete(
