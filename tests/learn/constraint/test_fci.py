@@ -81,10 +81,12 @@ def test_two_that_do_not_cause_each_other_are_tested_and_may_be_confounded() -> 
     assert EXACT.fit(OracleQueryable(dag, "h"), apart).graph == Pag.of("ab")
 
 
-def test_possible_d_sep_goes_through_colliders_and_triangles() -> None:
-    dag = Dag.of("abcd", [("a", "b"), ("c", "b"), ("c", "d")])
-    skeleton = PC(test="kendall-proved").fit(OracleQueryable(dag)).skeleton
-    assert possible_d_sep(skeleton)["a"] == {"b", "c"}
+def test_possible_d_sep_goes_through_colliders_to_possible_causes() -> None:
+    dag = Dag.of("ghabcd", [("a", "b"), ("g", "b"), ("g", "c"), ("h", "c"), ("h", "d")])
+    skeleton = PC(test="kendall-proved").fit(OracleQueryable(dag, "gh")).skeleton
+    sets = possible_d_sep(skeleton)  # a o-> b <-> c <-o d
+    assert sets["a", "b"] == {"b"}  # c and d are on paths of colliders, but cause neither a nor b
+    assert sets["b", "c"] == {"a", "c", "d"}
 
 
 def test_options_without_a_use_are_refused() -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Literal
 
 from dpcurate.errors import QueryError
+from dpcurate.graphs.blocks import blocks
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
@@ -61,14 +63,43 @@ class Fci:
         return orient_pag(skeleton, knowledge, HIDDEN_AND_SELECTED if self.rows == "selected" else HIDDEN)
 
 
-def possible_d_sep(skeleton: Skeleton) -> dict[str, set[str]]:
-    """Of every node, those that may be needed to separate it from another: Possible-D-SEP.
+def possible_d_sep(skeleton: Skeleton) -> dict[tuple[str, str], set[str]]:
+    """By (a, b) of every edge, what may be needed to separate a from b: Possible-D-SEP.
 
-    They lie on paths on which every node between is a collider, or has neighbours on the path that are adjacent.
+    It lies on paths from a on which every node between is a collider, or has neighbours on the path that are
+    adjacent. It lies on a path from a to b, and may cause a, b or what was selected: no smallest set that separates
+    two holds anything else (Richardson and Spirtes 2002). Only arrowheads count whose tests have all been made.
     """
     marks = PagMarks(skeleton)
     marks.settle(colliders(marks))
-    return {node: _passable(marks, node) for node in skeleton.nodes}
+    passable = {node: _passable(marks, node) for node in skeleton.nodes}
+    above = _possible_causes(skeleton)
+    block = {ends: part for part in blocks(skeleton) for ends in permutations(part, 2)}
+    return {(a, b): passable[a] & (above[a] | above[b]) & block[a, b] for a, b in marks.edges()}
+
+
+def _possible_causes(skeleton: Skeleton) -> dict[str, set[str]]:
+    """Of every node, those from which a path leads to it that never starts at a sure arrowhead."""
+    marks = PagMarks(skeleton)
+    sure = {(middle, ends) for middle, ends in marks.colliders if _tested(marks, middle, ends)}
+    marks.settle({(end, middle, "arrow") for middle, ends in sure for end in ends})
+    before = {node: [x for x in marks.at[node] if marks.at[node][x] != "arrow"] for node in skeleton.nodes}
+    return {node: _reached(node, before) for node in skeleton.nodes}
+
+
+def _tested(marks: PagMarks, middle: str, ends: Pair) -> bool:
+    """Whether the middle was found to depend on both ends given what separates them: sets of neighbours were tried."""
+    given = marks.separators[ends]
+    return all(marks.at[end].keys() >= set(given) or marks.at[middle].keys() >= set(given) for end in ends)
+
+
+def _reached(start: str, before: Mapping[str, list[str]]) -> set[str]:
+    seen, todo = {start}, [start]
+    while todo:
+        fresh = set(before[todo.pop()]) - seen
+        seen |= fresh
+        todo += fresh
+    return seen
 
 
 def _passable(marks: PagMarks, start: str) -> set[str]:
@@ -86,8 +117,8 @@ def _passable(marks: PagMarks, start: str) -> set[str]:
 
 def _settled(graph: WorkingGraph) -> frozenset[Pair]:
     """Edges of which every set has been tried, as they were among neighbours."""
-    same = {node for node in graph.nodes if graph.pool[node] == graph.around[node]}
-    return frozenset(frozenset(edge) for edge in graph.edges if same.issuperset(edge))
+    ends = ((a, b) for a, b in graph.edges)
+    return frozenset(frozenset(e) for e in ends if all(graph.wider[x, y] <= graph.around[x] for x, y in (e, e[::-1])))
 
 
 def _together(first: Searched, second: Searched) -> Searched:

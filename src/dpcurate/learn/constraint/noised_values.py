@@ -171,7 +171,7 @@ class TableValues:
         return (LaplaceErrors if self.queryable.budget.pure else GaussianErrors)(*margins, move)
 
     def steps(self, graph: WorkingGraph, order: int) -> float:
-        return likely_tables([len(near) for near in graph.pool.values()], order)
+        return likely_tables(graph.reach(), order)
 
 
 def _columns(test: Question) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class Rounds:
         """Edges to be tested at this order, with the number of tests after which each is settled."""
         if self.scope == "test" and self.style == "stable":
             return {frozenset(e): n for e in graph.open_edges if (n := _how_many(graph, *e, order))}
-        deep = ((a, b) for a, b in graph.open_edges if max(map(len, (graph.pool[a], graph.pool[b]))) > order)
+        deep = ((a, b) for a, b in graph.open_edges if max(graph.degrees([(a, b)])[0]) > order)
         return dict.fromkeys(map(frozenset, deep), 1)
 
     def of(self, graph: WorkingGraph, order: int, owed: Mapping[Pair, int]) -> Iterator[list[Question]]:
@@ -70,10 +70,8 @@ class Rounds:
 
     def _stable(self, graph: WorkingGraph, order: int, owed: Mapping[Pair, int]) -> Iterator[list[Question]]:
         """Neighbours as they were when the order began, so that the result does not depend on names."""
-        around = {n: graph.beside(n) for n in graph.nodes}
-        near = {n: frozenset(found) for n, found in around.items()}
         asked = [(a, b) for a, b in graph.open_edges if frozenset((a, b)) in owed]
-        waiting = [(a, b, _untried(graph, a, b, _sets(around, near, a, b, order))) for a, b in asked]
+        waiting = [(a, b, _sets(graph, a, b, order)) for a, b in asked]
         width = 1
         while waiting:
             yield from self._capped(
@@ -102,26 +100,27 @@ def _how_many(graph: WorkingGraph, a: str, b: str, order: int) -> int:
     """The number of conditioning sets from either side, each once."""
     if order == 0:
         return 1
-    return _number(graph.pool, a, b, order) - (_number(graph.tried, a, b, order) if graph.tried else 0)
+    tried = _number(graph.tried[a] - {b}, graph.tried[b] - {a}, order) if graph.tried else 0
+    return _number(set(graph.beside(a, b)), set(graph.beside(b, a)), order) - tried
 
 
-def _number(around: Mapping[str, set[str]], a: str, b: str, order: int) -> int:
-    left, right = around[a], around[b]
-    both = math.comb(len(left & right), order)
-    return math.comb(len(left) - 1, order) + math.comb(len(right) - 1, order) - both
+def _number(left: set[str], right: set[str], order: int) -> int:
+    return math.comb(len(left), order) + math.comb(len(right), order) - math.comb(len(left & right), order)
 
 
-def _sets(
-    around: Mapping[str, list[str]], near: Mapping[str, frozenset[str]], a: str, b: str, order: int
-) -> Iterator[tuple[str, ...]]:
-    """Conditioning sets from either side, each once."""
+def _sets(graph: WorkingGraph, a: str, b: str, order: int) -> Iterator[tuple[str, ...]]:
+    """Conditioning sets from either side as they are now, each once, without those that have been tried."""
+    return _untried(graph, a, b, _either(graph.beside(a, b), graph.beside(b, a), order))
+
+
+def _either(left: list[str], right: list[str], order: int) -> Iterator[tuple[str, ...]]:
     if order == 0:
         yield ()
         return
-    yield from combinations([n for n in around[a] if n != b], order)
-    beside_a = near[a]
-    for given in combinations([n for n in around[b] if n != a], order):
-        if not beside_a.issuperset(given):
+    yield from combinations(left, order)
+    at_left = frozenset(left)
+    for given in combinations(right, order):
+        if not at_left.issuperset(given):
             yield given
 
 
@@ -138,7 +137,7 @@ def _sequential(graph: WorkingGraph, order: int) -> Iterator[Question]:
         for b in graph.nodes:
             if not graph.joined(a, b) or frozenset((a, b)) in graph.fixed:
                 continue
-            for given in combinations([n for n in graph.beside(a) if n != b], order):
+            for given in combinations(graph.beside(a, b), order):
                 yield Question(a, b, given)
                 if not graph.joined(a, b):
                     break
@@ -147,14 +146,11 @@ def _sequential(graph: WorkingGraph, order: int) -> Iterator[Question]:
 def _by_node(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
     """All tests around one node at a time."""
     for a in graph.nodes:
-        beside = graph.beside(a)
-        if len(beside) < order + 1:
-            continue
         tests = [
             Question(a, b, given)
-            for b in beside
+            for b in graph.nodes
             if graph.joined(a, b) and frozenset((a, b)) not in graph.fixed
-            for given in combinations([n for n in beside if n != b], order)
+            for given in combinations(graph.beside(a, b), order)
         ]
         if tests:
             yield tests
@@ -162,11 +158,9 @@ def _by_node(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
 
 def _whole_order(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
     """All tests of the order, again after every round that took an edge out."""
-    around = {n: graph.beside(n) for n in graph.nodes}
-    near = {n: frozenset(found) for n, found in around.items()}
+    sets = {(a, b): list(_sets(graph, a, b, order)) for a, b in graph.open_edges}
     while True:
-        sets = (((a, b), _untried(graph, a, b, _sets(around, near, a, b, order))) for a, b in graph.open_edges)
-        tests = [Question(a, b, given) for (a, b), found in sets for given in found]
+        tests = [Question(*edge, given) for edge in graph.open_edges for given in sets[edge]]
         before = len(graph.edges)
         if tests:
             yield tests

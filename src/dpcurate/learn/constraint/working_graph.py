@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
@@ -14,6 +14,7 @@ from dpcurate.learn.outcome import Pair
 Scope = Literal["test", "node", "order"]
 Style = Literal["stable", "sequential"]
 Allows = Callable[[str, str], bool]
+Ends = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +32,22 @@ class Question:
 
 @dataclass(slots=True)
 class WorkingGraph:
-    """The released graph so far; sets that may separate a node come from `pool`, its neighbours unless given.
+    """The released graph so far.
 
-    Sets within `tried` at either end of an edge are not asked about again.
+    Sets that may separate a from b are made of neighbours of a or of b; with `wider`, of the nodes at (a, b) or at
+    (b, a) there, and those within `tried` of either end are not asked about again.
     """
 
     nodes: tuple[str, ...]
     around: dict[str, set[str]]
     fixed: frozenset[Pair]
     separating_sets: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
-    pool: dict[str, set[str]] = field(init=False)
-    tried: dict[str, set[str]] = field(init=False)
+    wider: Mapping[Ends, set[str]] = field(default_factory=dict)
+    tried: dict[str, set[str]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.pool, self.tried = self.around, {}
-
-    def widen(self, pool: dict[str, set[str]]) -> None:
-        """Look for sets in this pool from now on; those among neighbours have been tried."""
-        self.pool, self.tried = pool, {node: set(near) for node, near in self.around.items()}
+    def widen(self, wider: Mapping[Ends, set[str]]) -> None:
+        """Look for sets here from now on; those among neighbours have been tried."""
+        self.wider, self.tried = wider, {node: set(near) for node, near in self.around.items()}
 
     @classmethod
     def complete(
@@ -64,17 +63,24 @@ class WorkingGraph:
         fixed: frozenset[Pair] = frozenset() if knowledge is None else knowledge.required_pairs()
         return cls(nodes, around, fixed)
 
-    def beside(self, node: str) -> list[str]:
-        """Where sets are looked for that separate this node, in the nodes' order."""
-        near = self.pool[node]
-        return [n for n in self.nodes if n in near]
+    def beside(self, a: str, b: str) -> list[str]:
+        """What sets at a are made of that may separate it from b, in the nodes' order."""
+        near = self.wider.get((a, b)) or self.around[a]
+        return [n for n in self.nodes if n in near and n != b]
+
+    def reach(self) -> list[int]:
+        """Of every node, how many others its sets are made of."""
+        sets = {node: set(near) for node, near in self.around.items()}
+        for (a, _), near in self.wider.items():
+            sets[a] |= near
+        return list(map(len, sets.values()))
 
     def joined(self, a: str, b: str) -> bool:
         return b in self.around[a]
 
     def degrees(self, edges: list[tuple[str, str]]) -> list[tuple[int, int]]:
-        """How many nodes sets are made of at both ends of each edge."""
-        return [(len(self.pool[a]), len(self.pool[b])) for a, b in edges]
+        """How many nodes sets are made of at both ends of each edge, the other end included."""
+        return [(len(self.beside(a, b)) + 1, len(self.beside(b, a)) + 1) for a, b in edges]
 
     @property
     def edges(self) -> list[tuple[str, str]]:
