@@ -360,9 +360,19 @@ def test_a_lock_is_let_go_if_the_run_cannot_begin(path: Path, monkeypatch: pytes
 def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError, match="unable to open"):
         Alive.take(tmp_path / "nowhere" / "x.ledger", 1)
-    (tmp_path / "x.ledger-run-1").write_bytes(b"no database" * 100)
-    with pytest.raises(sqlite3.DatabaseError, match="not a database"):
-        Alive.take(tmp_path / "x.ledger", 1)
+
+
+def test_a_ledger_that_has_the_name_of_a_lock_is_left_alone(path: Path) -> None:
+    """A run that ends removes its lock, and would forget all that was spent from the other table."""
+    other = opened(path.with_name(f"{path.name}-run-1"))
+    other.ask(FIRST)
+    with run(opened(path)):
+        other.ask(FIRST)  # nor is it locked
+    assert other.ledger.spent == 0.25
+    with run(opened(path)) as second:
+        assert second.lock is not None
+        second.lock._file.write_bytes(b"not ours")
+    assert second.lock._file.read_bytes() == b"not ours"
 
 
 def test_a_run_goes_on_without_a_lock_that_another_program_has(path: Path) -> None:

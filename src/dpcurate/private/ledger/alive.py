@@ -20,8 +20,10 @@ class Alive:
 
     @classmethod
     def take(cls, ledger: Path, run: int) -> Alive | None:
-        """The lock, unless somebody has it."""
+        """The lock, unless somebody has it or the name is that of another file."""
         file = _file(ledger, run)
+        if _is_foreign(file):
+            return None
         connection = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -34,11 +36,14 @@ class Alive:
 
     def end(self) -> None:
         """Let go, and leave no file behind; where a file in use cannot be removed, after it."""
-        with suppress(OSError):
-            self._file.unlink(missing_ok=True)
+        self._remove()
         self._connection.close()
+        self._remove()
+
+    def _remove(self) -> None:
         with suppress(OSError):
-            self._file.unlink(missing_ok=True)
+            if not _is_foreign(self._file):
+                self._file.unlink(missing_ok=True)
 
     def __del__(self) -> None:
         self._connection.close()  # the file stays: a forked copy ends this way too
@@ -46,3 +51,8 @@ class Alive:
 
 def _file(ledger: Path, run: int) -> Path:
     return Path(f"{ledger}-run-{run}")
+
+
+def _is_foreign(file: Path) -> bool:
+    """Whether it is no lock, which is empty: a ledger may be named so, and must be neither locked nor removed."""
+    return file.is_file() and file.stat().st_size > 0
