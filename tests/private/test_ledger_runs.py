@@ -497,6 +497,43 @@ def test_gates_samples_and_blocks_are_not_stored(path: Path) -> None:
     assert paid(path)[1] == 3
 
 
+@pytest.mark.parametrize("step", ["gate", "block", "closed block"])
+def test_a_run_that_paid_for_what_is_not_stored_is_not_resumed_and_the_log_has_all_it_took(
+    path: Path, step: str
+) -> None:
+    """Else it would open its gate once more after each kill, whatever its share."""
+    with killed(), run(curator := opened(path), share=0.3):
+        curator.ask(FIRST)
+        if step == "gate":
+            curator.open(AboveThreshold(epsilon=0.5))
+        else:
+            with contextlib.ExitStack() as block:
+                block.enter_context(curator.reserve(0.15))
+                curator.ask(FIRST)
+                if step == "block":
+                    block.pop_all()  # killed inside: what it set aside is spent for good
+        raise Killed
+    ledger = Ledger.open(path)
+    assert ledger.stopped(FACTS.command) is None
+    (logged,) = ledger.log()
+    assert logged.spent == ledger.spent == pytest.approx({"gate": 0.25, "block": 0.275, "closed block": 0.25}[step])
+    with run(again := opened(path), share=0.3) as second:
+        again.ask(FIRST)
+    assert second.number == 2
+
+
+def test_a_process_that_lost_its_run_spends_nothing_more(path: Path) -> None:
+    sleeper, other = opened(path), opened(path)
+    with run(sleeper) as lost:
+        sleeper.ask(FIRST)
+        lost.lock.__del__()  # as if it were dead
+        with run(other):
+            for spend in (lambda: sleeper.open(AboveThreshold(epsilon=0.1)), sleeper.reserve(0.1).__enter__):
+                with pytest.raises(LedgerError, match="resumed by another process"):
+                    spend()
+    assert paid(path) == (0.125, 1)
+
+
 def test_nothing_is_stored_where_unproved_steps_are_let_through(path: Path) -> None:
     curator = opened(path, allow_unproved=True)
     with killed(), run(curator):

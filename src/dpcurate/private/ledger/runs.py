@@ -1,7 +1,7 @@
 """Runs of methods on a ledger: what each was for, what it paid, and what became of it. Proof: docs/proofs/answers.md.
 
 A run is told by the ledger's notes alone: `run`, then for each process that worked on it a `claim`, for each
-request `paid` and `stored`, and `ended`.
+request `paid` and `stored`, for all else it paid (gates, blocks) `charged`, and `ended`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpcurate.private.ledger.amounts import float_down, float_up
 
 FINISHED, OPEN = "finished", "not ended"
 """A run that is under way has not ended, and neither has one whose process was killed."""
-_FOLDED = ("claim", "paid", "stored", "ended")
+_FOLDED = ("claim", "paid", "stored", "charged", "ended")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,25 +121,27 @@ class Story:
     outcome: str = OPEN
     ended: str | None = None
     units: int = 0
-    unended: int = 0
-    """Units that were paid since the newest claim: what a process that was killed had paid."""
     paid: int = 0
     answers: int = 0
+    lost: bool = False
+    """Whether it paid for what is not stored, and would have to pay for it again."""
 
     def claim(self, _note: notes.Note) -> None:
         self.outcome, self.ended = OPEN, None
-        self.units, self.unended = self.units + self.unended, 0
 
     def pay(self, note: notes.Note) -> None:
         self.paid += 1
-        self.unended += int(note.facts["units"])
+        self.units += int(note.facts["units"])
 
     def store(self, _note: notes.Note) -> None:
         self.answers += 1
 
+    def charge(self, note: notes.Note) -> None:
+        self.lost = True
+        self.units += int(note.facts["units"])
+
     def end(self, note: notes.Note) -> None:
         self.outcome, self.ended = note.facts["outcome"], note.written
-        self.units, self.unended = self.units + int(note.facts["units"]), 0
 
     def resumed(self, lock: Alive) -> Run:
         """The run in another process."""
@@ -150,16 +152,15 @@ class Story:
         told = self.started.facts
         allowance = None if told["allowance"] is None else int(told["allowance"])
         facts = RunFacts(**{f.name: told[f.name] for f in fields(RunFacts)})
-        units = self.units + self.unended
         return LoggedRun(
-            told["number"], facts, self.started.written, self.outcome, units, self.answers, allowance, self.ended
+            told["number"], facts, self.started.written, self.outcome, self.units, self.answers, allowance, self.ended
         )
 
 
 def stories(connection: sqlite3.Connection) -> dict[int, Story]:
     """All runs by number."""
     told: dict[int, Story] = {}
-    tell = dict(zip(_FOLDED, (Story.claim, Story.pay, Story.store, Story.end), strict=True))
+    tell = dict(zip(_FOLDED, (Story.claim, Story.pay, Story.store, Story.charge, Story.end), strict=True))
     for note in notes.each(connection):
         word, _, rest = note.kind.partition(" ")
         if note.kind == notes.RUN:
@@ -170,7 +171,8 @@ def stories(connection: sqlite3.Connection) -> dict[int, Story]:
 
 
 def resumable(told: dict[int, Story], command: str) -> Iterator[int]:
-    """Runs of a command that have paid for something and did not finish, the newest first; some may be alive."""
+    """Runs of a command that paid for requests alone and did not finish, the newest first; some may be alive."""
     for number, story in sorted(told.items(), reverse=True):
-        if story.paid and story.outcome != FINISHED and story.started.facts["command"] == command:
+        unfinished = story.outcome != FINISHED and not story.lost
+        if story.paid and unfinished and story.started.facts["command"] == command:
             yield number

@@ -28,6 +28,7 @@ class Disk:
         self.path = file.path
         self.facts = facts
         self._file = file
+        self._run: Run | None = None
 
     @classmethod
     def create(cls, path: Path, facts: LedgerFacts, schema: Schema | None = None) -> Disk:
@@ -167,6 +168,7 @@ class Disk:
             if run is not None:
                 run.leave()
             raise
+        self._run = run
         return run
 
     def _resumed(self, told: dict[int, runs.Story], command: str) -> Run | None:
@@ -202,11 +204,11 @@ class Disk:
 
     def end(self, run: Run, outcome: str) -> None:
         """What became of a run, for the log; nothing if another process has claimed it."""
+        self._run = None
         with self._writing() as (connection, _):
             claim = notes.newest(connection, run.kind("claim"))
             if claim is not None and claim.body == run.token:
-                told = json.dumps({"outcome": outcome, "units": str(run.charged)})
-                form.write_note(connection, run.kind("ended"), told)
+                form.write_note(connection, run.kind("ended"), json.dumps({"outcome": outcome}))
 
     def _check_claim(self, connection: sqlite3.Connection, run: Run) -> None:
         claim = notes.newest(connection, run.kind("claim"))
@@ -220,18 +222,33 @@ class Disk:
 
     def charge(self, decide: Decide, events: Sequence[Event], *, unproved: bool) -> None:
         with self._writing() as (connection, book):
+            self._check_mine(connection)
             spent = int(book["spent"])
-            form.write(connection, book, spent + decide(spent), events, unproved=unproved)
+            units = decide(spent)
+            form.write(connection, book, spent + units, events, unproved=unproved)
+            self._tell(connection, units)
+
+    def _check_mine(self, connection: sqlite3.Connection) -> None:
+        """Refuse to spend for a run that another process has claimed."""
+        if self._run is not None:
+            self._check_claim(connection, self._run)
+
+    def _tell(self, connection: sqlite3.Connection, units: int) -> None:
+        """Write down what the run under way paid, or got back, for what is not stored."""
+        if self._run is not None and units:
+            form.write_note(connection, self._run.kind("charged"), json.dumps({"units": str(units)}))
 
     def mark_unproved(self) -> None:
         self.charge(lambda _spent: 0, (), unproved=True)
 
     def hold(self, decide: Decide) -> tuple[int, int]:
         with self._writing() as (connection, book):
+            self._check_mine(connection)
             spent = int(book["spent"])
             units = decide(spent)
             added = connection.execute("INSERT INTO hold (units, opened) VALUES (?, ?)", (str(units), notes.now()))
             form.write(connection, book, spent + units, (), unproved=False)
+            self._tell(connection, units)
             hold = added.lastrowid
         assert hold is not None
         return hold, units
@@ -243,6 +260,7 @@ class Disk:
                 raise Damage("the open block has gone from it")
             connection.execute("DELETE FROM hold WHERE id = ?", (hold,))
             form.write(connection, book, int(book["spent"]) + used - int(held[0]), events, unproved=False)
+            self._tell(connection, used - int(held[0]))
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[sqlite3.Connection, dict[str, str]]]:
