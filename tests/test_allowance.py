@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 import dpcurate
@@ -21,6 +23,11 @@ def test_a_new_ledger_gets_the_budget_of_the_first_run(tmp_path):
     assert ledger.budget.epsilon == 0.5
     assert ledger.budget.delta == 1e-10
     assert ledger.spent == pytest.approx(found.privacy.spent)
+
+
+def test_an_exact_epsilon_is_a_number_too(tmp_path):
+    dpcurate.discover(TABLE, ASIA.schema, epsilon=Fraction(1, 2), ledger=tmp_path / "l", method="em-pc")
+    assert Ledger.open(tmp_path / "l").budget.epsilon == 0.5
 
 
 def test_an_existing_ledger_gives_a_share_as_the_command_does(tmp_path):

@@ -15,8 +15,9 @@ from dpcurate.allowance import Allowance
 from dpcurate.cli import main
 from dpcurate.errors import LedgerError
 from dpcurate.networks import load
-from dpcurate.private.ledger import Ledger
+from dpcurate.private.ledger import Ledger, RunFacts
 from dpcurate.private.ledger.file import File
+from dpcurate.queries import Counts, Gaussian, Release
 
 ASIA = load("asia")
 TABLE = ASIA.sample(4000, seed=3)
@@ -185,6 +186,39 @@ def test_a_run_that_another_process_resumes_first_is_a_new_one_within_its_share(
     dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path)
     share = dpcurate.Budget(epsilon=1, delta=1e-10).ceiling
     assert [run.spent for run in Ledger.open(path).log()] == pytest.approx([share, share])
+
+
+class Stopped:
+    """A method that is stopped once it has asked."""
+
+    def __init__(self) -> None:
+        self.left: list[float] = []
+
+    def __repr__(self) -> str:
+        return "Stopped()"
+
+    def fit(self, queryable: Any, _knowledge: object = None) -> Any:
+        self.left.append(queryable.remaining)
+        queryable.ask(Release(Counts(("xray",)), Gaussian(rho=0.001)))
+        raise Killed
+
+
+def test_on_a_curator_the_share_is_what_is_asked_for_and_not_what_an_earlier_run_had(tmp_path: Path) -> None:
+    curator = dpcurate.Curator(TABLE, ASIA.schema, ledger=tmp_path / "l", budget=dpcurate.Budget(rho=1.0))
+    method = Stopped()
+    for share in (0.5, 0.125, 0.5):
+        with killed():
+            dpcurate.fit(curator, method, share=share)
+    assert method.left == [0.5, 0.125, 0.5]
+    assert [run.spent for run in curator.ledger.log()] == pytest.approx([0.001, 0.001])
+
+
+def test_a_share_is_kept_within_a_run_too(tmp_path: Path) -> None:
+    curator = dpcurate.Curator(TABLE, ASIA.schema, ledger=tmp_path / "l", budget=dpcurate.Budget(rho=1.0))
+    method, facts = Stopped(), RunFacts(command="c", method="by hand", schema=ASIA.schema.hash, by="ann")
+    with killed(), curator.run(facts):
+        dpcurate.fit(curator, method, share=0.125)
+    assert method.left == [0.125]
 
 
 def test_who_ran_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

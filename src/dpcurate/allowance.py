@@ -35,6 +35,7 @@ class Request:
     recipe: object
     knowledge: str = ""
     epsilon: float | None = None
+    share: float | None = None
     by: str | None = None
     purpose: str | None = None
     result: str = ""
@@ -45,9 +46,10 @@ class Request:
         """What the ledger writes down; of the table only a hash of where it is."""
         from dpcurate import __version__
 
-        same = [_place(self.table), self.schema.hash, repr(self.recipe), self.knowledge, self.epsilon, __version__]
+        spending = [self.epsilon, self.share]
+        same = [_place(self.table), self.schema.hash, repr(self.recipe), self.knowledge, *spending, __version__]
         return RunFacts(
-            command=hashlib.sha256(json.dumps(same).encode()).hexdigest(),
+            command=hashlib.sha256(json.dumps(same, default=str).encode()).hexdigest(),
             method=self.method,
             schema=self.schema.hash,
             by=_login() if self.by is None else self.by,
@@ -125,13 +127,11 @@ def _login() -> str:
 def running(curator: Queryable, request: Request, share: float | None) -> Iterator[Queryable]:
     """The queryable of one run: within its share, and logged if a ledger on disk keeps the budget.
 
-    Inside a run that was begun already it is the curator itself.
+    Inside a run that was begun already it is a part of that one.
     """
-    if not isinstance(curator, Curator) or curator.ledger.facts is None:
+    if not isinstance(curator, Curator) or curator.ledger.facts is None or curator.ledger.running:
         with limited(curator, share) as queryable:
             yield queryable
-    elif curator.ledger.running:
-        yield curator
     else:
         with curator.run(request.facts, share=share):
             yield curator

@@ -330,7 +330,7 @@ def fit(
     from dpcurate import __version__
 
     chosen = methods.get(method, latent=latent)
-    request = request or request_of(None, curator.schema, method, knowledge, latent=latent)
+    request = request or replace(request_of(None, curator.schema, method, knowledge, latent=latent), share=share)
     before = curator.privacy().run or 0.0
     with running(curator, request, share) as queryable:
         if queryable.remaining <= 0:
