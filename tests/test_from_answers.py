@@ -196,3 +196,19 @@ def test_the_command(
         assert stop.value.code == 2
     with pytest.raises(SystemExit):
         main(["discover", "--at", "0.9"])
+
+
+def test_a_ledger_that_was_moved_out_of_a_crash_is_refused(
+    ledger: tuple[Path, dpcurate.Discovery], tmp_path: Path
+) -> None:
+    """Its journal, which undoes what was half written, lies where it came from; an answer in it may be drawn again."""
+    path, _ = ledger
+    copy, journal = tmp_path / "copy", path.with_name(f"{path.name}-journal")
+    copy.write_bytes(path.read_bytes())
+    dpcurate.discover_from(copy)
+    journal.write_bytes(b"")
+    try:
+        with pytest.raises(LedgerError, match="still there"):
+            dpcurate.discover_from(copy)
+    finally:
+        journal.unlink()

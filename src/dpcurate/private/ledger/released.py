@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
 from dpcurate.accounting import Event
+from dpcurate.errors import LedgerError
 from dpcurate.private.ledger import format as form
-from dpcurate.private.ledger import notes, runs
+from dpcurate.private.ledger import notes, place, runs
 from dpcurate.private.ledger.amounts import LedgerFacts, float_up
 from dpcurate.private.ledger.file import GATE, File
 from dpcurate.private.ledger.runs import LoggedRun
@@ -35,6 +37,7 @@ def stored_runs(path: Path) -> dict[int, StoredRun]:
         look_at(path)
         with file.reading() as connection:
             form.check_tables(connection)
+            _check_whole(path, notes.home(connection))
             facts = form.check_contents(connection, path)
             book, schemas = form.read_book(connection), notes.schemas(connection)
             events = tuple(map(form.read_event, form.event_rows(connection)))
@@ -43,6 +46,15 @@ def stored_runs(path: Path) -> dict[int, StoredRun]:
             told = runs.stories(connection)
         file.close()
     return {n: StoredRun(facts, told[n].logged(), schemas, each, *state) for n, each in answers.items()}
+
+
+def _check_whole(path: Path, home: Path | None) -> None:
+    """Refuse what was moved out of a crash: an answer that was half stored will be undone, and drawn once more."""
+    if home not in (None, path) and os.path.exists(journal := place.journal(home)):
+        raise LedgerError(
+            f"{journal} is still there, so {path} was copied or moved while a transaction was under way, or another is "
+            f"now; nothing was read from it. Open the ledger at {home} once ('dpcurate ledger show') and copy it again"
+        )
 
 
 def _answers(connection: sqlite3.Connection) -> dict[int, dict[str, tuple[int, bytes]]]:
