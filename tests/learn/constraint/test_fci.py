@@ -81,12 +81,15 @@ def test_two_that_do_not_cause_each_other_are_tested_and_may_be_confounded() -> 
     assert EXACT.fit(OracleQueryable(dag, "h"), apart).graph == Pag.of("ab")
 
 
-def test_possible_d_sep_goes_through_colliders_to_possible_causes() -> None:
-    dag = Dag.of("ghabcd", [("a", "b"), ("g", "b"), ("g", "c"), ("h", "c"), ("h", "d")])
+def test_possible_d_sep_lies_between_the_ends_and_may_cause_one() -> None:
+    # A triangle of a, b and c with arrowheads at b and c, from e and d, which hang on one edge each.
+    dag = Dag.of("ghabcde", [("a", "b"), ("a", "c"), ("g", "b"), ("g", "c"), ("h", "c"), ("h", "d"), ("e", "b")])
     skeleton = PC(test="kendall-proved").fit(OracleQueryable(dag, "gh")).skeleton
-    sets = possible_d_sep(skeleton)  # a o-> b <-> c <-o d
-    assert sets["a", "b"] == {"b"}  # c and d are on paths of colliders, but cause neither a nor b
-    assert sets["b", "c"] == {"a", "c", "d"}
+    assert skeleton.edges == {frozenset(pair) for pair in ("ab", "ac", "bc", "cd", "be")}
+    sets = possible_d_sep(skeleton)
+    assert sets["a", "b"] == {"b"}  # c has arrowheads on all sides
+    assert sets["b", "c"] == {"a", "c"}
+    assert sets["c", "d"] == {"d"}  # nothing else lies between
 
 
 def test_options_without_a_use_are_refused() -> None:
