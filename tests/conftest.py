@@ -8,7 +8,7 @@ import pytest
 
 from left_out import summary
 
-NEEDED = ("test_spark.py", "test_database.py", "test_lazy.py", "test_partitions.py", "test_page.py")
+NEEDED = ("test_spark.py", "test_database.py", "test_lazy.py", "test_partitions.py", "test_page.py", "test_newcomer.py")
 _left_out: list[tuple[str, str]] = []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,61 +18,8 @@ from dpcurate.private.draft.bounds import outwards
 from dpcurate.private.draft.scales import in_order
 from dpcurate.private.sources import check_rows
 from dpcurate.schema import Categorical, Numeric, Ordinal, TextFormat
-from foreign_files import rows_of, write_dta, write_sas7bdat, write_sav, write_xlsx
-
-WORDS = ("low", "medium", "high")
-LABELS = {"smoker": {0: "no", 1: "yes"}, "health": dict(enumerate(WORDS, start=1))}
-
-
-def survey(rows=1200, seed=3):
-    """What a newcomer has: ids, ages, incomes with decimals, yes and no, a scale, words, dates, remarks, gaps."""
-    rng = np.random.default_rng(seed)
-    age = np.clip(rng.normal(46, 17, rows), 18, 93).round()
-    smoker = rng.random(rows) < 0.2 + 0.004 * (age - 18)
-    days = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, rows), "D")
-    table = pd.DataFrame(
-        {
-            "person_id": rng.permutation(rows) + 100_001,
-            "age": age.astype(int),
-            "income": np.exp(rng.normal(10.2 - 0.3 * smoker, 0.4)).clip(4_000, 90_000).round(2),
-            "smoker": np.where(smoker, "yes", "no"),
-            "trust": rng.integers(1, 6, rows),
-            "health": np.array(WORDS)[np.clip((2.6 - 0.02 * age + rng.normal(0, 0.5, rows)).astype(int), 0, 2)],
-            "town": rng.choice(np.array(["Köln", "Bern", "Graz"], dtype=object), rows),
-            "seen": days.strftime("%Y-%m-%d"),
-            "remark": [f"said {i}" for i in range(rows)],
-        }
-    )
-    table.loc[rng.random(rows) < 0.05, "income"] = np.nan
-    table.loc[rng.random(rows) < 0.05, "town"] = None
-    return table
-
-
-def coded(table):
-    """With codes in the place of words, as Stata and SPSS keep them."""
-    places = {word: float(place) for place, word in LABELS["health"].items()}
-    return table.assign(smoker=(table["smoker"] == "yes").astype(float), health=table["health"].map(places))
-
-
-KINDS = {
-    "decimals.csv": lambda t, p: t.to_csv(p, index=False),
-    "semicolons.csv": lambda t, p: t.to_csv(p, index=False, sep=";", decimal=",", encoding="windows-1252", na_rep="NA"),
-    "t.parquet": lambda t, p: t.to_parquet(p),
-    "t.dta": lambda t, p: write_dta(coded(t), p, variable_value_labels=LABELS),
-    "t.sav": lambda t, p: write_sav(coded(t), p, variable_value_labels=LABELS),
-    "t.sas7bdat": lambda t, p: write_sas7bdat(t, p),
-    "t.xlsx": lambda t, p: write_xlsx({"s": rows_of(t)}, p),
-}
-WANTED = Schema(
-    (
-        Numeric("age", 0, 100),
-        Numeric("income", 0, 100_000, missing="own"),
-        Categorical("smoker", ("no", "yes")),
-        Ordinal("trust", (1, 2, 3, 4, 5)),
-        Ordinal("health", WORDS),
-        Categorical("town", ("Bern", "Graz", "Köln"), missing="own"),
-    )
-)
+from foreign_files import write_sav
+from surveys import KINDS, WANTED, survey
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -182,6 +130,11 @@ def test_an_empty_or_absent_file(tmp_path):
     assert Schema.loads(draft(tmp_path / "t.csv")).names == ("a",)
 
 
+def test_a_file_that_csv_cannot_cut_is_left_to_the_engine(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "x" * 200_000 + ",1\ny,2\n")
+    assert Schema.loads(draft(tmp_path / "t.csv")).names == ("a", "b")
+
+
 # --- columns --------------------------------------------------------------------------------------------------
 
 
@@ -236,6 +189,19 @@ def test_what_cannot_be_used_is_left_out_and_named(name, values, why):
     assert Schema.loads(text).names == ("b",)
 
 
+def test_numbers_that_are_none():
+    endless = pd.DataFrame({"a": [np.inf, -np.inf] * 10, "b": [0, 0] * 10, "c": [0.5, 1.5] * 10})
+    assert "'a': it holds no number" in draft(endless, max_levels=1)
+
+
+def test_a_column_that_cannot_be_read_is_named(tmp_path):
+    """A view computes its cells when they are asked for."""
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as given:
+        given.execute("CREATE VIEW v AS SELECT x AS a, error('no such town') AS b FROM range(3) AS t(x)")
+    with pytest.raises(OwnerError, match=r"column 'b' could not be read: .*no such town"):
+        draft(f"{tmp_path / 't.duckdb'}#v")
+
+
 @pytest.mark.parametrize("name", ["idade", "patient_age", "width", "video"])
 def test_a_name_is_not_an_id_for_a_few_letters(name):
     numbers = list(range(0, 90, 3))
@@ -243,15 +209,24 @@ def test_a_name_is_not_an_id_for_a_few_letters(name):
 
 
 def test_labels_become_levels_if_all_values_have_one(tmp_path):
-    table = pd.DataFrame({"a": [1.0, 2, 2, 3] * 5, "b": [1.0, 2, 7, 9] * 5, "c": [1.0, 2] * 10, "d": [1.0, 2] * 10})
+    table = pd.DataFrame(
+        {
+            "e": [1.0, 2, None, 2] * 5,
+            "a": [1.0, 2, 2, 3] * 5,
+            "b": [1.0, 2, 7, 9] * 5,
+            "c": [1.0, 2] * 10,
+            "d": [1.0, 2] * 10,
+        }
+    )
     labels = {"a": {1: "red", 2: "green", 3: "red", 4: "blue"}, "b": {1: "x", 9: "refused"}, "c": {1: "drop", 2: "q"}}
     measure = {"a": "nominal", "d": "ordinal"}
-    labels["d"] = {1: "south", 2: "north"}
+    labels |= {"d": {1: "south", 2: "north"}, "e": {1: "on", 2: "off"}}
     path = write_sav(table, tmp_path / "t.sav", variable_value_labels=labels, variable_measure=measure)
     schema = Schema.loads(draft(path))
     assert schema["a"] == Categorical("a", groups={"red": [1, 3], "green": [2], "blue": [4]})
     assert schema["b"] == Ordinal("b", (1, 2, 7, 9))
     assert schema["c"] == Categorical("c", (1, 2))
+    assert schema["e"] == Categorical("e", groups={"on": [1], "off": [2]}, missing="own")
     assert schema["d"] == Ordinal("d", groups={"south": [1], "north": [2]})
 
 

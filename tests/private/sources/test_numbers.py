@@ -105,7 +105,7 @@ def test_the_owner_hears_of_decimal_commas():
     assert "40 missing cell(s), that is all of them (in a column of numbers texts count as missing, 3,5 too" in said
     assert "# left out: 'n': its numbers have a decimal comma: store 3.5, not 3,5" in draft(commas)
     assert 'kind = "numeric"' in draft(_table(np.linspace(0, 1, 40)))
-    assert "bins" not in draft(_table(np.linspace(0, 1, 40)))
+    assert "\nbins" not in draft(_table(np.linspace(0, 1, 40)))
 
 
 # --- groups of levels -----------------------------------------------------------------------------------

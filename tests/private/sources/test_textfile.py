@@ -12,7 +12,7 @@ from contract import NUMBERS, SCHEMAS, frame, same_integers, text_frame
 
 from dpcurate.errors import OwnerError
 from dpcurate.private.row_sums import CountRows
-from dpcurate.private.sources import duck, open_source, spill
+from dpcurate.private.sources import duck, open_source, spill, textfile
 from dpcurate.schema import Categorical, Numeric, Schema, TextFormat
 
 TOWNS = Schema((Numeric("a", 0, 10, bins=2), Categorical("b", ("Köln €", "x"))))
@@ -101,6 +101,21 @@ def test_the_line_that_is_not_utf8_is_named(rows, packed, tmp_path):
     says = rf"line {rows + 2} is not in UTF-8: save the file as UTF-8.*--encoding windows-1252"
     with pytest.raises(OwnerError, match=says):
         counts(path, TextFormat())
+
+
+def test_of_many_files_the_bad_one_is_named(tmp_path):
+    for i, town in enumerate(("x", "Köln", "x")):
+        (tmp_path / f"p{i}.csv").write_bytes(f"a,b\n1,{town}\n".encode("latin-1"))
+    with pytest.raises(OwnerError, match=r"p1.csv': line 2 is not in UTF-8"):
+        counts(tmp_path / "p*.csv", TextFormat())
+
+
+def test_a_complaint_that_is_not_ours_is_passed_on(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n")
+    told = textfile.explained(str(tmp_path / "t.csv"), TextFormat(), ValueError("utf-8 is out of season"))
+    assert told.endswith("utf-8 is out of season")
+    told = textfile.explained(str(tmp_path / "no.csv"), TextFormat(), ValueError("utf-8 is out of season"))
+    assert told.endswith("utf-8 is out of season")
 
 
 def test_the_line_of_another_encoding_is_named(tmp_path):

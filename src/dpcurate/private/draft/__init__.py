@@ -10,7 +10,8 @@ from dpcurate.private.draft.guess import Guess, LeftOut, guess
 from dpcurate.private.draft.layout import found_in
 from dpcurate.private.draft.seen import see
 from dpcurate.private.draft.text import written_out
-from dpcurate.private.sources import open_engine, told
+from dpcurate.private.sources import open_engine
+from dpcurate.private.sources.engine import first_line
 from dpcurate.schema import TextFormat
 
 __all__ = ["Draft", "draft", "drafted"]
@@ -57,7 +58,7 @@ def drafted(
         try:
             every.append(guess(see(engine, name, max_levels), max_levels))
         except Exception as error:
-            raise OwnerError(f"column {name!r} could not be read: {told(table, written, error)}") from error
+            raise OwnerError(f"column {name!r} could not be read: {first_line(error)}") from error
     guesses = [one for one in every if isinstance(one, Guess)]
     left_out = [one for one in every if isinstance(one, LeftOut)]
     if not guesses:
