@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from dpcurate.accounting import Budget
     from dpcurate.discovery import Discovery, discover, discover_from, fit
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
-    from dpcurate.graphs.graph import Cpdag, Dag
+    from dpcurate.graphs.graph import Cpdag, Dag, Pag
     from dpcurate.graphs.knowledge import Knowledge
     from dpcurate.graphs.metrics import score
+    from dpcurate.graphs.pag_metrics import score_pag
     from dpcurate.learn import methods
     from dpcurate.planning.plan import plan
     from dpcurate.private.curator import Curator
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Adjacency", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery", "DpcurateError",
-    "Knowledge", "Ledger", "LedgerError", "Neighbours", "NotPrivate", "Numeric", "Ordinal", "OwnerError", "Person",
-    "Schema", "SchemaError", "audit", "discover", "discover_from", "draft", "errors", "fit", "methods", "networks",
-    "plan", "queries", "score",
+    "Knowledge", "Ledger", "LedgerError", "Neighbours", "NotPrivate", "Numeric", "Ordinal", "OwnerError", "Pag",
+    "Person", "Schema", "SchemaError", "audit", "discover", "discover_from", "draft", "errors", "fit", "methods",
+    "networks", "plan", "queries", "score", "score_pag",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
@@ -33,9 +34,10 @@ _HOMES = {
     "accounting": ("Budget",),
     "discovery": ("Discovery", "discover", "discover_from", "fit"),
     "errors": ("BudgetExceeded", "DpcurateError", "LedgerError", "NotPrivate", "OwnerError", "SchemaError"),
-    "graphs.graph": ("Cpdag", "Dag"),
+    "graphs.graph": ("Cpdag", "Dag", "Pag"),
     "graphs.knowledge": ("Knowledge",),
     "graphs.metrics": ("score",),
+    "graphs.pag_metrics": ("score_pag",),
     "planning.plan": ("plan",),
     "private.curator": ("Curator",),
     "private.draft": ("draft",),

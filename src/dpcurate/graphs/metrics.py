@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpcurate.errors import DpcurateError, GraphError
 from dpcurate.graphs.checks import Arrow, Edge, hint
-from dpcurate.graphs.graph import Cpdag, Dag, Graph
+from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
 from dpcurate.graphs.orient import extension
 
 T = TypeVar("T")
@@ -74,12 +74,14 @@ class EdgeVerdict:
     verdict: PairVerdict
 
 
-def score(estimated: Cpdag | Dag, truth: Cpdag | Dag) -> Scores:
+def score(estimated: Cpdag | Dag | Pag, truth: Cpdag | Dag | Pag) -> Scores:
     """All measures, between Markov classes: a DAG is first replaced by its CPDAG.
 
     skeleton: adjacent pairs. cpdag: the published definition, arcs, a line counting as two.
     mark: tails and arrowheads, two on each edge. arrow: directed edges only.
     """
+    if isinstance(estimated, Pag) or isinstance(truth, Pag):
+        raise GraphError("score compares DAGs and CPDAGs; the marks of two PAGs are compared by score_pag")
     ours, theirs = _class_of(estimated), _class_of(truth)
     parts = {
         "skeleton": skeleton_rates(ours, theirs),
