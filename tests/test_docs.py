@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from dpcurate import Knowledge
 from dpcurate.cli import main
+from dpcurate.graphs.formats import load
+from dpcurate.graphs.knowledge import KEYS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -26,10 +32,10 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
         exec(compile(block, page.name, "exec"), names)
 
 
-def commands():
-    """The command lines of the README, without their remarks."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return [line.split("#")[0].split() for line in re.findall(r"^    (dpcurate .*)$", text, flags=re.MULTILINE)]
+def commands(page="README.md"):
+    """The command lines of a page, without their remarks."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [shlex.split(line, comments=True) for line in re.findall(r"^    (dpcurate .*)$", text, flags=re.MULTILINE)]
 
 
 def test_the_readmes_commands_run_as_printed(tmp_path, monkeypatch, capsys):
@@ -41,6 +47,33 @@ def test_the_readmes_commands_run_as_printed(tmp_path, monkeypatch, capsys):
         assert main([*words[1:], *extra]) == 0, words
     assert Path("result/report.html").exists()
     assert "gaussian" in capsys.readouterr().out
+
+
+def test_the_case_study_runs_as_printed(tmp_path, monkeypatch, capsys):
+    shutil.copytree(ROOT / "docs" / "data", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    for words in commands("docs/case-study.md"):
+        assert main([*words[1:], *(["--worlds", "1"] if words[1] == "plan" else [])]) == 0, words
+    said = capsys.readouterr()
+    assert "nothing left" in said.out
+    assert re.search(r"\d edges? vanished", said.out)
+    graph = load(Path("second/graph.json"))
+    assert {("lncoins", "mdvis"), ("disea", "mdvis")} <= graph.arrows
+    assert not {frozenset(pair) for pair in (("lncoins", "disea"), ("lpi", "physlm"))} & graph.edges
+    assert "the case study" in Path("second/report.html").read_text(encoding="utf-8")
+
+
+def test_what_comes_with_the_case_study_is_small():
+    assert sum(path.stat().st_size for path in (ROOT / "docs" / "data").iterdir()) < 200_000
+
+
+def test_every_example_of_a_knowledge_file_is_one():
+    text = (ROOT / "docs" / "knowledge-file.md").read_text(encoding="utf-8")
+    examples = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)]
+    for block in re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL):
+        assert Knowledge.loads(block).names()
+    assert {key for example in examples for key in example} == set(KEYS)
+    assert all(f"## `{key}`" in text for key in KEYS)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -25,7 +25,7 @@ HEADS: dict[Kind, tuple[str, str]] = {
     "surer": ("1 probability rose", "{} probabilities rose"),
     "less sure": ("1 probability fell", "{} probabilities fell"),
 }
-CHANCE = "Every run draws its own noise, so part of this may be chance."
+CHANCE = "Runs draw noise of their own: unless both are from the same answers, part of this may be chance."
 
 
 @dataclass(frozen=True, slots=True)
