@@ -14,6 +14,7 @@ from dpcurate import Knowledge
 from dpcurate.cli import main
 from dpcurate.graphs.formats import load
 from dpcurate.graphs.knowledge import KEYS
+from dpcurate.schema import Schema, toml
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -41,9 +42,18 @@ def commands(page="README.md"):
 def test_the_readmes_commands_run_as_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["network", "sample", "cancer", "--rows", "20000", "-o", "patients.parquet"]) == 0
-    assert [words[1] for words in commands()] == ["schema", "plan", "discover", "ledger", "ledger", "discover", "diff"]
+    assert [words[1] for words in commands()] == [
+        "schema",
+        "schema",
+        "plan",
+        "discover",
+        "ledger",
+        "ledger",
+        "discover",
+        "diff",
+    ]
     for words in commands():
-        extra = ["--worlds", "1"] if words[1] == "plan" else []
+        extra = {"plan": ["--worlds", "1"], "check": ["--yes"]}.get(words[2 if words[1] == "schema" else 1], [])
         assert main([*words[1:], *extra]) == 0, words
     assert Path("result/report.html").exists()
     assert "gaussian" in capsys.readouterr().out
@@ -74,6 +84,31 @@ def test_every_example_of_a_knowledge_file_is_one():
         assert Knowledge.loads(block).names()
     assert {key for example in examples for key in example} == set(KEYS)
     assert all(f"## `{key}`" in text for key in KEYS)
+
+
+SCHEMAS = [
+    (page.name, block)
+    for page in (ROOT / "README.md", ROOT / "docs" / "schema-file.md")
+    for block in re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+]
+
+
+@pytest.mark.parametrize(("page", "block"), SCHEMAS, ids=str)
+def test_schemas_in_the_documents_are_schemas(page, block):
+    schema = Schema.loads(block)
+    assert Schema.loads(schema.dumps()) == schema
+
+
+def test_the_page_on_schema_files_has_every_key_and_an_example_of_it():
+    text = (ROOT / "docs" / "schema-file.md").read_text(encoding="utf-8")
+    examples = "\n".join(block for page, block in SCHEMAS if page == "schema-file.md")
+    keys = {"rows", "kind", "column", *toml.FILE}
+    for kind, (_, needed, optional) in toml.KINDS.items():
+        keys |= {*needed, *optional}
+        assert f'kind = "{kind}"' in examples
+    for key in keys:
+        assert re.search(rf"^\|.*`{key}`.*\|", text, re.MULTILINE), key
+        assert re.search(rf"^{key} = |\[columns\.\w+\.{key}\]", examples, re.MULTILINE), key
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -19,7 +19,7 @@ T = TypeVar("T")
 _PART = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[\w-]++)"""
 _HEADER = re.compile(rf"\s*\[\[?\s*({_PART}(?:\s*\.\s*{_PART})*)\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNED = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=")
-_KINDS: Mapping[str, tuple[Callable[..., Column], tuple[str, ...], tuple[str, ...]]] = {
+KINDS: Mapping[str, tuple[Callable[..., Column], tuple[str, ...], tuple[str, ...]]] = {
     "categorical": (Categorical, ("levels",), ("missing", "outside", "groups")),
     "ordinal": (Ordinal, ("levels",), ("missing", "outside", "groups")),
     "numeric": (Numeric, ("low", "high"), ("bins", "edges", "missing", "outside")),
@@ -54,12 +54,12 @@ def _column(name: str, fields: Any, text: str) -> Column:
     if isinstance(kind, str) and kind in _REFUSED:
         line = _line(text, (*path, "kind"))
         raise SchemaError(f"column {name!r} is declared as {_REFUSED[kind]}; or leave it out of the schema", line=line)
-    if not isinstance(kind, str) or kind not in _KINDS:
-        known = ", ".join(_KINDS)
+    if not isinstance(kind, str) or kind not in KINDS:
+        known = ", ".join(KINDS)
         line = _line(text, (*path, "kind")) or _line(text, path)
         raise SchemaError(f"column {name!r}: kind must be one of {known}, got {shown(kind)}", line=line)
 
-    make, needed, optional = _KINDS[kind]
+    make, needed, optional = KINDS[kind]
     _only(fields, ("kind", *needed, *optional), f"{kind} column {name!r}", text, path)
     absent = [key for key in needed if key not in fields and not (key == "levels" and fields.get("groups"))]
     if absent:
