@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -18,7 +19,8 @@ from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.pair_release import ClipDependence, PairDesign, buy_pairs
-from dpcurate.learn.measure_once.privacy_noise import _pair_slope, _slopes
+from dpcurate.learn.measure_once.privacy_noise import privacy_noise
+from dpcurate.learn.measure_once.regression import Regressions
 from dpcurate.learn.measure_once.release import buy, first_weights
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import random_dag, random_network
@@ -163,13 +165,19 @@ def test_the_evidence_of_one_column_is_that_of_its_row():
 
 
 def test_the_noise_of_a_pair_of_conditioning_columns_has_their_shapes():
-    regressions = ContrastEvidence(around(skewed(), 1e-3, 1)[0], Constants()).regressions
-    moments, terms = regressions.moments, ((1,), (2,))
-    left, right = regressions.fit([0], (1, 2), terms), regressions.single[3, (1, 2), terms]
-    (variance, slope) = list(_slopes(regressions, terms, left, right))[-1]
-    of_left = [left.coefficients[:, s].swapaxes(1, 2) for s in regressions.slices[terms]]
-    of_right = [right.coefficients[0, s].T for s in regressions.slices[terms]]
-    unshaped = _pair_slope(*zip((1, 2), of_left, of_right, strict=True))
+    moments, terms = around(skewed(), 1e-3, 1)[0], ((1,), (2,))
+    silent = {**moments.blocks, (1, 2): replace(moments.blocks[1, 2], noise=0.0)}
+    stated = []
+    for loud in (moments, replace(moments, blocks=silent)):
+        regressions = Regressions(loud)
+        left, right = regressions.fit([0], (1, 2), terms), regressions.single[3, (1, 2), terms]
+        stated.append(privacy_noise(regressions, [0], 3, terms, left, right)[0])
+    (left_s, left_t), (right_s, right_t) = (
+        [side.coefficients[0, where].T for where in regressions.slices[terms]] for side in (left, right)
+    )
+    by_pair = left_s[:, None, :, None] * right_t[None, :, None, :]
+    by_pair = by_pair + left_t[:, None, None, :] * right_s[None, :, :, None]
+    slope = by_pair.reshape(left_s.shape[0] * right_s.shape[0], -1)
     shapes = np.kron(moments.margins[1].shape, moments.margins[2].shape)
-    assert variance == moments.noise(1, 2)
-    assert slope[0] @ slope[0].T == pytest.approx(unshaped[0] @ shapes @ unshaped[0].T)
+    assert not np.allclose(shapes, np.eye(len(shapes)))
+    assert stated[0] - stated[1] == pytest.approx(moments.noise(1, 2) * slope @ shapes @ slope.T, rel=1e-6)

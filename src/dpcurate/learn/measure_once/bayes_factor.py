@@ -8,6 +8,9 @@ import numpy as np
 
 from dpcurate.arrays import FloatArray
 
+JITTER = 1e-12
+"""Of a null's trace, added to every direction of it: one may have no variance at all."""
+
 
 class Residuals(NamedTuple):
     """What is left of dependences after regression, for a stack of pairs of columns."""
@@ -20,22 +23,32 @@ class Residuals(NamedTuple):
     """The same shape: the covariance of an effect of size 1, on the scale of canonical correlations."""
 
 
+CORNER = 1e200
+"""Larger than any squared distance, and far from overflow."""
+
+
 def log_bayes_factors(residuals: Residuals, effect_sizes: tuple[float, ...]) -> FloatArray:
     """Log of the mean over sizes t of N(values; 0, null + t^2 effect) / N(values; 0, null), for each pair."""
-    strengths, squares = _independent(residuals)
-    ratios = np.array(effect_sizes)[:, None, None] ** 2 * np.maximum(strengths, 0)
-    logs = (0.5 * squares * ratios / (1 + ratios) - 0.5 * np.log1p(ratios)).sum(2)
-    top = logs.max(0)
-    return np.asarray(top + np.log(np.exp(logs - top).mean(0)))
-
-
-def _independent(residuals: Residuals) -> tuple[FloatArray, FloatArray]:
-    """In coordinates where the null is white and effects are uncorrelated: effect variances, squared values."""
     values, null, effect = residuals
+    jitter = JITTER * np.trace(null, axis1=1, axis2=2)[:, None, None] * np.eye(values.shape[1])
+    sizes = np.array([0.0, *effect_sizes])[:, None, None, None] ** 2
+    densities = _log_densities(values, null + jitter + sizes * effect)
+    logs = densities[1:] - densities[0]
+    top = logs.max(axis=0)
+    return np.asarray(top + np.log(np.exp(logs - top).mean(axis=0)))
+
+
+def _log_densities(values: FloatArray, covariances: FloatArray) -> FloatArray:
+    """Normal log densities of values under stacks of covariances, up to a constant.
+
+    The last row of the Cholesky factor of a covariance bordered by the values are the values made white.
+    """
     size = values.shape[1]
     if size == 1:
-        return effect[:, 0] / null[:, 0], values**2 / null[:, 0]
-    jitter = 1e-12 * np.trace(null, axis1=1, axis2=2)[:, None, None] * np.eye(size)
-    whiten = np.linalg.inv(np.linalg.cholesky(null + jitter))
-    strengths, axes = np.linalg.eigh(whiten @ effect @ whiten.swapaxes(1, 2))
-    return strengths, (axes.swapaxes(1, 2) @ (whiten @ values[:, :, None]))[:, :, 0] ** 2
+        variances = covariances[..., 0, 0]
+        return -0.5 * (values[:, 0] ** 2 / variances + np.log(variances))
+    bordered = np.zeros((*covariances.shape[:2], size + 1, size + 1))
+    bordered[..., :size, :size], bordered[..., size, :size], bordered[..., size, size] = covariances, values, CORNER
+    factors = np.linalg.cholesky(bordered)
+    white, spread = factors[..., size, :size], np.diagonal(factors, axis1=2, axis2=3)[..., :size]
+    return np.asarray(-0.5 * (white * white).sum(axis=2) - np.log(spread).sum(axis=2))

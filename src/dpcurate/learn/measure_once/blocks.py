@@ -35,12 +35,14 @@ class Remembered(dict[Key, Value]):
         return value
 
 
+@cache
 def helmert(levels: int) -> FloatArray:
-    """Orthonormal basis (levels, levels - 1) of the vectors that sum to zero."""
+    """Orthonormal basis (levels, levels - 1) of the vectors that sum to zero; made once, and read-only."""
     basis = np.zeros((levels, levels - 1))
     for j in range(1, levels):
         basis[:j, j - 1], basis[j, j - 1] = 1, -j
         basis[:, j - 1] /= sqrt(j * (j + 1))
+    basis.setflags(write=False)
     return basis
 
 
@@ -73,3 +75,22 @@ def kron(left: FloatArray, right: FloatArray) -> FloatArray:
 def outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Outer products of two stacks of vectors."""
     return left[..., :, None] * right[..., None, :]
+
+
+def kron_sum(left: FloatArray, right: FloatArray) -> FloatArray:
+    """The sum over m of the Kronecker products of left[:, m] and right[m], matrices all of them, by one product."""
+    (pairs, terms, size, _), other = left.shape, right.shape[1]
+    product = left.reshape(pairs, terms, -1).swapaxes(1, 2) @ right.reshape(terms, -1)
+    product = product.reshape(pairs, size, size, other, other).transpose(0, 1, 3, 2, 4)
+    return np.asarray(product.reshape(pairs, size * other, -1))
+
+
+def block_diagonal(blocks: Sequence[FloatArray]) -> FloatArray:
+    """Matrices along a diagonal."""
+    rows, columns = (sum(block.shape[i] for block in blocks) for i in (0, 1))
+    matrix, row, column = np.zeros((rows, columns)), 0, 0
+    for block in blocks:
+        (height, width) = block.shape
+        matrix[row : row + height, column : column + width] = block
+        row, column = row + height, column + width
+    return matrix

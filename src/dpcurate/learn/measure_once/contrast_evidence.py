@@ -14,12 +14,12 @@ import numpy as np
 
 from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
-from dpcurate.learn.measure_once.blocks import Columns, Remembered, kron, subsets
+from dpcurate.learn.measure_once.blocks import Columns, Remembered, kron, kron_sum, subsets
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.interactions import interaction_residuals
 from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
-from dpcurate.learn.measure_once.regression import Regression, Regressions, Terms
+from dpcurate.learn.measure_once.regression import Regressions, Terms
 
 
 class ContrastEvidence:
@@ -88,11 +88,12 @@ class ContrastEvidence:
         """What the terms leave of the dependence of each of `others`, all of as many levels, with `column`."""
         left = self.regressions.fit(others, given, terms)
         right = self.regressions.single[column, given, terms]
-        observed = np.array([self.moments.pair(a, column) for a in others])
-        values = observed - left.covariances.swapaxes(1, 2) @ right.coefficients[0]
+        values = self.regressions.pairs.observed_blocks(others, column)
+        values = values - left.covariances.swapaxes(1, 2) @ right.coefficients[0]
         effect = kron(left.within, right.within)
-        noise = privacy_noise(self.regressions, others, column, terms, left, right)
-        null = noise + _sampling(left, right, self.regressions.tables[given]) / self.moments.rows
+        weights = self.regressions.tables[given][:, None, None] / self.moments.rows
+        null = kron_sum(left.within_cells * weights, right.within_cells[0])
+        null = null + privacy_noise(self.regressions, others, column, terms, left, right)
         return Residuals(values.reshape(len(others), -1), null + effect * self._misfit(given, terms), effect)
 
     def _interaction(self, key: tuple[int, int, int, Columns]) -> float:
@@ -117,13 +118,3 @@ class ContrastEvidence:
     def _measured_terms(self, key: tuple[int, Columns]) -> frozenset[Columns]:
         column, given = key
         return frozenset(u for u in subsets(given) if self.moments.measured(column, *u))
-
-
-def _sampling(left: Regression, right: Regression, table: FloatArray) -> FloatArray:
-    """Rows times the sampling covariance: the sum over cells c of p_c Sigma_{a|c} (x) Sigma_{b|c}."""
-    pairs, cells, size, _ = left.within_cells.shape
-    weighted = (left.within_cells * table[:, None, None]).reshape(pairs, cells, -1).swapaxes(1, 2)
-    product = weighted @ right.within_cells[0].reshape(cells, -1)
-    other = right.within.shape[1]
-    product = product.reshape(pairs, size, size, other, other).transpose(0, 1, 3, 2, 4)
-    return np.asarray(product.reshape(pairs, size * other, -1))

@@ -13,98 +13,69 @@ contrasts. Left out: what the noise of lower moments does to three-way terms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
-from math import prod, sqrt
+from collections.abc import Sequence
+from math import sqrt
 
 import numpy as np
 
 from dpcurate.arrays import FloatArray
-from dpcurate.learn.measure_once.blocks import kron, outer
-from dpcurate.learn.measure_once.moments import CentralMoments
+from dpcurate.learn.measure_once.blocks import kron_sum, outer
 from dpcurate.learn.measure_once.regression import Regression, Regressions, Terms
-
-Single = tuple[int, FloatArray, FloatArray]
-"""A conditioning column and its coefficients W' in the regressions of both sides."""
 
 
 def privacy_noise(
     regressions: Regressions, others: Sequence[int], column: int, terms: Terms, left: Regression, right: Regression
 ) -> FloatArray:
     """For each of `others` (regressed: left) the noise covariance of its residual block with `column` (right)."""
-    slopes = [sqrt(variance) * slope for variance, slope in _slopes(regressions, terms, left, right)]
-    all_slopes = np.concatenate(slopes, axis=2)
-    own = _of_the_two(regressions, others, column, terms, left, right)
-    return np.asarray(own + all_slopes @ all_slopes.swapaxes(1, 2))
+    slopes = _slopes(sqrt(regressions.moments.count_noise), left, right)
+    products = _products(regressions, others, column, terms, left, right)
+    return np.asarray(kron_sum(*products) + slopes @ slopes.swapaxes(1, 2) + _crossed(left, right))
 
 
-def _of_the_two(
+def _products(
     regressions: Regressions, others: Sequence[int], column: int, terms: Terms, left: Regression, right: Regression
-) -> FloatArray:
-    """The noise of the pair itself, of both regressions and of both margins."""
-    moments = regressions.moments
-    left_identity, right_identity = (np.eye(side.offsets.shape[1])[None] for side in (left, right))
-    shapes, shape = np.array([moments.margins[a].shape for a in others]), moments.margins[column].shape[None]
-    pair = np.array([moments.noise(a, column) for a in others])
-    margin = np.array([moments.margins[a].noise for a in others])
-    of_terms = np.array([regressions.noises[a, terms] for a in others])
-    on_left = pair[:, None, None] * shapes + _weighted(regressions.noises[column, terms], left.squares)
-    on_right = _weighted(of_terms, right.squares[:, 0])
-    of_left = moments.margins[column].noise * outer(left.offsets, left.offsets)
-    of_right = margin[:, None, None] * outer(right.offsets, right.offsets)
-    return kron(on_left, shape) + kron(shapes, on_right) + kron(of_left, right_identity) + kron(left_identity, of_right)
+) -> tuple[FloatArray, FloatArray]:
+    """Factors of Kronecker products: of the pair, of both regressions, of both margins, and of pairs of S in part.
+
+    A pair of S adds v_st (Q_as (x) Q_bt + Q_at (x) Q_bs), Q the squares of a regression, and what `_crossed` says.
+    """
+    margins, between = regressions.moments.margins, right.design.between
+    shapes, shape = np.array([margins[a].shape for a in others]), margins[column].shape
+    pair = regressions.pairs.noise[others, column]
+    of_column, of_others = regressions.noises[column, terms], regressions.noises_of(others, terms)
+    squares = left.squares.reshape(*left.squares.shape[:2], shape_size := shapes[0].size)
+    on_shape = pair[:, None] * shapes.reshape(-1, shape_size) + of_column @ squares
+    on_squares = of_others[:, :, None] * shapes.reshape(-1, 1, shape_size)
+    on_squares[:, : len(between)] += between @ squares[:, : len(between)]
+    own = np.array([margins[a].noise for a in others])[:, None, None] * np.eye(shapes.shape[1])
+    of_margin = margins[column].noise * outer(left.offsets, left.offsets)
+    on_both = on_shape.reshape(shapes.shape), of_margin, own
+    lefts = [*(part[:, None] for part in on_both), on_squares.reshape(left.squares.shape)]
+    rights = [np.array([shape, np.eye(len(shape)), outer(right.offsets[0], right.offsets[0])]), right.squares[0]]
+    return np.concatenate(lefts, axis=1), np.concatenate(rights)
 
 
-def _weighted(weights: FloatArray, squares: FloatArray) -> FloatArray:
-    """Sum of the first axis of `squares` with each row of weights."""
-    shape = squares.shape[1:]
-    return np.asarray((weights @ squares.reshape(-1, prod(shape))).reshape(*weights.shape[:-1], *shape))
+def _crossed(left: Regression, right: Regression) -> FloatArray | float:
+    """The rest of a pair's noise, v_st (G_s[i, j'] G_t[i', j] + G_t[i, j'] G_s[i', j]) with G_s = W_as' N_s W_bs."""
+    design = right.design
+    if len(design.between) < 2:
+        return 0.0
+    size, starts = design.coordinates.size, design.starts[: len(design.between)]
+    both = np.add.reduceat(outer(left.shaped[:, :size], right.shaped[:, :size]), starts, axis=1)
+    flat, (i, j) = both.reshape(*both.shape[:2], -1), both.shape[2:]
+    product = (flat.swapaxes(1, 2) @ (design.between @ flat)).reshape(-1, i, j, i, j)
+    return np.asarray(product.transpose(0, 1, 4, 3, 2).reshape(-1, i * j, i * j))
 
 
-def _slopes(
-    regressions: Regressions, terms: Terms, left: Regression, right: Regression
-) -> Iterator[tuple[float, FloatArray]]:
-    """Noise variances, and derivatives of the residual blocks by what has them: count, margins and pairs of S."""
-    moments, slices = regressions.moments, regressions.slices[terms]
-    singles = [
-        (term[0], left.coefficients[:, where].swapaxes(1, 2), right.coefficients[0, where].T)
-        for term, where in zip(terms, slices, strict=True)
-        if len(term) == 1
-    ]
-    yield moments.count_noise, _count_slope(moments, singles, left, right)
-    for single in singles:
-        margin = moments.margins[single[0]]
-        yield margin.noise, _margin_slope(margin.basis, single, left, right)
-    for one, other in combinations(singles, 2):
-        if moments.measured(one[0], other[0]):
-            yield moments.noise(one[0], other[0]), _pair_slope(_shaped(moments, one), _shaped(moments, other))
-
-
-def _count_slope(moments: CentralMoments, singles: list[Single], left: Regression, right: Regression) -> FloatArray:
-    """By the log of the count, negative: mu_a mu_b' + sum over s of W_as' W_bs / levels of s."""
-    slope = outer(left.offsets, right.offsets)
-    for s, of_left, of_right in singles:
-        slope = slope + of_left @ of_right.T / moments.levels[s]
-    return slope.reshape(len(slope), -1, 1)
-
-
-def _margin_slope(basis: FloatArray, single: Single, left: Regression, right: Regression) -> FloatArray:
-    """By the mean of a conditioning column, which centres its covariances and makes its variance."""
-    _, of_left, of_right = single
-    slope = left.offsets[:, :, None, None] * of_right + of_left[:, :, None, :] * right.offsets[0][:, None]
-    slope = slope + ((of_left @ basis.T)[:, :, None, :] * (of_right @ basis.T)) @ basis
-    return np.asarray(slope.reshape(len(slope), -1, slope.shape[-1]))
-
-
-def _shaped(moments: CentralMoments, single: Single) -> Single:
-    """Coefficients in coordinates in which the noise of the column's pairs has no shape."""
-    column, of_left, of_right = single
-    root = moments.margins[column].root
-    return column, of_left @ root, of_right @ root
-
-
-def _pair_slope(one: Single, other: Single) -> FloatArray:
-    """By the covariance of two conditioning columns: W_as (x) W_bt + W_at (x) W_bs."""
-    (_, left_s, right_s), (_, left_t, right_t) = one, other
-    slope = left_s[:, :, None, :, None] * right_t[:, None, :] + left_t[:, :, None, None, :] * right_s[:, :, None]
-    return np.asarray(slope.reshape(len(slope), left_s.shape[1] * len(right_s), -1))
+def _slopes(count_noise: float, left: Regression, right: Regression) -> FloatArray:
+    """Derivatives of the residual blocks by the count and the means of S, times standard deviations."""
+    design = right.design
+    size, basis = design.coordinates.size, design.basis
+    of_left, of_right = left.coefficients[:, :size].swapaxes(1, 2), right.coefficients[0, :size].T
+    # by the log of the count, negative: mu_a mu_b' + sum over s of W_as' W_bs / levels of s
+    count = outer(left.offsets, right.offsets) + (of_left * design.level_shares) @ of_right.T
+    # by the mean of a conditioning column, which centres its covariances and makes its variance
+    means = left.offsets[:, :, None, None] * of_right + of_left[:, :, None, :] * right.offsets[0][:, None]
+    means = means + ((of_left @ basis.T)[:, :, None, :] * (of_right @ basis.T)) @ basis
+    slopes = np.concatenate([count_noise * count[..., None], means * design.margin_noise], axis=3)
+    return slopes.reshape(len(slopes), -1, size + 1)
