@@ -13,7 +13,7 @@ from test_measure_once import statistic
 from dpcurate import Budget, Curator
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.measure_once import Constants, MeasureOnce
-from dpcurate.learn.measure_once.blocks import helmert
+from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
@@ -152,8 +152,8 @@ def test_a_column_is_exchanged_for_the_two_that_determine_it():
             return np.array(table[given], dtype=float) if column == x else np.zeros(4)
 
     families = FamilySearch.of(Said(), Constraints.of(tuple("abex"), None), Constants())
-    assert families.best(3, [0, 1, 2])[0] == (2,)
-    assert families.best(3, [0, 1])[0] == (0, 1)
+    assert families.best(3, bits([0, 1, 2]))[0] == (2,)
+    assert families.best(3, bits([0, 1]))[0] == (0, 1)
 
 
 def test_the_evidence_of_one_column_is_that_of_its_row():

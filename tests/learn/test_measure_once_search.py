@@ -13,7 +13,7 @@ from dpcurate.accounting import Budget
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.learn.measure_once import Constants, MeasureOnce
-from dpcurate.learn.measure_once.blocks import helmert
+from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, f1_threshold, skeleton_of
 from dpcurate.learn.measure_once.family_search import FamilySearch
@@ -122,7 +122,7 @@ def test_equal_orders_are_not_told_apart_by_rounding():
 
 def parents_of_first(evidence):
     families = FamilySearch.of(evidence, Constraints.of(names(30), None), Constants())
-    return families.best(0, range(1, 30))[0]
+    return families.best(0, bits(range(1, 30)))[0]
 
 
 @pytest.mark.parametrize(("second", "found"), [(3.2, (1, 2)), (3.1, (1,))])
@@ -149,8 +149,8 @@ class Explained:
 
 def test_a_parent_that_another_makes_needless_is_dropped():
     families = FamilySearch.of(Explained(), Constraints.of(names(4), None), Constants())
-    assert families.best(0, (1, 2, 3))[0] == (2,)
-    assert families.best(0, (1, 3))[0] == (1,)
+    assert families.best(0, bits((1, 2, 3)))[0] == (2,)
+    assert families.best(0, bits((1, 3)))[0] == (1,)
 
 
 def test_small_tables_are_searched_from_more_orders():

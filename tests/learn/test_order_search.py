@@ -13,6 +13,7 @@ from scipy.stats import multivariate_t
 
 from dpcurate import Budget, Curator, Knowledge, Schema, discover, networks
 from dpcurate.errors import BudgetExceeded, NotPrivate, QueryError
+from dpcurate.learn.measure_once.blocks import bits
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.order_search import Order
 from dpcurate.learn.methods import OrderSearch
@@ -223,9 +224,9 @@ class NoLargerThan:
 
 
 def test_what_is_too_large_is_not_asked_for_and_parents_are_limited():
-    assert searched(NoLargerThan(3), 5).best(0, [1, 2, 3, 4])[0] == (3, 4)
-    assert searched(NoLargerThan(9), 5).best(0, [1, 2, 3, 4])[0] == (1, 2, 3, 4)
-    assert searched(NoLargerThan(9), 5, max_parents=3).best(0, [1, 2, 3, 4])[0] == (2, 3, 4)
+    assert searched(NoLargerThan(3), 5).best(0, bits([1, 2, 3, 4]))[0] == (3, 4)
+    assert searched(NoLargerThan(9), 5).best(0, bits([1, 2, 3, 4]))[0] == (1, 2, 3, 4)
+    assert searched(NoLargerThan(9), 5, max_parents=3).best(0, bits([1, 2, 3, 4]))[0] == (2, 3, 4)
 
 
 # --- knowledge ------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ columns directs all edges at once and without a cycle; the best one has the larg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import log
@@ -16,7 +16,7 @@ from random import Random
 import numpy as np
 
 from dpcurate.arrays import BoolArray
-from dpcurate.learn.measure_once.blocks import Columns, sorted_set
+from dpcurate.learn.measure_once.blocks import Columns, bits_of, members_of, sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import AGAINST_KNOWLEDGE, FamilySearch
@@ -50,21 +50,33 @@ class Directions:
     adjacent: BoolArray
     log_odds: dict[Triple, float]
     constraints: Constraints
-    found: dict[tuple[int, Columns], float] = field(default_factory=dict)
+    found: dict[tuple[int, int], tuple[Columns, float]] = field(default_factory=dict)
+    near: tuple[int, ...] = field(init=False)
+    """The neighbours of each column, a set of bits."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "near", tuple(bits_of(row) for row in self.adjacent))
 
     @property
     def columns(self) -> int:
         """How many columns there are."""
         return len(self.adjacent)
 
-    def best(self, column: int, before: Iterable[int]) -> tuple[Columns, float]:
+    def best(self, column: int, before: int) -> tuple[Columns, float]:
         """The neighbours among these columns, and the log odds of the colliders they make."""
-        parents = sorted_set(*(x for x in before if self.adjacent[x, column]))
-        if (column, parents) not in self.found:
+        key = column, before & self.near[column]
+        if key not in self.found:
+            parents = tuple(int(x) for x in np.flatnonzero(members_of(key[1], self.columns)))
             colliders = sum(self.log_odds.get((a, column, b), 0.0) for a, b in combinations(parents, 2))
             against = sum(not self.constraints.allowed[x, column] for x in parents)
-            self.found[column, parents] = colliders - AGAINST_KNOWLEDGE * against
-        return parents, self.found[column, parents]
+            self.found[key] = parents, colliders - AGAINST_KNOWLEDGE * against
+        return self.found[key]
+
+    def change(self, column: int, before: int, other: int) -> float:
+        """How much these log odds change if another column comes before, too."""
+        if not self.near[column] >> other & 1:
+            return 0.0
+        return self.best(column, before | 1 << other)[1] - self.best(column, before)[1]
 
 
 def collider_log_odds(
@@ -74,7 +86,7 @@ def collider_log_odds(
 
     def independence(a: int, b: int, given: Columns) -> float:
         """Against a dependence on average over levels, and one that differs between them."""
-        return -float(families.row(b, given)[a]) - interaction(a, b, given)
+        return -families.dependence(b, a, given) - interaction(a, b, given)
 
     odds = {}
     for a, c, b in unshielded(adjacent, families.evidence.measured):

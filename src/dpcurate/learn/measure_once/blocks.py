@@ -6,7 +6,7 @@ coordinates, in which a noised contrast has one noise variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import combinations
 from math import sqrt
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate.arrays import BoolArray, FloatArray
 
 Columns = tuple[int, ...]
 """A set of columns by their positions, in rising order."""
@@ -62,6 +62,22 @@ def subsets(columns: Columns) -> tuple[Columns, ...]:
 def sorted_set(*columns: int) -> Columns:
     """A set of columns in rising order."""
     return tuple(sorted(columns))
+
+
+def bits(columns: Iterable[int]) -> int:
+    """A set of columns as the bits of a number: sets are then compared, joined and remembered at once."""
+    return sum(1 << x for x in set(columns))
+
+
+def bits_of(members: BoolArray) -> int:
+    """The same of a vector that says which columns are members."""
+    return int.from_bytes(np.packbits(members, bitorder="little").tobytes(), "little")
+
+
+def members_of(bits: int, columns: int) -> BoolArray:
+    """Which of so many columns are in a set of bits."""
+    flat = np.frombuffer(bits.to_bytes(columns // 8 + 1, "little"), dtype=np.uint8)
+    return np.unpackbits(flat, count=columns, bitorder="little").view(np.bool_)
 
 
 def kron(left: FloatArray, right: FloatArray) -> FloatArray:

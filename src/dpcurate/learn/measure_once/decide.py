@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log, tanh
+from math import exp, log
 from random import Random
 
 import numpy as np
 
 from dpcurate.arrays import FloatArray
 from dpcurate.graphs.graph import Skeleton
-from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.blocks import Columns, members_of
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.order_search import Order, best_order, first_orders, number_of_starts
@@ -67,15 +67,12 @@ def f1_threshold(probabilities: FloatArray) -> float:
 def edge_probabilities(order: Order[FamilySearch]) -> FloatArray:
     """P(edge) of every pair at one order, given the other parents of its later column."""
     families, p = order.families, np.zeros((len(order.columns), len(order.columns)))
-    for place, column in enumerate(order.columns):
-        before = order.columns[:place]
-        parents, _ = families.best(column, before)
-        row = families.row(column, parents)
-        for x in before:
-            if families.evidence.measured[x, column]:
-                without = tuple(t for t in parents if t != x)
-                gain = families.gain(column, x, without) if x in parents else row[x] + families.edge_log_odds
-                p[x, column] = 0.5 + 0.5 * tanh(gain / 2)  # 1 / (1 + exp(-gain)) without overflow
+    for column, (before, parents) in enumerate(zip(order.before, order.parents(), strict=True)):
+        gains = families.row(column, parents) + families.edge_log_odds
+        for x in parents:
+            gains[x] = families.gain(column, x, tuple(t for t in parents if t != x))
+        known = members_of(before, families.columns) & families.evidence.measured[column]
+        p[known, column] = 0.5 + 0.5 * np.tanh(gains[known] / 2)  # 1 / (1 + exp(-gain)) without overflow
     return p + p.T
 
 
@@ -84,9 +81,9 @@ def walk(order: Order[FamilySearch], random: Random, steps: int) -> FloatArray:
     total, visits = edge_probabilities(order), 1
     for step in range(1, steps + 1):
         place = random.randrange(len(order.columns) - 1)
-        gain, of_first, of_second = order.swap_gain(place)
+        gain = order.swap_gain(place)
         if random.random() < exp(min(gain, 0.0)):
-            order.swap(place, of_first, of_second)
+            order.swap(place)
         if step % STEPS_BETWEEN == 0:
             total, visits = total + edge_probabilities(order), visits + 1
     return total / visits

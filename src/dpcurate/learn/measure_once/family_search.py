@@ -10,15 +10,16 @@ every pair left unconnected must be explained by the parents of its later column
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import log
 from operator import itemgetter
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
-from dpcurate.learn.measure_once.blocks import Columns, sorted_set
+from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate.learn.measure_once.blocks import Columns, bits_of, members_of, sorted_set
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
@@ -35,8 +36,26 @@ EXCHANGED = 2
 
 
 @dataclass(frozen=True, slots=True)
+class Climb:
+    """Parents found for a column, and for which columns before it the same would be found again."""
+
+    parents: tuple[Columns, ...]
+    """The best of these, by their score."""
+    used: int
+    """Columns that were taken or tried on the way, parents or not."""
+    barred: int
+    """Columns that would have been, had they come before, too."""
+    losses: FloatArray
+    """What the first parents' score loses by each column before."""
+
+    def holds(self, before: int) -> bool:
+        """Whether these are the parents found among a set of columns."""
+        return not (self.used & ~before or self.barred & before)
+
+
+@dataclass(frozen=True, slots=True)
 class FamilySearch:
-    """Finds parents by growing and shrinking; `before` is a 0/1 vector over columns. Remembers what it found."""
+    """Finds parents by growing and shrinking, and remembers what it found; columns before one are a set of bits."""
 
     evidence: DependenceEvidence
     constraints: Constraints
@@ -44,7 +63,7 @@ class FamilySearch:
     edge_log_odds: float
     rows: dict[tuple[int, Columns], FloatArray] = field(default_factory=dict)
     ones: dict[tuple[int, int, Columns], float] = field(default_factory=dict)
-    found: dict[tuple[int, int], tuple[Columns, float]] = field(default_factory=dict)
+    climbs: dict[int, list[Climb]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
     def of(cls, evidence: DependenceEvidence, constraints: Constraints, constants: Constants) -> FamilySearch:
@@ -59,7 +78,7 @@ class FamilySearch:
 
     def shifted(self, by: float) -> FamilySearch:
         """The same evidence with other log odds for an edge."""
-        return replace(self, edge_log_odds=self.edge_log_odds + by, found={})
+        return replace(self, edge_log_odds=self.edge_log_odds + by, climbs=defaultdict(list))
 
     def row(self, column: int, parents: Columns) -> FloatArray:
         """The evidence of every column with this one given its parents, remembered."""
@@ -68,71 +87,108 @@ class FamilySearch:
             self.rows[key] = self.evidence.row(column, parents)
         return self.rows[key]
 
-    def score(self, column: int, parents: Columns, before: FloatArray) -> float:
-        """The score of a column with these parents; an order against required arrows is all but ruled out."""
-        unexplained = float(self.row(column, parents) @ before)
-        against = float(before @ self.constraints.against[:, column])
-        return self.edge_log_odds * len(parents) - unexplained - AGAINST_KNOWLEDGE * against
-
-    def best(self, column: int, before: Iterable[int]) -> tuple[Columns, float]:
+    def best(self, column: int, before: int) -> tuple[Columns, float]:
         """The best parents found among these columns, and their score."""
-        key = (column, sum(1 << x for x in before))
-        if key not in self.found:
-            self.found[key] = self._climb(column, self.indicator(before))
-        return self.found[key]
+        members = members_of(before, self.columns)
+        scored = [(parents, self._score(column, parents, members)) for parents in self._climb(column, before).parents]
+        return max(scored, key=itemgetter(1))
 
-    def indicator(self, before: Iterable[int]) -> FloatArray:
-        """A set of columns as a 0/1 vector."""
-        indicator = np.zeros(self.columns)
-        indicator[list(before)] = 1
-        return indicator
+    def change(self, column: int, before: int, other: int) -> float:
+        """How much the score of the best parents found changes if another column comes before, too."""
+        climb = self._climb(column, before)
+        if climb.barred >> other & 1 or len(climb.parents) > 1:
+            return self.best(column, before | 1 << other)[1] - self.best(column, before)[1]
+        return -climb.losses.item(other)
 
     def gain(self, column: int, parent: int, others: Columns) -> float:
         """The log odds of an edge from a parent, given the other parents."""
-        if (column, others) in self.rows:
-            return float(self.rows[column, others][parent]) + self.edge_log_odds
-        key = (column, parent, others)
-        if key not in self.ones:
-            self.ones[key] = self.evidence.one(column, parent, others)
-        return self.ones[key] + self.edge_log_odds
+        return self.dependence(column, parent, others) + self.edge_log_odds
 
-    def _climb(self, column: int, before: FloatArray) -> tuple[Columns, float]:
+    def dependence(self, column: int, other: int, given: Columns) -> float:
+        """The evidence that two columns depend on each other given a set, remembered."""
+        if (column, given) in self.rows:
+            return float(self.rows[column, given][other])
+        key = (column, other, given)
+        if key not in self.ones:
+            self.ones[key] = self.evidence.one(column, other, given)
+        return self.ones[key]
+
+    def _score(self, column: int, parents: Columns, before: BoolArray) -> float:
+        """The score of a column with these parents; an order against required arrows is all but ruled out."""
+        return self.edge_log_odds * len(parents) - float(self._losses(column, parents)[before].sum())
+
+    def _losses(self, column: int, parents: Columns) -> FloatArray:
+        against = self.constraints.against[:, column]
+        row = self.row(column, parents)
+        return row + AGAINST_KNOWLEDGE * against if against.any() else row
+
+    def _climb(self, column: int, before: int) -> Climb:
+        """What was found for such columns before, if anything was, or else is found now."""
+        known = self.climbs[column]
+        for place, climb in enumerate(known):
+            if climb.holds(before):
+                known[0], known[place] = climb, known[0]  # what was asked last is asked next
+                return climb
+        known.append(self._climbed(column, members_of(before, self.columns)))
+        return known[-1]
+
+    def _climbed(self, column: int, before: BoolArray) -> Climb:
         """Grow and shrink (Margaritis, 2003): add the clearest parent, drop those that it makes needless, and again."""
-        parents, seen = self._required(column, before), set[Columns]()
+        must = self.constraints.required[column] & self.constraints.allowed[:, column]  # whatever the evidence says
+        used, barred = before & must, ~before & must
+        parents, seen = tuple(int(x) for x in np.flatnonzero(used)), set[Columns]()
         while parents not in seen:  # noised evidence can lead in a circle
             seen.add(parents)
-            parents = self._shrunk(column, self._grown(column, parents, before), self.constants.max_parents + SPARE)
-        return self._exchanged(column, self._shrunk(column, parents, self.constants.max_parents), before)
+            grown, clearer = self._grown(column, parents, before)
+            used[list(grown)], barred = True, barred | clearer
+            parents = self._shrunk(column, grown, self.constants.max_parents + SPARE)
+        parents = self._shrunk(column, parents, self.constants.max_parents)
+        strong, stronger = self._strong(column, parents, before)
+        used[strong] = True
+        found = (parents, *self._exchanged(column, parents, strong))
+        return Climb(found, bits_of(used), bits_of(barred | stronger), self._losses(column, parents))
 
-    def _exchanged(self, column: int, parents: Columns, before: FloatArray) -> tuple[Columns, float]:
-        """With one of the strongest columns left out instead of those that it makes needless, if that is better.
+    def _exchanged(self, column: int, parents: Columns, strong: list[int]) -> Iterator[Columns]:
+        """With one of the strongest columns left out instead of those that it makes needless.
 
         Two causes of a column that they determine say together what it says alone, and may be found first.
         """
-        best = parents, self.score(column, parents, before)
-        for x in self._strong(column, parents, before):
+        for x in strong:
             fewer = self._shrunk(column, sorted_set(*parents, x), self.constants.max_parents)
             if x in fewer and len(fewer) <= len(parents):
-                best = max(best, (fewer, self.score(column, fewer, before)), key=itemgetter(1))
-        return best
+                yield fewer
 
-    def _strong(self, column: int, parents: Columns, before: FloatArray) -> list[int]:
-        """Columns that could be parents and depend on this one more than some of its two or more parents do."""
+    def _strong(self, column: int, parents: Columns, before: BoolArray) -> tuple[list[int], BoolArray]:
+        """Columns that could be parents and depend on this one more than some of its two or more parents do.
+
+        Also those that would have been among them, had they come before.
+        """
         if len(parents) < 2:
-            return []
+            return [], np.zeros(self.columns, dtype=bool)
         alone = self.row(column, ())
-        free = (before > 0) & self.constraints.allowed[:, column] & (alone > min(alone[list(parents)]))
-        free[list(parents)] = False
-        strong = np.flatnonzero(free)
-        return [int(x) for x in strong[np.argsort(-alone[strong])][:EXCHANGED]]
+        free = self._free(column, parents) & (alone > min(alone[list(parents)]))
+        strong = np.flatnonzero(free & before)
+        strong = strong[np.argsort(-alone[strong])]
+        if len(strong) >= EXCHANGED:
+            free &= alone >= alone[strong[EXCHANGED - 1]]
+        return [int(x) for x in strong[:EXCHANGED]], free & ~before
 
-    def _grown(self, column: int, parents: Columns, before: FloatArray) -> Columns:
-        """With the clearest parent more, if any is clear; a full set grows too, which then costs it the weakest."""
-        free = (before > 0) & self.constraints.allowed[:, column]
+    def _grown(self, column: int, parents: Columns, before: BoolArray) -> tuple[Columns, BoolArray]:
+        """With the clearest parent more, if any is clear; a full set grows too, which then costs it the weakest.
+
+        Also the columns that would have been clearer, had they come before.
+        """
+        row, free = self.row(column, parents), self._free(column, parents)
+        best = int(np.argmax(np.where(free & before, row, -np.inf)))
+        if free[best] and before[best] and row[best] + self.edge_log_odds > 0:
+            return sorted_set(*parents, best), free & ~before & (row >= row[best])
+        return parents, free & ~before & (row + self.edge_log_odds > 0)
+
+    def _free(self, column: int, parents: Columns) -> BoolArray:
+        """Columns that could be parents and are not."""
+        free: BoolArray = self.constraints.allowed[:, column].copy()
         free[list(parents)] = False
-        row = np.where(free, self.row(column, parents), -np.inf)
-        best = int(np.argmax(row))
-        return sorted_set(*parents, best) if row[best] + self.edge_log_odds > 0 else parents
+        return free
 
     def _shrunk(self, column: int, parents: Columns, most: int) -> Columns:
         """Without those that the others make needless, and without the weakest while there are too many."""
@@ -144,11 +200,6 @@ class FamilySearch:
                 break
             parents = _without(parents, weakest)
         return parents
-
-    def _required(self, column: int, before: FloatArray) -> Columns:
-        """Parents that knowledge requires; they stay whatever the evidence says."""
-        must = self.constraints.required[column] & self.constraints.allowed[:, column]
-        return tuple(int(x) for x in np.flatnonzero((before > 0) & must))
 
 
 def _without(parents: Columns, parent: int) -> Columns:

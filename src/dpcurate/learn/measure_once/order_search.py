@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from random import Random
 from typing import Generic, Protocol, TypeVar
 
@@ -17,14 +18,17 @@ LEAST_GAIN = 1e-6
 
 
 class BestParents(Protocol):
-    """What a search over orders needs to know of families."""
+    """What a search over orders needs to know of families; columns that come before one are a set of bits."""
 
     @property
     def columns(self) -> int:
         """How many columns there are."""
 
-    def best(self, column: int, before: Iterable[int]) -> tuple[Columns, float]:
+    def best(self, column: int, before: int) -> tuple[Columns, float]:
         """The best parents of a column among those before it, and their score."""
+
+    def change(self, column: int, before: int, other: int) -> float:
+        """How much that score changes if another one comes before it, too."""
 
 
 Families = TypeVar("Families", bound=BestParents)
@@ -35,51 +39,59 @@ class Order(Generic[Families]):
 
     def __init__(self, families: Families, columns: Sequence[int]) -> None:
         self.families, self.columns = families, list(columns)
-        self.scores = [0.0] * families.columns
-        for place, column in enumerate(self.columns):
-            self.scores[column] = families.best(column, self.columns[:place])[1]
+        self.before = [0] * len(self.columns)
+        """For each column the set of those before it."""
+        for first, second in pairwise(self.columns):
+            self.before[second] = self.before[first] | 1 << first
 
     def total(self) -> float:
         """The score of the order."""
-        return sum(self.scores)
+        return sum(self.families.best(column, before)[1] for column, before in enumerate(self.before))
 
     def parents(self) -> list[Columns]:
         """The best parents of every column."""
-        parents: list[Columns] = [()] * len(self.columns)
-        for place, column in enumerate(self.columns):
-            parents[column] = self.families.best(column, self.columns[:place])[0]
-        return parents
+        return [self.families.best(column, before)[0] for column, before in enumerate(self.before)]
 
-    def swap_gain(self, place: int) -> tuple[float, float, float]:
-        """Change of score when the columns at a place and the next one swap, and the new scores of the two."""
-        first, second = self.columns[place : place + 2]
-        before = self.columns[:place]
-        of_second = self.families.best(second, before)[1]
-        of_first = self.families.best(first, [*before, second])[1]
-        return of_first + of_second - self.scores[first] - self.scores[second], of_first, of_second
+    def swap_gain(self, place: int) -> float:
+        """Change of score when the columns at a place and the next one swap."""
+        return self._swap_gain(*self.columns[place : place + 2], self.before[self.columns[place]])
 
-    def swap(self, place: int, of_first: float, of_second: float) -> None:
-        """Swap the columns at a place and the next one, whose new scores are known."""
-        first, second = self.columns[place : place + 2]
-        self.columns[place : place + 2] = second, first
-        self.scores[first], self.scores[second] = of_first, of_second
+    def _swap_gain(self, first: int, second: int, before: int) -> float:
+        return self.families.change(first, before, second) - self.families.change(second, before, first)
+
+    def swap(self, place: int) -> None:
+        """Swap the columns at a place and the next one."""
+        self.move(place, place + 1)
+
+    def move(self, home: int, place: int) -> None:
+        """Take the column at one place to another."""
+        column = self.columns.pop(home)
+        for passed in self.columns[place:home] if place < home else self.columns[home:place]:
+            self.before[passed] ^= 1 << column
+            self.before[column] ^= 1 << passed
+        self.columns.insert(place, column)
 
     def move_to_best_place(self, column: int) -> bool:
         """Slide a column to both ends by swaps and leave it at its best place; True if it moved."""
-        home = list(self.columns), list(self.scores)
+        home = self.columns.index(column)
         best, best_gain = home, 0.0
-        for step in (-1, 1):
-            self.columns, self.scores, gain = list(home[0]), list(home[1]), 0.0
-            place = self.columns.index(column)
-            while 0 <= place + step < len(self.columns):
-                left = min(place, place + step)
-                more, of_first, of_second = self.swap_gain(left)
-                self.swap(left, of_first, of_second)
-                gain, place = gain + more, place + step
+        for gains, step in ((self._to_the_left(home), -1), (self._to_the_right(home), 1)):
+            for moved, gain in enumerate(accumulate(gains), start=1):
                 if gain > best_gain + LEAST_GAIN:
-                    best, best_gain = (list(self.columns), list(self.scores)), gain
-        self.columns, self.scores = best
-        return best is not home
+                    best, best_gain = home + step * moved, gain
+        self.move(home, best)
+        return best != home
+
+    def _to_the_left(self, home: int) -> Iterator[float]:
+        """Gains of one swap after the other until the column at a place is the first."""
+        for passed in reversed(self.columns[:home]):
+            yield self._swap_gain(passed, self.columns[home], self.before[passed])
+
+    def _to_the_right(self, home: int) -> Iterator[float]:
+        """The same until it is the last."""
+        column = self.columns[home]
+        for passed in self.columns[home + 1 :]:
+            yield self._swap_gain(column, passed, self.before[passed] & ~(1 << column))
 
     def climb(self, random: Random) -> None:
         """Move columns to their best places until none moves; every move raises the score, so it ends."""

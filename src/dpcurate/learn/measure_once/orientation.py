@@ -14,6 +14,7 @@ import numpy as np
 
 from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.learn.measure_once.arrows import Directions
+from dpcurate.learn.measure_once.blocks import bits
 
 Arrow = tuple[int, int]
 
@@ -83,7 +84,7 @@ def _move(column: int, random: Random, times: list[float], near: list[list[int]]
     passed = [y for y in near[column] if min(old, new) < times[y] < max(old, new)]
 
     def score() -> float:
-        return sum(directions.best(y, (x for x in near[y] if times[x] < times[y]))[1] for y in (column, *passed))
+        return sum(directions.best(y, bits(x for x in near[y] if times[x] < times[y]))[1] for y in (column, *passed))
 
     before = score()
     times[column] = new

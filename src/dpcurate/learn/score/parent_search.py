@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpcurate.arrays import BoolArray, FloatArray
-from dpcurate.learn.measure_once.blocks import Columns, sorted_set
+from dpcurate.learn.measure_once.blocks import Columns, members_of, sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.score.set_scores import SetScores
 
@@ -37,12 +37,16 @@ class ParentSearch:
         """What an order loses for each required arrow that it would turn round: more than any score can gain."""
         return 1e4 * (1e5 + self.scores.rows)
 
-    def best(self, column: int, before: Iterable[int]) -> tuple[Columns, float]:
-        """The best parents found among these columns, and their score."""
-        key = (column, sum(1 << x for x in before))
+    def best(self, column: int, before: int) -> tuple[Columns, float]:
+        """The best parents found among these columns, a set of bits, and their score."""
+        key = (column, before)
         if key not in self.found:
-            self.found[key] = self._climb(column, before)
+            self.found[key] = self._climb(column, members_of(before, self.columns))
         return self.found[key]
+
+    def change(self, column: int, before: int, other: int) -> float:
+        """How much that score changes if another column comes before, too."""
+        return self.best(column, before | 1 << other)[1] - self.best(column, before)[1]
 
     def family(self, column: int, parents: Columns) -> float:
         """The score of a column with these parents."""
@@ -66,10 +70,8 @@ class ParentSearch:
             self.sets.update(zip(missing, self.scores.of(missing).tolist(), strict=True))
         return np.array([self.sets[columns] for columns in sets])
 
-    def _climb(self, column: int, before: Iterable[int]) -> tuple[Columns, float]:
+    def _climb(self, column: int, earlier: BoolArray) -> tuple[Columns, float]:
         """Add the best parent, drop those that it makes needless, and again; every step raises the score."""
-        earlier = np.zeros(self.columns, dtype=bool)
-        earlier[list(before)] = True
         parents, grown = self._required(column, earlier), True
         while grown:
             more = self._grown(column, parents, earlier & self.constraints.allowed[:, column])
