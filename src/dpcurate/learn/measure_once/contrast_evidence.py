@@ -30,7 +30,9 @@ class ContrastEvidence:
         self.regressions = Regressions(moments)
         size = len(moments.levels)
         self.measured: BoolArray = np.array([[moments.measured(a, b) for b in range(size)] for a in range(size)])
-        self._terms: Remembered[tuple[int, Columns], frozenset[Columns]] = Remembered(self._measured_terms)
+        self._complete = bool((self.measured | np.eye(size, dtype=bool)).all())
+        self._companions = _companions(moments)
+        self._larger: Remembered[Columns, tuple[tuple[Columns, int], ...]] = Remembered(self._larger_terms)
         self._interactions: Remembered[tuple[int, int, int, Columns], float] = Remembered(self._interaction)
         self.marginal = self._marginal()
 
@@ -54,10 +56,8 @@ class ContrastEvidence:
     def conditional(self, others: Sequence[int], column: int, given: Columns) -> FloatArray:
         """The evidence of each of `others` with `column` given a set; those alike are computed together."""
         groups: dict[tuple[int, Columns, Terms], list[int]] = defaultdict(list)
-        whole: BoolArray = np.asarray(self.measured[:, list(given)].all(axis=1))
         for place, a in enumerate(others):
-            # a forbidden pair was never measured
-            known = given if whole[a] else tuple(s for s in given if self.measured[a, s])
+            known = given if self._complete else tuple(s for s in given if self.measured[a, s])  # some are forbidden
             groups[self.moments.levels[a], known, self.terms(a, column, known)].append(place)
         evidence = np.zeros(len(others))
         for (_, known, terms), places in groups.items():
@@ -72,8 +72,12 @@ class ContrastEvidence:
 
     def terms(self, a: int, b: int, given: Columns) -> Terms:
         """What both columns can be regressed on: subsets of `given` that were measured with either."""
-        every, both = subsets(given), self._terms[a, given] & self._terms[b, given]
-        return every if len(both) == len(every) else tuple(u for u in every if u in both)
+        if self._complete:
+            singles = subsets(given)[: len(given)]
+        else:
+            singles = tuple((s,) for s in given if self.measured[a, s] and self.measured[b, s])
+        both = 1 << a | 1 << b
+        return singles + tuple(u for u, companions in self._larger[given] if companions & both == both)
 
     def saturated(self, a: int, b: int, given: Columns) -> bool:
         """Whether the pair and every term of its regressions were measured."""
@@ -115,6 +119,15 @@ class ContrastEvidence:
             marginal[b, others] = marginal[others, b] = self.conditional([int(a) for a in others], b, ())
         return marginal
 
-    def _measured_terms(self, key: tuple[int, Columns]) -> frozenset[Columns]:
-        column, given = key
-        return frozenset(u for u in subsets(given) if self.moments.measured(column, *u))
+    def _larger_terms(self, given: Columns) -> tuple[tuple[Columns, int], ...]:
+        """Subsets of two and more that were measured with further columns, and with which."""
+        return tuple((u, self._companions[u]) for u in subsets(given) if u in self._companions)
+
+
+def _companions(moments: CentralMoments) -> dict[Columns, int]:
+    """For each set of two and more the columns, as bits, with which it was measured."""
+    companions: dict[Columns, int] = defaultdict(int)
+    for members in moments.blocks:
+        for place, a in enumerate(members if len(members) > 2 else ()):
+            companions[members[:place] + members[place + 1 :]] |= 1 << a
+    return dict(companions)

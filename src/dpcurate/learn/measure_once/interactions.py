@@ -72,8 +72,7 @@ def _of_side(regressions: Regressions, triple: Columns, given: Columns, terms: T
     slopes = design.inverse @ products.reshape(len(products), -1)
     by_margin = kron(mean_b, mean_s) - (fitted.T @ (regressions.tables[given][:, None] * member)).ravel()
     noise = np.zeros((len(by_margin), len(by_margin)))
-    for term, where in zip(terms, regressions.slices[terms], strict=True):
-        slope = slopes[where]
+    for term, slope in zip(terms, np.split(slopes, design.starts[1:]), strict=True):
         if len(term) == 1:
             by_margin = by_margin + moments.margins[term[0]].mean @ slope
         if term == (s,):  # this pair centres the triple, too

@@ -28,8 +28,8 @@ def privacy_noise(
 ) -> FloatArray:
     """For each of `others` (regressed: left) the noise covariance of its residual block with `column` (right)."""
     slopes = _slopes(sqrt(regressions.moments.count_noise), left, right)
-    products = _products(regressions, others, column, terms, left, right)
-    return np.asarray(kron_sum(*products) + slopes @ slopes.swapaxes(1, 2) + _crossed(left, right))
+    products = kron_sum(*_products(regressions, others, column, terms, left, right))
+    return np.asarray(products + slopes @ slopes.swapaxes(1, 2) + _crossed(left, right))
 
 
 def _products(
@@ -39,20 +39,21 @@ def _products(
 
     A pair of S adds v_st (Q_as (x) Q_bt + Q_at (x) Q_bs), Q the squares of a regression, and what `_crossed` says.
     """
-    margins, between = regressions.moments.margins, right.design.between
-    shapes, shape = np.array([margins[a].shape for a in others]), margins[column].shape
-    pair = regressions.pairs.noise[others, column]
-    of_column, of_others = regressions.noises[column, terms], regressions.noises_of(others, terms)
-    squares = left.squares.reshape(*left.squares.shape[:2], shape_size := shapes[0].size)
-    on_shape = pair[:, None] * shapes.reshape(-1, shape_size) + of_column @ squares
-    on_squares = of_others[:, :, None] * shapes.reshape(-1, 1, shape_size)
-    on_squares[:, : len(between)] += between @ squares[:, : len(between)]
-    own = np.array([margins[a].noise for a in others])[:, None, None] * np.eye(shapes.shape[1])
-    of_margin = margins[column].noise * outer(left.offsets, left.offsets)
-    on_both = on_shape.reshape(shapes.shape), of_margin, own
-    lefts = [*(part[:, None] for part in on_both), on_squares.reshape(left.squares.shape)]
-    rights = [np.array([shape, np.eye(len(shape)), outer(right.offsets[0], right.offsets[0])]), right.squares[0]]
-    return np.concatenate(lefts, axis=1), np.concatenate(rights)
+    between, shapes, shape = right.design.between, regressions.shapes(others), regressions.shapes([column])[0]
+    of_column, of_others = regressions.noises([column], terms)[0], regressions.noises(others, terms)
+    pair, margin = regressions.pairs.noise[others, column], regressions.margin_noise[others]
+    squares = left.squares.reshape(len(others), len(terms), shapes[0].size)
+    eye_left, eye_right = np.eye(shapes.shape[1]), np.eye(len(shape))
+    lefts = np.empty((len(others), 3 + len(terms), *eye_left.shape))
+    lefts[:, 0] = (of_column @ squares).reshape(-1, *eye_left.shape) + pair[:, None, None] * shapes
+    lefts[:, 1] = regressions.margin_noise[column] * outer(left.offsets, left.offsets)
+    lefts[:, 2] = margin[:, None, None] * eye_left
+    lefts[:, 3:] = of_others[:, :, None, None] * shapes[:, None]
+    if len(between) > 1:
+        of_pairs = between @ squares[:, : len(between)]
+        lefts[:, 3 : 3 + len(between)] += of_pairs.reshape(*of_pairs.shape[:2], *eye_left.shape)
+    rights = [shape[None], eye_right[None], outer(right.offsets, right.offsets), right.squares[0]]
+    return lefts, np.concatenate(rights)
 
 
 def _crossed(left: Regression, right: Regression) -> FloatArray | float:

@@ -6,12 +6,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import product
 
 import numpy as np
 
 from dpcurate.arrays import FloatArray, IntArray
-from dpcurate.learn.measure_once.blocks import Columns, Remembered, block_diagonal, kron, outer, sorted_set, subsets
+from dpcurate.learn.measure_once.blocks import (
+    Columns,
+    Remembered,
+    block_diagonal,
+    helmert,
+    kron,
+    outer,
+    sorted_set,
+    subsets,
+)
 from dpcurate.learn.measure_once.moments import CentralMoments
 
 Terms = tuple[Columns, ...]
@@ -73,8 +82,8 @@ class Regression:
 class PairMatrices:
     """The moments of all pairs side by side: rows and columns are coordinates of the columns, 0 if not measured."""
 
-    starts: IntArray
-    sizes: tuple[int, ...]
+    places: tuple[IntArray, ...]
+    """The coordinates of each column."""
     observed: FloatArray
     denoised: FloatArray
     noise: FloatArray
@@ -85,22 +94,23 @@ class PairMatrices:
         """The blocks of sets of two."""
         sizes = tuple(r - 1 for r in moments.levels)
         ends = np.cumsum(sizes)
-        places = [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)]
+        places = tuple(np.arange(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True))
         observed, denoised = np.zeros((ends[-1], ends[-1])), np.zeros((ends[-1], ends[-1]))
         noise = np.zeros((len(sizes), len(sizes)))
         for (a, b), block in ((u, block) for u, block in moments.blocks.items() if len(u) == 2):
-            observed[places[a], places[b]], observed[places[b], places[a]] = block.observed, block.observed.T
-            denoised[places[a], places[b]], denoised[places[b], places[a]] = block.denoised, block.denoised.T
+            i, j = (slice(places[x][0], places[x][-1] + 1) for x in (a, b))
+            observed[i, j], observed[j, i] = block.observed, block.observed.T
+            denoised[i, j], denoised[j, i] = block.denoised, block.denoised.T
             noise[a, b] = noise[b, a] = block.noise
-        return cls(np.asarray(ends - sizes, dtype=np.int64), sizes, observed, denoised, noise)
+        return cls(places, observed, denoised, noise)
 
     def coordinates(self, columns: Sequence[int]) -> IntArray:
         """Where columns of the same number of levels stand: (columns, coordinates)."""
-        return np.asarray(self.starts[columns][:, None] + np.arange(self.sizes[columns[0]]))
+        return np.array([self.places[a] for a in columns])
 
     def observed_blocks(self, others: Sequence[int], column: int) -> FloatArray:
         """The observed moment of each of `others` with a column."""
-        return np.asarray(self.observed[self.coordinates(others)[:, :, None], self.coordinates([column])[0]])
+        return np.asarray(self.observed[self.coordinates(others)[:, :, None], self.places[column]])
 
 
 class Regressions:
@@ -110,116 +120,106 @@ class Regressions:
         self.moments, self.pairs = moments, PairMatrices.of(moments)
         self.tables: Remembered[Columns, FloatArray] = Remembered(self._table)
         self.designs: Remembered[tuple[Columns, Terms], Design] = Remembered(self._design)
-        self.covariances: Remembered[tuple[int, Terms], FloatArray] = Remembered(self._covariance)
-        self.slices: Remembered[Terms, tuple[slice, ...]] = Remembered(self._slices)
-        self.noises: Remembered[tuple[int, Terms], FloatArray] = Remembered(self._noise)
         self.single: Remembered[tuple[int, Columns, Terms], Regression] = Remembered(
             lambda key: self.fit([key[0]], key[1], key[2])
         )
         self._added: Remembered[Columns, FloatArray] = Remembered(self._added_by)
-        self._has_shapes = not all(np.array_equal(m.shape, np.eye(len(m.shape))) for m in moments.margins)
+        self._denoised: Remembered[tuple[int, Columns], FloatArray] = Remembered(self._denoised_of)
+        margins = moments.margins
+        self.margin_noise = np.array([m.noise for m in margins])
+        self._offsets = np.concatenate([m.offset for m in margins])
+        self._level_shares = np.concatenate([np.full(r - 1, 1 / r) for r in moments.levels])
+        self._margin_deviations = np.repeat(np.sqrt(self.margin_noise), [r - 1 for r in moments.levels])
+        self._has_shapes = not all(np.array_equal(m.shape, np.eye(len(m.shape))) for m in margins)
 
     def fit(self, columns: Sequence[int], given: Columns, terms: Terms) -> Regression:
         """All of `columns` must have the same number of levels."""
-        design, table = self.designs[given, terms], self.tables[given]
-        covariances = self._covariances(columns, design, terms)
+        design, places = self.designs[given, terms], self.pairs.coordinates(columns)
+        covariances = self._covariances(columns, places, design, terms)
         coefficients = design.inverse @ covariances
         within_cells = self._within_cells(columns, design.values @ coefficients)
-        average = table @ within_cells.reshape(*within_cells.shape[:2], -1)
-        offsets = np.array([self.moments.margins[a].offset for a in columns]) - design.means @ coefficients
+        within = self.tables[given] @ within_cells.reshape(*within_cells.shape[:2], -1)
         shaped = coefficients if design.root is None else design.root.T @ coefficients
         products = outer(shaped, shaped)
-        squares = np.add.reduceat(products, design.starts, axis=1) if terms else products
-        within = average.reshape(len(columns), *within_cells.shape[2:])
-        return Regression(design, covariances, coefficients, within_cells, within, offsets, shaped, squares)
+        return Regression(
+            design,
+            covariances,
+            coefficients,
+            within_cells,
+            within.reshape(len(columns), *within_cells.shape[2:]),
+            self._offsets[places] - design.means @ coefficients,
+            shaped,
+            np.add.reduceat(products, design.starts, axis=1) if terms else products,
+        )
 
-    def noises_of(self, columns: Sequence[int], terms: Terms) -> FloatArray:
+    def noises(self, columns: Sequence[int], terms: Terms) -> FloatArray:
         """Noise variance of the covariance of each column with each term."""
         if terms and len(terms[-1]) > 1:
-            return np.array([self.noises[a, terms] for a in columns])
-        return np.asarray(self.pairs.noise[np.ix_(columns, [s for (s,) in terms])])
+            return np.array([[self.moments.noise(a, *term) for term in terms] for a in columns])
+        singles = [s for (s,) in terms]
+        return self.pairs.noise[columns][:, singles] if terms else np.empty((len(columns), 0))
 
-    def _covariances(self, columns: Sequence[int], design: Design, terms: Terms) -> FloatArray:
+    def shapes(self, columns: Sequence[int]) -> FloatArray:
+        """The shape of each column's noise in pairs; only one of them if none has any."""
+        some = columns if self._has_shapes else columns[:1]
+        return np.array([self.moments.margins[a].shape for a in some])
+
+    def _covariances(self, columns: Sequence[int], places: IntArray, design: Design, terms: Terms) -> FloatArray:
         """Denoised covariances (columns, features, coordinates)."""
-        places = self.pairs.coordinates(columns)
         of_singles = np.asarray(self.pairs.denoised[design.coordinates[:, None], places[:, None, :]])
         larger = terms[len(design.between) :]
         if not larger:
             return of_singles
-        return np.concatenate([of_singles, np.array([self.covariances[a, larger] for a in columns])], axis=1)
+        of_larger = np.array([np.concatenate([self._denoised[a, term] for term in larger]) for a in columns])
+        return np.concatenate([of_singles, of_larger], axis=1)
 
     def _within_cells(self, columns: Sequence[int], predicted: FloatArray) -> FloatArray:
         """The covariance of each column in each cell, from its predicted distribution there."""
-        basis = self.moments.margins[columns[0]].basis
+        basis, products = basis_and_products(self.moments.levels[columns[0]])
         p = np.array([self.moments.margins[a].probabilities for a in columns])[:, None]
         cells = np.maximum(p + predicted @ basis.T, LEAST_CELL * p)
-        cells /= cells.sum(2, keepdims=True)
-        means, size = cells @ basis, basis.shape[1]
-        squares = (cells @ outer(basis, basis).reshape(-1, size * size)).reshape(*means.shape, size)
-        return np.asarray(squares - outer(means, means))
+        cells /= cells.sum(axis=2, keepdims=True)
+        means = cells @ basis
+        return np.asarray((cells @ products).reshape(*means.shape, -1) - outer(means, means))
 
-    def _covariance(self, key: tuple[int, Terms]) -> FloatArray:
-        """Denoised covariance (features of the terms, coordinates of the column)."""
-        column, terms = key
-        return np.concatenate([self._denoised(column, term) for term in terms])
-
-    def _denoised(self, column: int, term: Columns) -> FloatArray:
+    def _denoised_of(self, key: tuple[int, Columns]) -> FloatArray:
+        """Denoised covariance (features of the term, coordinates of the column)."""
+        column, term = key
         members = sorted_set(column, *term)
         block = np.moveaxis(self.moments.blocks[members].denoised, members.index(column), -1)
         return block.reshape(-1, block.shape[-1])
 
-    def _noise(self, key: tuple[int, Terms]) -> FloatArray:
-        """Noise variance of the covariance of a column with each term."""
-        column, terms = key
-        return np.array([self.moments.noise(column, *term) for term in terms])
-
     def _design(self, key: tuple[Columns, Terms]) -> Design:
         given, terms = key
-        table, ends = self.tables[given], np.array([part.stop for part in self.slices[terms]], dtype=np.int64)
-        values = self._features(given, terms)
-        values = values - table @ values
+        table = self.tables[given]
         singles = [term[0] for term in terms if len(term) == 1]
-        margins = [self.moments.margins[s] for s in singles]
-        sizes = [self.pairs.sizes[s] for s in singles]
+        levels = tuple(self.moments.levels[a] for a in given)
+        layout = layout_of(levels, tuple(tuple(given.index(a) for a in term) for term in terms))
+        places = np.concatenate([self.pairs.places[s] for s in singles]) if singles else np.arange(0)
+        values = layout.values
+        if layout.products:
+            centred = cells_in_coordinates(levels) - np.concatenate([self.moments.margins[a].mean for a in given])
+            products = [np.prod(centred[:, features], axis=2) for features in layout.products]
+            values = np.concatenate([values, *products], axis=1)
+        values = values - table @ values
         means = np.zeros(values.shape[1])
-        means[: sum(sizes)] = np.concatenate([np.empty(0), *(margin.offset for margin in margins)])
+        means[: places.size] = self._offsets[places]
         return Design(
             values,
             soft_inverse(values.T @ (table[:, None] * values)),
             means,
-            np.append(0, ends[:-1])[: len(terms)],
-            np.concatenate([np.arange(0), *(self.pairs.coordinates([s])[0] for s in singles)]),
-            block_diagonal([margin.basis for margin in margins]),
-            np.repeat([1 / margin.basis.shape[0] for margin in margins], sizes),
-            np.repeat([math.sqrt(margin.noise) for margin in margins], sizes),
-            self.pairs.noise[np.ix_(singles, singles)],
-            self._root(terms) if self._has_shapes else None,
+            layout.starts,
+            places,
+            layout.basis,
+            self._level_shares[places],
+            self._margin_deviations[places],
+            self.pairs.noise[singles][:, singles] if singles else np.empty((0, 0)),
+            self._root(singles, values.shape[1]) if self._has_shapes else None,
         )
 
-    def _features(self, given: Columns, terms: Terms) -> FloatArray:
-        """Products of the centred coordinates of each term's members in each cell."""
-        cells = cells_of(tuple(self.moments.levels[a] for a in given))
-        margins = [self.moments.margins[a] for a in given]
-        products: dict[Columns, FloatArray] = {
-            (a,): (margin.basis - margin.mean)[places] for a, margin, places in zip(given, margins, cells, strict=True)
-        }
-        for term in subsets(given) if terms and len(terms[-1]) > 1 else ():
-            if len(term) > 1:
-                products[term] = outer(products[term[:-1]], products[term[-1:]]).reshape(cells.shape[1], -1)
-        return np.concatenate([np.empty((cells.shape[1], 0)), *(products[term] for term in terms)], axis=1)
-
-    def _root(self, terms: Terms) -> FloatArray:
-        sizes = (part.stop - part.start for part in self.slices[terms])
-        roots = [
-            self.moments.margins[term[0]].root if len(term) == 1 else np.eye(size)
-            for term, size in zip(terms, sizes, strict=True)
-        ]
-        return block_diagonal(roots)
-
-    def _slices(self, terms: Terms) -> tuple[slice, ...]:
-        """Where each term's features stand in a design."""
-        ends = np.cumsum([0] + [math.prod(self.moments.levels[a] - 1 for a in term) for term in terms])
-        return tuple(slice(i, j) for i, j in pairwise(ends))
+    def _root(self, singles: list[int], features: int) -> FloatArray:
+        roots = [self.moments.margins[s].root for s in singles]
+        return block_diagonal([*roots, np.eye(features - sum(map(len, roots)))])
 
     def _table(self, given: Columns) -> FloatArray:
         """Denoised joint distribution of the conditioning set, flat: the sum of what each released moment adds."""
@@ -244,10 +244,48 @@ class Regressions:
         return np.asarray(part)
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the features of a design have in common for all columns of the same numbers of levels."""
+
+    values: FloatArray
+    """(cells, features) of the terms of one column, not centred."""
+    products: tuple[IntArray, ...]
+    """For the larger terms by their size: (features, members), the coordinates to multiply."""
+    starts: IntArray
+    basis: FloatArray
+
+
 @cache
-def cells_of(levels: tuple[int, ...]) -> IntArray:
-    """The level of each column in each cell of a flat table: (columns, cells)."""
-    return np.indices(levels).reshape(len(levels), math.prod(levels))
+def layout_of(levels: tuple[int, ...], terms: Terms) -> Layout:
+    """The layout of terms, given by places in the conditioning set, smaller ones first."""
+    ends = np.cumsum([r - 1 for r in levels]).tolist()
+    own = [range(end - r + 1, end) for end, r in zip(ends, levels, strict=True)]
+    singles = [term[0] for term in terms if len(term) == 1]
+    by_size = [[t for t in terms if len(t) == size] for size in range(2, len(levels) + 1)]
+    products = [[c for term in some for c in product(*(own[a] for a in term))] for some in by_size if some]
+    sizes = [math.prod(levels[a] - 1 for a in term) for term in terms]
+    return Layout(
+        cells_in_coordinates(levels)[:, [c for a in singles for c in own[a]]],
+        tuple(np.array(some) for some in products),
+        np.cumsum([0, *sizes])[:-1],
+        block_diagonal([helmert(levels[a]) for a in singles]),
+    )
+
+
+@cache
+def cells_in_coordinates(levels: tuple[int, ...]) -> FloatArray:
+    """The coordinates of all columns in each cell of their flat table: (cells, coordinates)."""
+    cells = np.indices(levels).reshape(len(levels), math.prod(levels))
+    parts = [helmert(r)[places] for r, places in zip(levels, cells, strict=True)]
+    return np.concatenate([np.empty((cells.shape[1], 0)), *parts], axis=1)
+
+
+@cache
+def basis_and_products(levels: int) -> tuple[FloatArray, FloatArray]:
+    """The basis of a column, and for each level the products of its coordinates."""
+    basis = helmert(levels)
+    return basis, outer(basis, basis).reshape(levels, -1)
 
 
 def soft_inverse(covariance: FloatArray) -> FloatArray:
