@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcurate.arrays import FloatArray
+from dpcurate.learn.measure_once.blocks import identity
 
 JITTER = 1e-12
 """Of a null's trace, added to every direction of it: one may have no variance at all."""
@@ -30,12 +31,13 @@ CORNER = 1e200
 def log_bayes_factors(residuals: Residuals, effect_sizes: tuple[float, ...]) -> FloatArray:
     """Log of the mean over sizes t of N(values; 0, null + t^2 effect) / N(values; 0, null), for each pair."""
     values, null, effect = residuals
-    jitter = JITTER * np.trace(null, axis1=1, axis2=2)[:, None, None] * np.eye(values.shape[1])
+    size = values.shape[1]
+    jitter = JITTER * null.reshape(len(null), -1)[:, :: size + 1].sum(axis=1)  # of the trace
     sizes = np.array([0.0, *effect_sizes])[:, None, None, None] ** 2
-    densities = _log_densities(values, null + jitter + sizes * effect)
+    densities = _log_densities(values, null + jitter[:, None, None] * identity(size) + sizes * effect)
     logs = densities[1:] - densities[0]
     top = logs.max(axis=0)
-    return np.asarray(top + np.log(np.exp(logs - top).mean(axis=0)))
+    return np.asarray(top + np.log(np.exp(logs - top).sum(axis=0) / len(logs)))
 
 
 def _log_densities(values: FloatArray, covariances: FloatArray) -> FloatArray:

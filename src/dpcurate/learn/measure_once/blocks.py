@@ -46,6 +46,14 @@ def helmert(levels: int) -> FloatArray:
     return basis
 
 
+@cache
+def identity(size: int) -> FloatArray:
+    """The identity; made once, and read-only."""
+    eye = np.eye(size)
+    eye.setflags(write=False)
+    return eye
+
+
 def rotate(table: FloatArray, bases: Sequence[FloatArray]) -> FloatArray:
     """A table in the bases of its columns."""
     for basis in bases:  # each pass eats the first axis and appends its image

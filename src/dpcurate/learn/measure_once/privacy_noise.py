@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 
 from dpcurate.arrays import FloatArray
-from dpcurate.learn.measure_once.blocks import kron_sum, outer
+from dpcurate.learn.measure_once.blocks import identity, kron_sum, outer
 from dpcurate.learn.measure_once.regression import Regression, Regressions, Terms
 
 
@@ -43,7 +43,7 @@ def _products(
     of_column, of_others = regressions.noises([column], terms)[0], regressions.noises(others, terms)
     pair, margin = regressions.pairs.noise[others, column], regressions.margin_noise[others]
     squares = left.squares.reshape(len(others), len(terms), shapes[0].size)
-    eye_left, eye_right = np.eye(shapes.shape[1]), np.eye(len(shape))
+    eye_left, eye_right = identity(shapes.shape[1]), identity(len(shape))
     lefts = np.empty((len(others), 3 + len(terms), *eye_left.shape))
     lefts[:, 0] = (of_column @ squares).reshape(-1, *eye_left.shape) + pair[:, None, None] * shapes
     lefts[:, 1] = regressions.margin_noise[column] * outer(left.offsets, left.offsets)

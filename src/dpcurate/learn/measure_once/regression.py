@@ -124,6 +124,7 @@ class Regressions:
             lambda key: self.fit([key[0]], key[1], key[2])
         )
         self._added: Remembered[Columns, FloatArray] = Remembered(self._added_by)
+        self._noise: Remembered[tuple[int, Columns], float] = Remembered(lambda key: moments.noise(key[0], *key[1]))
         self._denoised: Remembered[tuple[int, Columns], FloatArray] = Remembered(self._denoised_of)
         margins = moments.margins
         self.margin_noise = np.array([m.noise for m in margins])
@@ -155,7 +156,7 @@ class Regressions:
     def noises(self, columns: Sequence[int], terms: Terms) -> FloatArray:
         """Noise variance of the covariance of each column with each term."""
         if terms and len(terms[-1]) > 1:
-            return np.array([[self.moments.noise(a, *term) for term in terms] for a in columns])
+            return np.array([[self._noise[a, term] for term in terms] for a in columns])
         singles = [s for (s,) in terms]
         return self.pairs.noise[columns][:, singles] if terms else np.empty((len(columns), 0))
 
