@@ -54,7 +54,8 @@ class Order(Generic[Families]):
 
     def swap_gain(self, place: int) -> float:
         """Change of score when the columns at a place and the next one swap."""
-        return self._swap_gain(*self.columns[place : place + 2], self.before[self.columns[place]])
+        first, second = self.columns[place : place + 2]
+        return self._swap_gain(first, second, self.before[first])
 
     def _swap_gain(self, first: int, second: int, before: int) -> float:
         return self.families.change(first, before, second) - self.families.change(second, before, first)
