@@ -74,6 +74,7 @@ def test_a_changed_cap_costs_what_its_own_sensitivity_says(path: Path) -> None:
         (PERSONS, ROWS, "protects persons by column 'who', and this schema would protect rows"),
         (PERSONS, Schema((A, B), person=Person("age", 2)), "would protect persons by column 'age'"),
         (PERSONS, replace(ROWS, person=Person("who ", 2)), "would protect persons by column 'who '"),
+        (PERSONS, replace(ROWS, person=Person("Who", 2)), "would protect persons by column 'Who'"),
     ],
 )
 def test_a_changed_unit_is_refused(path: Path, first: Schema, other: Schema, words: str) -> None:
