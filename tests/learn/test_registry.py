@@ -67,12 +67,8 @@ def test_a_method_in_the_registry_is_known_everywhere(toy, capsys):
     assert {c.name for c in cases(1.0) if c.name.startswith("toy")} == {"toy, zcdp", "toy, pure"}
 
 
-def test_the_planner_takes_every_private_method_unless_told(toy):
-    """Those that would run are asked for by name; none that is not private, and no name twice for one recipe."""
-    from dpcurate.planning import plan as planning
-
-    assert set(planning._distinct()) == set(methods.private()) - {"measure-once"}
-    assert "toy" in planning._distinct()
+def test_the_planner_takes_the_default_unless_told(toy):
+    assert plan(SCHEMA, 100, epsilons=(1.0,), worlds=1).methods == ("auto",)
 
 
 def test_a_name_is_given_once_and_unknown_names_are_refused(toy):
