@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from dpcurate.private.curator import Curator
     from dpcurate.private.draft import draft
     from dpcurate.private.ledger import Ledger
-    from dpcurate.schema import Adjacency, Categorical, Neighbours, Numeric, Ordinal, Person, Schema
+    from dpcurate.schema import Adjacency, Categorical, Neighbours, Numeric, Ordinal, Person, Schema, TextFormat
 
 __all__ = [
     "Adjacency", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery", "DpcurateError",
     "Knowledge", "Ledger", "LedgerError", "Neighbours", "NotPrivate", "Numeric", "Ordinal", "OwnerError", "Pag",
-    "Person", "Schema", "SchemaError", "audit", "discover", "discover_from", "draft", "errors", "fit", "methods",
-    "networks", "plan", "queries", "score", "score_pag",
+    "Person", "Schema", "SchemaError", "TextFormat", "audit", "discover", "discover_from", "draft", "errors", "fit",
+    "methods", "networks", "plan", "queries", "score", "score_pag",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
@@ -42,7 +42,7 @@ _HOMES = {
     "private.curator": ("Curator",),
     "private.draft": ("draft",),
     "private.ledger": ("Ledger",),
-    "schema": ("Adjacency", "Categorical", "Neighbours", "Numeric", "Ordinal", "Person", "Schema"),
+    "schema": ("Adjacency", "Categorical", "Neighbours", "Numeric", "Ordinal", "Person", "Schema", "TextFormat"),
 }
 
 

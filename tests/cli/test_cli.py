@@ -502,7 +502,7 @@ def test_network_sample_both_ways(here, capsys):
     common = ["network", "sample", "asia", "--rows", "500", "--seed", "3"]
     for name in ("a.parquet", "it's.csv"):
         assert main([*common, "-o", name, "--schema", f"{name}.toml"]) == 0
-        assert main(["schema", "check", name, "--schema", f"{name}.toml"]) == 0
+        assert main(["schema", "check", name, "--schema", f"{name}.toml", "--yes"]) == 0
         assert "500 rows, 500 of them used" in capsys.readouterr().out
     drawn = duckdb.sql("SELECT * FROM 'a.parquet'").fetchnumpy()
     expected = networks.load("asia").sample(500, seed=3)

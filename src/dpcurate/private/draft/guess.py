@@ -19,6 +19,7 @@ MOSTLY = 0.9
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})(\D.*)?")
 _ID = re.compile(r"(?i:(^|.*[\W_])(id|ids|nr|key|uuid|guid|pid)([\W_\d].*|$)|(person|patient|subject|respondent)$)")
 _CAMEL_ID = re.compile(r".*[a-z](Id|ID|Nr)")
+_SHORT = re.compile(r"[+-]?\d{1,4}([.,]\d)?")
 _ZEROS = re.compile(r"0\d+")
 _UNIT = re.compile(r"\D{0,4}\d[\d.,]*\D{0,4}")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([,. ']\d{3})+([.,]\d*)?")
@@ -62,9 +63,14 @@ def _plain(seen: Seen, max_levels: int) -> Guess | LeftOut:
         return _number(seen) if _is_number(seen) else LeftOut(seen.name, _no_number(texts, max_levels))
     if len(seen.values) < 2:
         return LeftOut(seen.name, "fewer than two different values")
-    if seen.only_numbers and len(seen.values) > MOST_PLACES:
+    if seen.only_numbers and not _is_scale(seen.values):
         return _number(seen)
     return _levels(seen)
+
+
+def _is_scale(values: tuple[object, ...]) -> bool:
+    """Whether numbers are few and short, as in a questionnaire: 1 to 5, or 0.5, 2.5, 6; measured ones are longer."""
+    return len(values) == 2 or (len(values) <= MOST_PLACES and all(_SHORT.fullmatch(level_text(x)) for x in values))
 
 
 def _names_persons(seen: Seen) -> bool:
