@@ -51,7 +51,7 @@ class FeatureConstants:
     share_norms: float = 0.02
     quantiles: tuple[tuple[float, float], ...] = ((0.95, 4.0), (0.99, 1.0), (0.999, 0.05))
     """Rows longer than a quantile are shrunk: .9, or one of these if noise over sampling is below its figure then."""
-    loud_quantile: float = 0.2
+    loud_quantile: float = 0.5
     """What rows are shrunk to where there is too much noise to see how long they are."""
     curved_below: float = 0.1
     """Squares of scores are bought if noise over sampling is below this with them."""
