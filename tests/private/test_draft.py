@@ -291,3 +291,9 @@ def test_rounding_never_leaves_a_number_outside():
 )
 def test_words_in_order(levels, ordered):
     assert in_order(levels) == ordered
+
+
+def test_a_column_may_be_named_like_anything_in_a_query():
+    names = ("w", "v", "x", "n", "s", "count")
+    written = Schema.loads(draft({name: [0.5, 1.25, 2.125, 7.5] * 30 for name in names}))
+    assert written.names == names

@@ -56,24 +56,26 @@ def see(engine: Engine, name: str, max_levels: int) -> Seen:
     return Seen(name, kind, stored, described, values, len(found) > max_levels, *_facts(engine, name, kind))
 
 
+_ALIKE = "dpcurate_rows_alike"
+"""How many rows have a value; no column of a table has this name."""
+
+
 def _facts(engine: Engine, name: str, kind: Kind) -> tuple[int, int, int, int, float, float, int]:
     """Rows, cells that are there, numbers, whole ones, the least and the greatest number, different values.
 
     Each different value is read once: texts are not cheap to read as numbers.
     """
-    cell = Cell(0, Numeric("v", 0, 1), kind, engine.dialect)
-    alike = f"SELECT {engine.dialect.quote(name)} AS v, count(*) AS w FROM {engine.relation} GROUP BY 1"
+    cell, column = Cell(0, Numeric(name, 0, 1), kind, engine.dialect), engine.dialect.quote(name)
+    alike = f"SELECT {column} AS {column}, count(*) AS {_ALIKE} FROM {engine.relation} GROUP BY 1"
     near = f"{cell.number} > {_FAR[0]} AND {cell.number} < {_FAR[1]}"
     there = cell.number if kind in ("whole", "number") else cell.text
-    looked = (
-        f"SELECT CASE WHEN {near} THEN {cell.number} END AS x, CASE WHEN {there} IS NOT NULL THEN 1 ELSE 0 END AS c, w"
-    )
+    looked = f"SELECT CASE WHEN {near} THEN {cell.number} END AS x, CASE WHEN {there} IS NOT NULL THEN 1 ELSE 0 END AS c, {_ALIKE} AS w"
     found = engine.fetch(
         "SELECT coalesce(sum(w), 0) AS n, coalesce(sum(c * w), 0) AS p, "
         "coalesce(sum(CASE WHEN x IS NULL THEN 0 ELSE w END), 0) AS m, "
         "coalesce(sum(CASE WHEN floor(x) = x THEN w ELSE 0 END), 0) AS i, coalesce(sum(c), 0) AS d, "
         "min(x) AS low, max(x) AS high "
-        f"FROM ({looked} FROM (SELECT {cell.read}, w FROM ({alike}) AS g) AS s) AS q"
+        f"FROM ({looked} FROM (SELECT {cell.read}, {_ALIKE} FROM ({alike}) AS g) AS s) AS q"
     )
     rows, present, numbers, whole, different = (int(found[key][0]) for key in "npmid")
     low, high = (float(found[key][0]) if numbers else 0.0 for key in ("low", "high"))
