@@ -69,7 +69,8 @@ def _facts(engine: Engine, name: str, kind: Kind) -> tuple[int, int, int, int, f
     alike = f"SELECT {column} AS {column}, count(*) AS {_ALIKE} FROM {engine.relation} GROUP BY 1"
     near = f"{cell.number} > {_FAR[0]} AND {cell.number} < {_FAR[1]}"
     there = cell.number if kind in ("whole", "number") else cell.text
-    looked = f"SELECT CASE WHEN {near} THEN {cell.number} END AS x, CASE WHEN {there} IS NOT NULL THEN 1 ELSE 0 END AS c, {_ALIKE} AS w"
+    is_there = f"CASE WHEN {there} IS NOT NULL THEN 1 ELSE 0 END"
+    looked = f"SELECT CASE WHEN {near} THEN {cell.number} END AS x, {is_there} AS c, {_ALIKE} AS w"
     found = engine.fetch(
         "SELECT coalesce(sum(w), 0) AS n, coalesce(sum(c * w), 0) AS p, "
         "coalesce(sum(CASE WHEN x IS NULL THEN 0 ELSE w END), 0) AS m, "
