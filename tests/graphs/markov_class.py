@@ -110,7 +110,7 @@ def walk(mag: Pag, steps: int, random: Random) -> dict[tuple[str, str], set[str]
     """
     ends: Ends = dict(mag.marks)
     met: dict[tuple[str, str], set[str]] = {end: {mark} for end, mark in ends.items()}
-    edges = list(ends)
+    edges = sorted(ends)  # a set has another order in each process, and the walk with it
     for _ in range(steps):
         a, b = random.choice(edges)
         if ends[a, b] != "arrow":
