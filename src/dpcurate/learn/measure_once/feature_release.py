@@ -10,7 +10,7 @@ import numpy as np
 from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.learn.measure_once.constants import FeatureConstants
-from dpcurate.learn.measure_once.distributions import distributions, row_count, unknown
+from dpcurate.learn.measure_once.distributions import Distribution, distributions, row_count, unknown
 from dpcurate.learn.measure_once.features import Features, features_of
 from dpcurate.queries import (
     Answer,
@@ -53,6 +53,7 @@ class FeatureCovariance:
 class Bought:
     """What the releases say, what they cost, and what was chosen."""
 
+    answers: ReleasedFeatures
     released: FeatureCovariance
     costs: tuple[float, ...]
     choice: str
@@ -74,8 +75,10 @@ def buy_features(queryable: Queryable, budget: float, constants: FeatureConstant
     curved = _noise_ratio(queryable, features, rows, costs[2]) < constants.curved_below and fits(queryable, features)
     features = features if curved else features_of(known, curved=False)
     clip = _clip(queryable, features, rows, costs[1:], constants)
-    released = _covariance(features, products_of(queryable, features, clip.square, rows, costs[2]), rows)
-    return Bought(released, tuple(costs), _sentence(features, clip.quantile, costs[1]), counted, rows_noise)
+    products = products_of(queryable, features, clip.square, rows, costs[2])
+    answers = ReleasedFeatures(tuple(known), tuple(features), products, clip, rows)
+    released = _covariance(features, products, rows)
+    return Bought(answers, released, tuple(costs), _sentence(features, clip.quantile, costs[1]), counted, rows_noise)
 
 
 def _ask(queryable: Queryable, statistic: Statistic, cost: float) -> Answer:
@@ -189,6 +192,17 @@ class Products:
     mean: FloatArray
     products: FloatArray
     noise: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedFeatures:
+    """Distributions of all columns, and the products of their features over rows shrunk to one length."""
+
+    distributions: tuple[Distribution, ...]
+    features: tuple[Features, ...]
+    products: Products
+    clip: Clip
+    rows: float
 
 
 def products_of(

@@ -22,7 +22,7 @@ from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norm
 from dpcurate.learn.measure_once.hidden import with_hidden_causes
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
-from dpcurate.learn.measure_once.pair_release import PairDesign, buy_pairs
+from dpcurate.learn.measure_once.pair_release import PairDesign, ReleasedPairs, buy_pairs
 from dpcurate.learn.measure_once.prune import pruned, settled
 from dpcurate.learn.measure_once.redundant import redundant
 from dpcurate.learn.measure_once.release import (
@@ -36,6 +36,7 @@ from dpcurate.learn.measure_once.release import (
     offered,
     second_weights,
 )
+from dpcurate.learn.measure_once.releases import Releases
 from dpcurate.learn.outcome import Learned, NoiseLevel
 from dpcurate.queries import Queryable
 from dpcurate.schema import Ordinal, Schema
@@ -58,6 +59,7 @@ class _Learnt:
     costs: tuple[float, ...]
     notes: tuple[str, ...]
     noise: NoiseLevel | None
+    released: Releases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ class MeasureOnce:
             leaked=learnt.costs,
             notes=learnt.notes,
             noise=learnt.noise,
+            released=learnt.released,
         )
 
     def _by_features(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
@@ -104,8 +107,8 @@ class MeasureOnce:
         decision = decide(families, Random(0))
         sure = confidence(decision, families, no_interaction, Random(0))
         notes = (bought.choice, *redundant(bought.released, queryable.schema.names))
-        costs = bought.costs
-        return _Learnt(decision, families, no_interaction, sure, (len(costs),), costs, notes, of_features(bought))
+        costs, noise, kept = bought.costs, of_features(bought), bought.answers
+        return _Learnt(decision, families, no_interaction, sure, (len(costs),), costs, notes, noise, kept)
 
     def _by_levels(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """By contrasts; in a wide table margins come first, and say whether pairs are better measured around them."""
@@ -140,7 +143,8 @@ class MeasureOnce:
         answers = len(margins.answers), int(norms > 0), len(pairs.observed)
         noise = of_contrasts(design.released, moments)
         spent, notes = (margins.cost, *costs), (_around_chosen(clip),)
-        return _Learnt(decision, families, evidence.interaction, sure, answers, spent, notes, noise)
+        kept = ReleasedPairs(design.released, pairs, clip)
+        return _Learnt(decision, families, evidence.interaction, sure, answers, spent, notes, noise, kept)
 
     def _by_contrasts(
         self,
@@ -177,7 +181,7 @@ class MeasureOnce:
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         noise = of_contrasts(released, evidence.moments)
         notes = (_contrasts_chosen(purchases),)
-        return _Learnt(decision, families, evidence.interaction, sure, answers, costs, notes, noise)
+        return _Learnt(decision, families, evidence.interaction, sure, answers, costs, notes, noise, released)
 
     def _second(
         self, released: Released, weights: Weights, constraints: Constraints, random: Random
@@ -230,6 +234,7 @@ def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, k
         leaked=learnt.costs,
         notes=learnt.notes,
         noise=learnt.noise,
+        released=learnt.released,
     )
 
 

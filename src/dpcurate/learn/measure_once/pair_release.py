@@ -80,6 +80,15 @@ class ClipDependence:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleasedPairs:
+    """Margins, and pairs around them over rows that were shrunk to one length."""
+
+    margins: Released
+    pairs: CentredPairs
+    clip: Clip
+
+
+@dataclass(frozen=True, slots=True)
 class PairDesign:
     """What pairs would be measured with, from released margins."""
 
