@@ -186,8 +186,8 @@ def test_central_moments_are_those_of_the_table():
 
 def test_noise_and_sampling_error_are_shrunk_and_signal_is_not():
     rng = np.random.default_rng(0)
-    assert signal_share(rng.normal(size=200), np.ones(200)).mean() < 0.3
-    assert signal_share(30 * rng.normal(size=200), np.ones(200)).mean() > 0.9
+    assert signal_share(rng.normal(size=(1, 200)), np.ones((1, 200))).mean() < 0.3
+    assert signal_share(30 * rng.normal(size=(1, 200)), np.ones((1, 200))).mean() > 0.9
     levels, rows = (9, 9), 10_000.0
     uniform = {(): np.array(rows), (0,): np.zeros(8), (1,): np.zeros(8)}
     for noise in (SILENT, 100.0):
@@ -202,7 +202,7 @@ def test_the_size_of_the_signal_solves_its_moment_equation():
     rng = np.random.default_rng(2)
     variance = np.geomspace(0.01, 1000, 400)
     values = np.sqrt(variance + 0.5) * rng.normal(size=400)
-    share = signal_share(values, variance)
+    share = signal_share(values[None], variance[None])[0]
     signal = float((share * variance / (1 - share))[0])
     terms = (values**2 - variance - signal) / (variance + signal) ** 2
     assert abs(terms.sum()) < 1e-2 * np.abs(terms).sum()

@@ -45,12 +45,8 @@ class Climb:
     """Columns that were taken or tried on the way, parents or not."""
     barred: int
     """Columns that would have been, had they come before, too."""
-    losses: FloatArray
-    """What the first parents' score loses by each column before."""
-
-    def holds(self, before: int) -> bool:
-        """Whether these are the parents found among a set of columns."""
-        return not (self.used & ~before or self.barred & before)
+    losses: FloatArray | None
+    """What the score loses by each column before; None if there is more than one set of parents to choose from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,7 @@ class FamilySearch:
     def change(self, column: int, before: int, other: int) -> float:
         """How much the score of the best parents found changes if another column comes before, too."""
         climb = self._climb(column, before)
-        if climb.barred >> other & 1 or len(climb.parents) > 1:
+        if climb.losses is None or climb.barred >> other & 1:
             return self.best(column, before | 1 << other)[1] - self.best(column, before)[1]
         return -climb.losses.item(other)
 
@@ -125,9 +121,11 @@ class FamilySearch:
     def _climb(self, column: int, before: int) -> Climb:
         """What was found for such columns before, if anything was, or else is found now."""
         known = self.climbs[column]
-        for place, climb in enumerate(known):
-            if climb.holds(before):
-                known[0], known[place] = climb, known[0]  # what was asked last is asked next
+        after = ~before
+        for place, climb in enumerate(known):  # millions of times: nothing is called in here
+            if not (climb.used & after or climb.barred & before):
+                if place:
+                    known[0], known[place] = climb, known[0]  # what was asked last is asked next
                 return climb
         known.append(self._climbed(column, members_of(before, self.columns)))
         return known[-1]
@@ -146,7 +144,8 @@ class FamilySearch:
         strong, stronger = self._strong(column, parents, before)
         used[strong] = True
         found = (parents, *self._exchanged(column, parents, strong))
-        return Climb(found, bits_of(used), bits_of(barred | stronger), self._losses(column, parents))
+        losses = self._losses(column, parents) if len(found) == 1 else None
+        return Climb(found, bits_of(used), bits_of(barred | stronger), losses)
 
     def _exchanged(self, column: int, parents: Columns, strong: list[int]) -> Iterator[Columns]:
         """With one of the strongest columns left out instead of those that it makes needless.

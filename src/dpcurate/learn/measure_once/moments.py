@@ -5,9 +5,10 @@ All of it is post-processing of answers, as frozen values: a new answer makes a 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, groupby
 
 import numpy as np
 
@@ -120,11 +121,6 @@ class Block:
     noise: float
     """Noise variance of a coordinate of what was observed, in the shapes of its columns."""
 
-    @classmethod
-    def of(cls, observed: FloatArray, noise: float, members: list[Margin], rows: float) -> Block:
-        """What was observed, with and without its noise."""
-        return cls(observed, _denoised(observed, noise, members, rows), noise)
-
 
 @dataclass(frozen=True, slots=True)
 class CentralMoments:
@@ -143,10 +139,15 @@ class CentralMoments:
         rows = released.rows
         margins = tuple(Margin.of(released, a) for a in range(len(released.levels)))
         blocks: dict[Columns, Block] = {}
-        for columns in sorted((u for u in released.sums if len(u) >= 2), key=len):
-            members = [margins[a] for a in columns]
-            observed = released.sums[columns] / rows - _implied(columns, members, blocks)
-            blocks[columns] = Block.of(observed, released.variances[columns] / rows**2, members, rows)
+        for _, some in groupby(sorted((u for u in released.sums if len(u) >= 2), key=len), key=len):
+            noised = {
+                u: (
+                    released.sums[u] / rows - _implied(u, [margins[a] for a in u], blocks),
+                    released.variances[u] / rows**2,
+                )
+                for u in some
+            }
+            blocks |= _blocks(noised, margins, rows)
         return cls(released.levels, rows, released.variances[()] / rows**2, margins, blocks)
 
     @classmethod
@@ -155,10 +156,7 @@ class CentralMoments:
         rows = released.rows
         own = [Margin.of(released, a) for a in range(len(released.levels))]
         margins = tuple(m.centred(*pair) for m, *pair in zip(own, pairs.shares, pairs.shapes, strict=True))
-        blocks = {
-            columns: Block.of(observed, pairs.noise, [margins[a] for a in columns], rows)
-            for columns, observed in pairs.observed.items()
-        }
+        blocks = _blocks({u: (observed, pairs.noise) for u, observed in pairs.observed.items()}, margins, rows)
         return cls(released.levels, rows, released.variances[()] / rows**2, margins, blocks)
 
     def pair(self, a: int, b: int) -> FloatArray:
@@ -196,24 +194,54 @@ def _times_means(moment: FloatArray, places: Columns, members: list[Margin]) -> 
     return np.moveaxis(moment, range(len(members)), [*places, *others])
 
 
-def _denoised(observed: FloatArray, noise: float, members: list[Margin], rows: float) -> FloatArray:
-    """Wiener filter in the coordinates in which every column is uncorrelated and of variance 1."""
-    scaled, scale, variance = observed, np.array(1.0), np.array(noise)
-    for margin in members:
-        scaled = np.tensordot(scaled, margin.axes, (0, 0))
-        scale = np.multiply.outer(scale, np.sqrt(margin.variances))
-        variance = np.multiply.outer(variance, ((margin.shape @ margin.axes) * margin.axes).sum(axis=0))
-    scaled = scaled / scale
+def _blocks(
+    noised: Mapping[Columns, tuple[FloatArray, float]], margins: Sequence[Margin], rows: float
+) -> dict[Columns, Block]:
+    """What was observed, with and without its noise; sets of the same numbers of levels together."""
+    alike: dict[tuple[int, ...], list[Columns]] = defaultdict(list)
+    for columns, (observed, _) in noised.items():
+        alike[observed.shape].append(columns)
+    denoised: dict[Columns, FloatArray] = {}
+    for some in alike.values():
+        stack, noise = (np.array([noised[u][i] for u in some]) for i in (0, 1))
+        members = [[margins[u[place]] for u in some] for place in range(len(some[0]))]
+        denoised.update(zip(some, _denoised(stack, noise, members, rows), strict=True))
+    return {columns: Block(observed, denoised[columns], noise) for columns, (observed, noise) in noised.items()}
+
+
+def _denoised(observed: FloatArray, noise: FloatArray, members: list[list[Margin]], rows: float) -> FloatArray:
+    """Wiener filter in the coordinates in which every column is uncorrelated and of variance 1, for a stack of sets."""
+    flat = (len(observed),) + (1,) * len(members)
+    scale, variance = np.ones(flat), noise.reshape(flat)
+    axes = [np.array([margin.axes for margin in some]) for some in members]
+    for place, (some, turn) in enumerate(zip(members, axes, strict=True), start=1):
+        shape = [len(observed) if i == 0 else -1 if i == place else 1 for i in range(len(flat))]
+        shapes = np.array([margin.shape for margin in some])
+        scale = scale * np.sqrt(np.array([margin.variances for margin in some])).reshape(shape)
+        variance = variance * ((shapes @ turn) * turn).sum(axis=1).reshape(shape)
+    scaled = _turned(observed, axes) / scale
     kept = scaled * signal_share(scaled, variance / scale**2 + 1 / rows) * scale
-    for margin in members:
-        kept = np.tensordot(kept, margin.axes, (0, 1))
-    return np.asarray(kept)
+    return _turned(kept, [turn.swapaxes(1, 2) for turn in axes])
+
+
+def _turned(stack: FloatArray, axes: Sequence[FloatArray]) -> FloatArray:
+    """Each array of a stack in other coordinates, one matrix for each of its own axes."""
+    for turn in axes:  # each pass eats the first axis and appends its image
+        shape = stack.shape
+        image = stack.reshape(len(stack), shape[1], -1).swapaxes(1, 2) @ turn
+        stack = image.reshape(len(stack), *shape[2:], -1)
+    return stack
 
 
 def signal_share(values: FloatArray, variance: FloatArray) -> FloatArray:
-    """How much of each value is signal, the signal's variance being estimated from all of them by its moments."""
-    signal = 0.0
+    """How much of each value is signal, the signal's variance being estimated by moments from all values of a block.
+
+    The first axis counts blocks.
+    """
+    others = tuple(range(1, values.ndim))
+    signal, squares = np.zeros((len(values),) + (1,) * len(others)), values * values
     for _ in range(8):
         weight = 1 / (variance + signal) ** 2
-        signal = max(0.0, float(((values * values - variance) * weight).sum() / weight.sum()))
-    return signal / (signal + variance)
+        total = ((squares - variance) * weight).sum(axis=others, keepdims=True)
+        signal = np.maximum(0.0, total / weight.sum(axis=others, keepdims=True))
+    return np.asarray(signal / (signal + variance))
