@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import combinations
-from math import sqrt
+from math import inf, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -24,14 +24,17 @@ Value = TypeVar("Value")
 
 
 class Remembered(dict[Key, Value]):
-    """What a function says of a key, computed once."""
+    """What a function says of a key, computed once; of large values all are forgotten when there are too many."""
 
-    def __init__(self, compute: Callable[[Key], Value]) -> None:
+    def __init__(self, compute: Callable[[Key], Value], most: float = inf) -> None:
         super().__init__()
-        self._compute = compute
+        self._compute, self._most = compute, most
 
     def __missing__(self, key: Key) -> Value:
-        value = self[key] = self._compute(key)
+        value = self._compute(key)
+        if len(self) >= self._most:
+            self.clear()
+        self[key] = value
         return value
 
 

@@ -30,6 +30,9 @@ LEAST_CELL = 1e-3
 LEAST_DIRECTION = 1e-4
 """A direction of less than this share of the largest variance is inverted as if it had that."""
 
+MOST_REMEMBERED = 2000
+"""Designs and regressions kept: a search comes back to those of late, and a large one takes a megabyte."""
+
 
 @dataclass(frozen=True, slots=True)
 class Design:
@@ -119,9 +122,9 @@ class Regressions:
     def __init__(self, moments: CentralMoments) -> None:
         self.moments, self.pairs = moments, PairMatrices.of(moments)
         self.tables: Remembered[Columns, FloatArray] = Remembered(self._table)
-        self.designs: Remembered[tuple[Columns, Terms], Design] = Remembered(self._design)
+        self.designs: Remembered[tuple[Columns, Terms], Design] = Remembered(self._design, MOST_REMEMBERED)
         self.single: Remembered[tuple[int, Columns, Terms], Regression] = Remembered(
-            lambda key: self.fit([key[0]], key[1], key[2])
+            lambda key: self.fit([key[0]], key[1], key[2]), MOST_REMEMBERED
         )
         self._added: Remembered[Columns, FloatArray] = Remembered(self._added_by)
         self._noise: Remembered[tuple[int, Columns], float] = Remembered(lambda key: moments.noise(key[0], *key[1]))
