@@ -275,7 +275,7 @@ class FeatureRows:
         heaviest = 1 if rows.weights is None else int(rows.weights.max(initial=1))
         largest = min(self.clip, float(max(abs(x) for one in self.lookups for v in one.vectors for x in v)))
         exact = int(EXACT / (2 * max(largest, 1.0) ** 2 * heaviest))
-        step = min(max(exact, 1), max(1024, (1 << 22) // (self.size + 1)))
+        step = min(max(exact, 1), _rows_at_once(self.size))
         for start in range(0, rows.size, step):
             total += self._part(rows.part(start, start + step), np.float64 if exact else np.int64)
         return total
@@ -301,11 +301,17 @@ class FeatureNormRows:
 
     def apply(self, rows: Rows) -> IntArray:
         total = np.zeros(len(self.edges) + 1, dtype=np.int64)
-        for start in range(0, rows.size, 1 << 18):
-            part = rows.part(start, start + (1 << 18))
+        step = _rows_at_once(sum(len(lookup.vectors[0]) for lookup in self.lookups))
+        for start in range(0, rows.size, step):
+            part = rows.part(start, start + step)
             bins = np.searchsorted(np.array(self.edges), _features(self.lookups, part)[1], side="right")
             total += np.bincount(bins, weights=part.weights, minlength=len(total)).astype(np.int64)
         return total
+
+
+def _rows_at_once(features: int) -> int:
+    """Rows whose features are held at a time: about 32 MB of them."""
+    return max(1024, (1 << 22) // (features + 1))
 
 
 def _features(lookups: tuple[Lookup, ...], rows: Rows) -> tuple[list[FloatArray], FloatArray]:
