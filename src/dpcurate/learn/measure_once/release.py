@@ -100,7 +100,10 @@ def second_weights(decision: Decision, evidence: DependenceEvidence, first: Weig
 def triples(decision: Decision, evidence: DependenceEvidence, maybe: float) -> list[Columns]:
     """Two links in a row, or two parents of one column with a third column that depends on both."""
     linked = links(decision, evidence, maybe)
-    chosen: set[Columns] = {t for t in combinations(range(len(linked)), 3) if _count(linked, t) >= 2}
+    near = [np.flatnonzero(row).tolist() for row in linked]
+    chosen: set[Columns] = {
+        sorted_set(a, b, between) for between, some in enumerate(near) for a, b in combinations(some, 2)
+    }
     for parents in decision.parents:
         for a, b in combinations(parents, 2):
             both = (evidence.row(a, ()) > 0) & (evidence.row(b, ()) > 0)
