@@ -26,6 +26,12 @@ _SCALARS = (
 )
 
 
+def keep(query: object, **values: object) -> None:
+    """Put checked values in place of those given, once, while the query is made."""
+    for name, value in values.items():
+        object.__setattr__(query, name, value)
+
+
 def number(value: object) -> Number | None:
     """An int, a float or a fraction as it is, a NumPy scalar as one of them; None for all else, subclasses included."""
     kind = type(value)

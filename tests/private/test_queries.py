@@ -77,7 +77,7 @@ KINDS = [
     kind
     for module in (queries, published_queries)
     for kind in vars(module).values()
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__.startswith(module.__name__)
     if kind is not PairStatistic  # a base, which no session answers
 ]
 

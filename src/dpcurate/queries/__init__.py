@@ -1,0 +1,36 @@
+"""Every query: what may be asked of a curator, and what comes back.
+
+A query names a statistic and a release. It is a frozen value of text, numbers, tuples and other
+queries, each of exactly the type that stands here (plain.py), so nothing of the analyst's is called
+inside the session. That holds for queries that were made by these classes in the session's own process.
+Send them from one process to another as data (names, numbers) and make them anew there, never as
+pickles: a pickle runs its sender's code and passes by every check made here.
+"""
+
+from dpcurate.queries.answer import Answer
+from dpcurate.queries.features import (
+    BRANCHES,
+    DEEPEST,
+    FEATURE_STEPS,
+    LARGEST_FEATURE,
+    MOST_FEATURES,
+    FeatureMap,
+    FeatureMoments,
+    FeatureNorms,
+    Histograms,
+)
+from dpcurate.queries.gates import AboveThreshold, Gate, Sample, SampleGate, ThresholdGate
+from dpcurate.queries.noise import Exact, Gaussian, Laplace, Noise
+from dpcurate.queries.numbers import NO_ROWS, Gradient, GradientNorms, Moments
+from dpcurate.queries.pairs import KendallP, PairStatistic, Tau
+from dpcurate.queries.queryable import Offering, Queryable
+from dpcurate.queries.releases import Choose, Query, Release, Score, Statistic, T, T_co
+from dpcurate.queries.tables import MOST_CELLS, Contrasts, Counts, Tables
+
+__all__ = [
+    "BRANCHES", "DEEPEST", "FEATURE_STEPS", "LARGEST_FEATURE", "MOST_CELLS", "MOST_FEATURES", "NO_ROWS",
+    "AboveThreshold", "Answer", "Choose", "Contrasts", "Counts", "Exact", "FeatureMap", "FeatureMoments",
+    "FeatureNorms", "Gate", "Gaussian", "Gradient", "GradientNorms", "Histograms", "KendallP", "Laplace", "Moments",
+    "Noise", "Offering", "PairStatistic", "Query", "Queryable", "Release", "Sample", "SampleGate", "Score",
+    "Statistic", "T", "T_co", "Tables", "Tau", "ThresholdGate",
+]  # fmt: skip
