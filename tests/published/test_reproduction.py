@@ -20,6 +20,7 @@ from dpcurate.published.reproduction.grid import (
     tiny,
 )
 from dpcurate.published.reproduction.page import page, table
+from dpcurate.published.reproduction.readings import conclusion
 from dpcurate.published.reproduction.rehearsal import RANGE, Rehearsal, memory
 from dpcurate.published.reproduction.runs import (
     COLUMNS,
@@ -30,7 +31,8 @@ from dpcurate.published.reproduction.runs import (
     recipe,
     run,
 )
-from dpcurate.published.reproduction.statements import STATEMENTS, StatementVerdict, View, conclusion
+from dpcurate.published.reproduction.statement import StatementVerdict, View
+from dpcurate.published.reproduction.statements import STATEMENTS
 from dpcurate.published.reproduction.store import grouped, read_runs, run_grid, write_runs
 from dpcurate.published.reproduction.summary import METRICS, Runs, Summary, beats
 from dpcurate.published.reproduction.texts import CURATE_READINGS

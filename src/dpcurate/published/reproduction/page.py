@@ -11,15 +11,9 @@ from dpcurate import networks
 from dpcurate.files import save_text
 from dpcurate.published.reproduction import figures
 from dpcurate.published.reproduction.grid import CONSTRAINT, EM_READINGS, PUBLISHED, SCORE_READINGS, TESTED
-from dpcurate.published.reproduction.statements import (
-    STATEMENTS,
-    Statement,
-    View,
-    axes_of,
-    conclusion,
-    literal,
-    looked_at,
-)
+from dpcurate.published.reproduction.readings import axes_of, conclusion, literal, looked_at
+from dpcurate.published.reproduction.statement import Statement, View
+from dpcurate.published.reproduction.statements import STATEMENTS
 from dpcurate.published.reproduction.store import read_runs
 from dpcurate.published.reproduction.summary import ENOUGH, LABELS, METRICS, Runs, Summary
 from dpcurate.published.reproduction.texts import CURATE_READINGS, LIMITS, SCHEDULES, SETTINGS, VERDICTS
