@@ -97,15 +97,23 @@ class Rounds:
 
 
 def _how_many(graph: WorkingGraph, a: str, b: str, order: int) -> int:
-    """The number of conditioning sets from either side, each once."""
+    """The number of conditioning sets from either side that have not been tried, each once."""
     if order == 0:
         return 1
-    tried = _number(graph.tried[a] - {b}, graph.tried[b] - {a}, order) if graph.tried else 0
-    return _number(set(graph.beside(a, b)), set(graph.beside(b, a)), order) - tried
+    sides = [set(graph.beside(a, b)), set(graph.beside(b, a))]
+    if not graph.tried:
+        return _number(sides, order)
+    known = [side & graph.tried[end] for side in sides for end in (a, b)]  # a side may lack some of what was tried
+    return _number(sides, order) - _number(known, order)
 
 
-def _number(left: set[str], right: set[str], order: int) -> int:
-    return math.comb(len(left), order) + math.comb(len(right), order) - math.comb(len(left & right), order)
+def _number(sides: list[set[str]], order: int) -> int:
+    """How many sets of this size lie within one of the sides: by inclusion and exclusion."""
+    total, sign = 0, 1
+    for size in range(1, len(sides) + 1):
+        total += sign * sum(math.comb(len(set.intersection(*some)), order) for some in combinations(sides, size))
+        sign = -sign
+    return total
 
 
 def _sets(graph: WorkingGraph, a: str, b: str, order: int) -> Iterator[tuple[str, ...]]:

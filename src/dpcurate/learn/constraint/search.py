@@ -109,6 +109,8 @@ class _Search:
     def run(self, first: int, last: int) -> Searched:
         for order in range(first, last + 1):
             owed = self.rounds.owed(self.graph, order)
+            if not owed and self.graph.wider:
+                continue  # all sets of one size may have been tried, and a larger one not
             if not owed:
                 break
             if self.rounds.sizes.none_fits(order):  # not even listed: there may be very many
