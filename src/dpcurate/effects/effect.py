@@ -1,0 +1,232 @@
+"""The total causal effect of one column on another, as a value that reads as a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from dpcurate.arrays import FloatArray
+from dpcurate.effects.table import MEAN, EffectTable, usual
+
+State = Literal["estimated", "none", "several", "not identified", "not determined"]
+"""*none*: the graph rules an effect out. *several*: it depends on which graph of the class is true. *not identified*:
+no adjustment in the graph tells it. *not determined*: the graph would tell it, but what was released does not."""
+WIDTH = 1.959963984540054
+"""Standard errors on either side of a 95 % interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What setting `cause` does to `outcome`: estimate, standard error (sampling and privacy noise), interval.
+
+    Of a cause with levels: setting it `to` one level `instead_of` another; of a number: one more unit. Of an outcome
+    with levels: how the probability of `level` changes; of a number: how its mean does. `table` has every level.
+    `low` and `high` are the ends of a 95 % interval; where several effects are possible (`possible`), of all of them.
+    `strength` lies between 0 and 1: the largest change of a distribution (total variation) between two levels of the
+    cause, or standard deviations of the outcome for each of the cause. `reason` says why there is no estimate, and
+    what to do next.
+    """
+
+    cause: str
+    outcome: str
+    state: State = "estimated"
+    estimate: float | None = None
+    error: float | None = None
+    low: float | None = None
+    high: float | None = None
+    adjusted_for: tuple[str, ...] = ()
+    to: str | None = None
+    instead_of: str | None = None
+    level: str | None = None
+    table: EffectTable | None = None
+    strength: float | None = None
+    reason: str = ""
+    possible: tuple[Effect, ...] = ()
+
+    @classmethod
+    def of_levels(
+        cls,
+        cause: str,
+        outcome: str,
+        table: EffectTable,
+        *,
+        adjusted_for: Sequence[str] = (),
+        to: str | None = None,
+        instead_of: str | None = None,
+        level: str | None = None,
+        spread: float | None = None,
+    ) -> Effect:
+        """Of a cause with levels. `spread` is the standard deviation of an outcome that is a number."""
+        usually = usual(table.causes)
+        to = usually[0] if to is None else to
+        instead_of = _other(to, usually, table.causes) if instead_of is None else instead_of
+        level = usual(table.outcomes)[0] if level is None else level
+        estimate, error = table.difference(to, instead_of, level)
+        low, high = _interval(estimate, error, furthest=math.inf if table.of_number else 1.0)
+        strength = _strength(float(np.ptp(table.values)), spread) if table.of_number else table.strength
+        return cls(
+            cause=cause,
+            outcome=outcome,
+            estimate=estimate,
+            error=error,
+            low=low,
+            high=high,
+            adjusted_for=tuple(adjusted_for),
+            to=to,
+            instead_of=instead_of,
+            level=None if table.of_number else level,
+            table=table,
+            strength=strength,
+        )
+
+    @classmethod
+    def per_unit(
+        cls,
+        cause: str,
+        outcome: str,
+        estimate: float,
+        error: float,
+        *,
+        adjusted_for: Sequence[str] = (),
+        level: str | None = None,
+        spread: float | None = None,
+    ) -> Effect:
+        """Of a cause that is a number; `spread` is the outcome's standard deviation over its own."""
+        low, high = _interval(estimate, error)
+        return cls(
+            cause=cause,
+            outcome=outcome,
+            estimate=estimate,
+            error=error,
+            low=low,
+            high=high,
+            adjusted_for=tuple(adjusted_for),
+            level=level,
+            strength=_strength(estimate, spread),
+        )
+
+    @classmethod
+    def none(cls, cause: str, outcome: str, reason: str = "") -> Effect:
+        """The graph has no way from the cause to the outcome."""
+        reason = reason or f"no directed path leads from {cause} to {outcome}"
+        made = cls(cause=cause, outcome=outcome, state="none", reason=reason)
+        return replace(made, estimate=0.0, error=0.0, low=0.0, high=0.0, strength=0.0)
+
+    @classmethod
+    def unknown(
+        cls,
+        cause: str,
+        outcome: str,
+        state: Literal["not identified", "not determined"],
+        reason: str,
+        *,
+        adjusted_for: Sequence[str] = (),
+    ) -> Effect:
+        """No estimate, why not, and what to do next."""
+        return cls(cause=cause, outcome=outcome, state=state, reason=reason, adjusted_for=tuple(adjusted_for))
+
+    @classmethod
+    def several(cls, possible: Sequence[Effect]) -> Effect:
+        """Of a class of graphs: the one effect that all of them have, or all that are possible."""
+        if len(possible) == 1:
+            return possible[0]
+        first = possible[0]
+        lows, highs = [e.low for e in possible], [e.high for e in possible]
+        known = all(x is not None for x in (*lows, *highs))
+        strengths = [e.strength for e in possible if e.strength is not None]
+        return cls(
+            cause=first.cause,
+            outcome=first.outcome,
+            state="several",
+            low=min(x for x in lows if x is not None) if known else None,
+            high=max(x for x in highs if x is not None) if known else None,
+            to=next((e.to for e in possible if e.to), None),
+            instead_of=next((e.instead_of for e in possible if e.instead_of), None),
+            level=next((e.level for e in possible if e.level), None),
+            strength=max(strengths, default=None) if known else None,
+            reason="the graph leaves open which of them is true",
+            possible=tuple(possible),
+        )
+
+    @property
+    def sign(self) -> int | None:
+        """1 or -1 where the interval lies on one side of zero, 0 where the graph has no effect, else None."""
+        if self.low is None or self.high is None:
+            return None
+        if self.state == "none":
+            return 0
+        return 1 if self.low > 0 else -1 if self.high < 0 else None
+
+    def __str__(self) -> str:
+        return f"{self.cause} -> {self.outcome}: {self.sentence}"
+
+    @property
+    def sentence(self) -> str:
+        """The effect in words, without its ends."""
+        if self.state == "none":
+            return f"no effect, since {self.reason}"
+        if self.state == "several":
+            return f"{self._of_several} ({self.reason})"
+        if self.estimate is None or self.low is None or self.high is None:
+            return f"{self.state}: {self.reason}"
+        given = f", adjusted for {', '.join(self.adjusted_for)}" if self.adjusted_for else ""
+        size, ends = _short(abs(self.estimate)), f"({_short(self.low)} to {_short(self.high)})"
+        if self.sign is None:
+            return f"{self.change} changes {self.what} by {_short(self.estimate)} {ends}{given}; the sign is open"
+        verb = "raises" if self.estimate > 0 else "lowers"
+        return f"{self.change} {verb} {self.what} by {size} {ends}{given}"
+
+    @property
+    def _of_several(self) -> str:
+        if self.low is None or self.high is None:
+            known = sum(e.estimate is not None for e in self.possible)
+            return f"one of {len(self.possible)} effects, of which {known} could be estimated"
+        ends = f"{_short(self.low)} to {_short(self.high)}"
+        return f"{self.change} changes {self.what} by {ends}, by one of {len(self.possible)} effects"
+
+    @property
+    def change(self) -> str:
+        """What is done, in words: `yes instead of no`, or `one more unit`."""
+        return "one more unit" if self.to is None else f"{self.to} instead of {self.instead_of}"
+
+    @property
+    def what(self) -> str:
+        """What changes, in words."""
+        return f"the mean of {self.outcome}" if self.level is None else f"P({self.outcome} = {self.level})"
+
+
+def _other(to: str, usually: tuple[str, str], levels: tuple[str, ...]) -> str:
+    """What a level is compared with: as usual, or the other end if that is the level itself."""
+    return next(x for x in (usually[1], usually[0], *levels) if x != to)
+
+
+def _interval(estimate: float, error: float, furthest: float = math.inf) -> tuple[float, float]:
+    return max(estimate - WIDTH * error, -furthest), min(estimate + WIDTH * error, furthest)
+
+
+def _strength(change: float, spread: float | None) -> float | None:
+    """Standard deviations that a change is, 1 at most."""
+    return None if spread is None or not spread > 0 else min(abs(change) / spread, 1.0)
+
+
+def _short(value: float) -> str:
+    """Three decimals of what is below 1, three digits of what is above."""
+    if not math.isfinite(value) or abs(value) >= 1:
+        return f"{value:.3g}"
+    text = f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def covariance_of(draws: FloatArray) -> FloatArray:
+    """The covariances of an EffectTable from draws of its values, (draws, causes, outcomes)."""
+    centred = draws - draws.mean(axis=0)
+    return np.asarray(np.einsum("sij,skj->jik", centred, centred) / max(len(draws) - 1, 1))
+
+
+def mean_table(causes: Sequence[str], means: FloatArray, covariance: FloatArray) -> EffectTable:
+    """The table of an outcome that is a number."""
+    return EffectTable(tuple(causes), (MEAN,), np.asarray(means)[:, None], np.asarray(covariance)[None])
