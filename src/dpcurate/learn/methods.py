@@ -41,16 +41,16 @@ class Method(Protocol):
 class Listed:
     """A method by its name: its recipe, its family, what it does, and what it needs.
 
-    `columns` is how it reads them, as 'levels' (numbers by their bins, which they need) or as 'numbers' (levels by
-    their place). `pure` says whether a budget without delta can pay for it. What is not `private` needs
-    an unlimited budget or a curator opened with allow_unproved=True.
+    `columns` is how it reads them, as 'levels' (numbers by their bins, which they need), as 'numbers' (levels by
+    their place), or each as what it is ('any columns'). `pure` says whether a budget without delta can pay for
+    it. What is not `private` needs an unlimited budget or a curator opened with allow_unproved=True.
     """
 
     name: str
     recipe: Method
     family: Family
     about: str
-    columns: Literal["levels", "numbers"] = "levels"
+    columns: Literal["levels", "numbers", "any columns"] = "levels"
     pure: bool = True
     private: bool = True
 
@@ -71,8 +71,8 @@ def register(method: Listed) -> None:
 
 
 for _entry in (
-    Listed("auto", MeasureOnce(), "order", "The one to use: contrasts once, a second look where it pays, a search."),
-    Listed("measure-once", MeasureOnce(), "order", "Contrasts once, a second look where it pays, a search."),
+    Listed("auto", MeasureOnce(), "order", "The one to use: measures once, looks again where it pays.", "any columns"),
+    Listed("measure-once", MeasureOnce(), "order", "Measures once, looks again where it pays.", "any columns"),
     Listed("em-pc", EMPC(max_order=2), "constraint", "PC; the exponential mechanism chooses which edge goes."),
     Listed("svt-pc", SVTPC(max_order=2), "constraint", "PC; above-threshold until an edge goes; misses are free."),
     Listed("priv-pc", PrivPC(max_order=2), "constraint", "PC; sieve by above-threshold, examine by a noised value."),
