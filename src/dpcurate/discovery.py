@@ -22,6 +22,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.results import load_result
 from dpcurate.learn import methods
 from dpcurate.learn.cuts import BEST_F1, Cut, graph_at, surely_linked, way_round
+from dpcurate.learn.exports import Exports
 from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_marked, found_pairs
 from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair
@@ -36,7 +37,7 @@ LIKELIEST = 3
 
 
 @dataclass(frozen=True)
-class Discovery:
+class Discovery(Exports):
     """What was found: the graph, how sure it is, what it cost, and what was left undone.
 
     `cut` says which probabilities are drawn, see `at`; it is None for the method's own graph.

@@ -128,10 +128,11 @@ class Cpdag(_Directed):
 
 @dataclass(frozen=True, slots=True)
 class Dag(_Directed):
-    """A directed acyclic graph."""
+    """A directed acyclic graph; `note` says where it is from, if that should be known."""
 
     nodes: tuple[str, ...]
     arrows: frozenset[Arrow]
+    note: str = field(default="", compare=False, repr=False)
     _masks: NodeMasks = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -48,16 +48,21 @@ def to_networkx(graph: Graph) -> Any:
 
 
 def from_networkx(graph: Any, kind: GraphKind | None = None) -> Graph:
-    """Names are the nodes as text. The graph attribute "kind" is believed if it is there."""
+    """Names are the nodes as text. The graph attribute "kind" is believed if it is there.
+
+    A line is two opposite arcs, or one with the attribute directed=False, as `Discovery.to_networkx` writes it.
+    """
     draft = _draft_of(map(str, graph.nodes))
-    add = draft.arrow if graph.is_directed() else draft.line
     if graph.graph.get("kind") == "pag":
-        for a, b, mark in graph.edges(data="mark"):
-            draft.arc(str(a), str(b), mark, graph.get_edge_data(b, a, {}).get("mark"))
+        for a, b, said in graph.edges(data=True):
+            if "sign" in said:
+                draft.edge(str(a), str(said["sign"]), str(b), None, f"an edge {said['sign']}")
+            else:
+                draft.arc(str(a), str(b), said.get("mark"), graph.get_edge_data(b, a, {}).get("mark"))
         draft.kind = "pag"
         return draft.finish(kind)
-    for a, b in graph.edges():
-        add(str(a), str(b), None)
+    for a, b, directed in graph.edges(data="directed", default=graph.is_directed()):
+        (draft.arrow if directed else draft.line)(str(a), str(b), None)
     draft.join_opposites()
     draft.kind = None if graph.is_directed() else "skeleton"
     if "kind" in graph.graph:
@@ -66,11 +71,11 @@ def from_networkx(graph: Any, kind: GraphKind | None = None) -> Graph:
 
 
 def to_causallearn(graph: Graph) -> Any:
-    node = _library("causal-learn", "causallearn.graph.GraphNode").GraphNode
-    end = _library("causal-learn", "causallearn.graph.Endpoint").Endpoint
-    edge = _library("causal-learn", "causallearn.graph.Edge").Edge
+    node = library("causal-learn", "causallearn.graph.GraphNode").GraphNode
+    end = library("causal-learn", "causallearn.graph.Endpoint").Endpoint
+    edge = library("causal-learn", "causallearn.graph.Edge").Edge
     nodes = {name: node(name) for name in graph.nodes}
-    general = _library("causal-learn", "causallearn.graph.GeneralGraph").GeneralGraph(list(nodes.values()))
+    general = library("causal-learn", "causallearn.graph.GeneralGraph").GeneralGraph(list(nodes.values()))
     for a, sign, b in ordered_edges(graph):
         left, right = (getattr(end, mark.upper()) for mark in SIGNS[sign])
         general.add_edge(edge(nodes[a], nodes[b], left, right))
@@ -89,8 +94,8 @@ def from_causallearn(graph: Any, kind: GraphKind | None = None) -> Graph:
 
 def to_pgmpy(graph: Dag | Cpdag | Pag) -> Any:
     if isinstance(graph, Pag):
-        raise FormatError("pgmpy has no PAGs; hand it over by to_networkx or to_causallearn")
-    base = _library("pgmpy", "pgmpy.base")
+        raise FormatError("pgmpy has no PAGs; to_networkx and to_causallearn can hand one over")
+    base = library("pgmpy", "pgmpy.base")
     edges = ordered_edges(graph)
     arrows = [(a, b) for a, mark, b in edges if mark == "->"]
     if isinstance(graph, Dag):
@@ -133,7 +138,8 @@ def _draft_of(names: Iterable[str]) -> Draft:
     return draft
 
 
-def _library(package: str, module: str) -> Any:
+def library(package: str, module: str) -> Any:
+    """A module of a package that need not be installed; if it is not, how to have it."""
     try:
         return import_module(module)
     except ImportError:

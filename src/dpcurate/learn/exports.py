@@ -1,0 +1,91 @@
+"""What was found, handed over to other tools: one method for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dpcurate.errors import FormatError
+from dpcurate.graphs import export
+from dpcurate.graphs.formats import dumps
+from dpcurate.graphs.graph import Cpdag, Dag, Pag
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.member import member
+from dpcurate.learn.found import FoundEdge
+
+
+class Exports:
+    """Every call is free: it reads what was released. How sure an edge is goes along where the tool has a place for it.
+
+    Tools that know only DAGs get the one of `to_dag`.
+    """
+
+    if TYPE_CHECKING:
+        knowledge: Knowledge | None
+
+        @property
+        def graph(self) -> Cpdag | Dag | Pag: ...
+        @property
+        def edges(self) -> tuple[FoundEdge, ...]: ...
+        def _way(self, a: str, b: str) -> float | None: ...
+
+    def to_dag(self) -> Dag:
+        """One DAG of the class that was found, always the same: lines point the likelier way round that fits.
+
+        It has the graph's arrows and, if there is such a DAG, no collider beside the graph's own; its `note` says how
+        many lines were turned. Background knowledge holds.
+        """
+        return self._dag_for("a DAG")
+
+    def to_networkx(self) -> Any:
+        """A networkx DiGraph with one arc for every edge, and what is known of it as attributes.
+
+        `directed` is False for a line, whose arc goes from the earlier column to the later one. `linked` and
+        `direction` are the probabilities of `edges`. In a PAG `sign` is the edge as it is written, "o->" and the like.
+        """
+        return export.networkx_graph(self.graph, self._beside())
+
+    def to_pgmpy(self) -> Any:
+        """The DAG of `to_dag` as a pgmpy DAG, with attributes of edges as in `to_networkx`."""
+        return export.pgmpy_dag(self._dag_for("pgmpy"), self._beside())
+
+    def to_dowhy(self, treatment: str, outcome: str, data: Any = None) -> Any:
+        """The DAG of `to_dag` as a DoWhy CausalModel of a treatment and an outcome.
+
+        `data` is a pandas frame or what makes one, such as columns by name. Without it the model can identify an
+        effect and not estimate it. What is estimated from rows is not covered by the promise of this run: give it rows
+        that may be shown, such as a synthetic table.
+        """
+        return export.dowhy_model(self._dag_for("DoWhy"), self._beside(), treatment, outcome, data)
+
+    def to_causallearn(self) -> Any:
+        """A causal-learn GeneralGraph of any kind of graph, with endpoints; its attribute "edges" has the numbers."""
+        return export.causallearn_graph(self.graph, self._beside())
+
+    def to_dagitty(self) -> str:
+        """The text that DAGitty reads, on its page and in R: `dag`, `pdag` or `pag`."""
+        return dumps(self.graph, "dagitty")
+
+    def to_tetrad(self) -> str:
+        """The text that Tetrad reads, of any kind of graph."""
+        return dumps(self.graph, "tetrad")
+
+    def to_bnlearn(self) -> str:
+        """The DAG of `to_dag` as the model string of R's bnlearn, for `model2network`."""
+        return export.bnlearn_text(self._dag_for("bnlearn"))
+
+    def _dag_for(self, tool: str) -> Dag:
+        if isinstance(self.graph, Pag):
+            raise FormatError(
+                f"{tool} has no place for hidden causes, which a PAG allows for; to_networkx, to_causallearn, "
+                "to_dagitty and to_tetrad hand it over as it is"
+            )
+        return member(self.graph, self._way, self.knowledge)
+
+    def _beside(self) -> dict[tuple[str, str], dict[str, float]]:
+        """What is known of every edge, by name."""
+        return {(e.a, e.b): _numbers(e) for e in self.edges}
+
+
+def _numbers(edge: FoundEdge) -> dict[str, float]:
+    known = {"linked": edge.linked, "direction": edge.direction}
+    return {name: p for name, p in known.items() if p is not None}
