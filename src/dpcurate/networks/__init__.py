@@ -2,6 +2,7 @@
 
 from dpcurate.networks.bif import parse, write
 from dpcurate.networks.hidden import HiddenWorld
+from dpcurate.networks.interventions import Intervened
 from dpcurate.networks.library import SHIPPED, load, names
 from dpcurate.networks.mixed import MixedWorld, random_mixed
 from dpcurate.networks.network import Network, Variable
@@ -19,6 +20,7 @@ __all__ = [
     "SHIPPED",
     "Effect",
     "HiddenWorld",
+    "Intervened",
     "LinearWorld",
     "MixedWorld",
     "Network",

@@ -21,6 +21,7 @@ from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks.hidden import HiddenWorld
+from dpcurate.networks.interventions import Intervened
 from dpcurate.networks.streams import stream, streams, whole
 from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Schema
 
@@ -42,6 +43,17 @@ MARGINS: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
     }
 )
 """Monotone: as it is, log-normal (incomes), cubes, heavy tails (costs), counts with many zeros (visits)."""
+
+
+LATENT: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
+    {
+        "plain": lambda x: x,
+        "skewed": lambda x: np.log(np.maximum(x, math.exp(-FAR))),
+        "cubic": lambda x: np.cbrt(x),
+        "heavy": lambda x: np.arcsinh(x) / 1.5,
+    }
+)
+"""The latent value behind one that is shown, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +92,20 @@ class MixedWorld:
         levels = tuple(str(i) for i in range(column.levels))
         return Ordinal(name, levels) if column.kind == "ordinal" else Categorical(name, levels)
 
-    def sample(self, rows: int, *, seed: int) -> dict[str, Any]:
-        """Draw `rows` rows, one array per column."""
+    def do(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> Intervened:
+        """The world with columns set from outside, to a level or a number: `do(X1="2").sample(...)`."""
+        return Intervened(self, {**(values or {}), **more})
+
+    def sample(self, rows: int, *, seed: int, do: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Draw `rows` rows, one array per column; columns in `do` are set."""
         count = whole("rows", rows)
         sources = dict(zip(self.dag.nodes, streams(seed, "mixed rows", len(self.dag.nodes)), strict=True))
         signals: dict[str, Any] = {}
         shown: dict[str, Any] = {}
         for node in self.dag.order():
             signals[node], shown[node] = self._drawn(node, signals, sources[node], count)
+            if do is not None and node in do:
+                signals[node], shown[node] = self._set(node, do[node], count)
         return {node: shown[node] for node in self.dag.nodes}
 
     def hide(self, *names: str) -> HiddenWorld:
@@ -108,8 +126,23 @@ class MixedWorld:
             latent = np.clip(latent, -FAR, FAR)
             return latent, MARGINS[column.margin](latent)
         level = np.searchsorted(ndtri(np.arange(1, column.levels) / column.levels), latent)
-        signal = (level - (column.levels - 1) / 2) / math.sqrt((column.levels**2 - 1) / 12)
-        return signal, level.astype(str)
+        return _signal(level, column.levels), level.astype(str)
+
+    def _set(self, node: str, value: Any, count: int) -> tuple[Any, Any]:
+        """The same of a column that is set to one value."""
+        column = self.columns[node]
+        if column.kind == "number":
+            if column.margin not in LATENT:
+                raise QueryError(
+                    f"{node!r} shows the same value for many latent ones, so it cannot be set to {value!r}"
+                )
+            latent = np.clip(LATENT[column.margin](np.full(count, float(value))), -FAR, FAR)
+            return latent, MARGINS[column.margin](latent)
+        levels = [str(i) for i in range(column.levels)]
+        if str(value) not in levels:
+            raise QueryError(f"{node!r} has no level {value!r} to be set to; its levels are {', '.join(levels)}")
+        level = np.full(count, int(value))
+        return (level if column.kind == "category" else _signal(level, column.levels)), level.astype(str)
 
     def _effects(self, node: str, signals: Mapping[str, Any], count: int) -> FloatArray:
         column = self.columns[node]
@@ -126,6 +159,11 @@ class MixedWorld:
         column = self.columns[node]
         effects = sum(float(np.mean(np.square(effect))) for effect in column.effects.values())
         return effects + sum(weight**2 for weight in column.products.values())
+
+
+def _signal(level: Any, levels: int) -> Any:
+    """What an ordinal says to its children: its level's place, centred and of variance 1 where levels are even."""
+    return (level - (levels - 1) / 2) / math.sqrt((levels**2 - 1) / 12)
 
 
 def random_mixed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from dpcurate.errors import GraphError, QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.networks.hidden import HiddenWorld
 from dpcurate.networks.inference import factor, joint
+from dpcurate.networks.interventions import check_set
 from dpcurate.networks.streams import streams, whole
 from dpcurate.schema import MAX_LEVELS, Categorical, Schema, did_you_mean
 
@@ -180,6 +181,21 @@ class Network:
     def hide(self, *names: str) -> HiddenWorld:
         """The same world without these columns in its tables, as common causes are missing from real ones."""
         return HiddenWorld(self, names)
+
+    def do(self, values: Mapping[str, str] | None = None, /, **more: str) -> Network:
+        """The network with columns set from outside, such as smoke="yes"; its `marginal` is what would happen."""
+        settings = {**(values or {}), **more}
+        check_set(settings, self.nodes)
+        name = ", ".join(f"{x}={level}" for x, level in settings.items())
+        return Network(f"{self.name}, do({name})", tuple(self._set(v, settings) for v in self.variables))
+
+    def _set(self, variable: Variable, settings: Mapping[str, str]) -> Variable:
+        if variable.name not in settings:
+            return variable
+        level, levels = settings[variable.name], variable.levels
+        if level not in levels:
+            raise QueryError(f"{variable.name!r} has no level {level!r} to be set to{did_you_mean(level, levels)}")
+        return Variable(variable.name, levels, (), np.eye(len(levels))[[levels.index(level)]])
 
     def marginal(self, nodes: Sequence[str]) -> FloatArray:
         """The exact joint distribution of `nodes`, one axis each in the order asked."""

@@ -20,6 +20,7 @@ from dpcurate.errors import DomainTooLarge, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks.hidden import HiddenWorld
 from dpcurate.networks.inference import MAX_CELLS
+from dpcurate.networks.interventions import Intervened
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream, streams, whole
 from dpcurate.schema import Numeric, Schema
@@ -160,10 +161,19 @@ class LinearWorld:
         scale = np.sqrt(np.diag(self.covariance))
         return LinearWorld(self.dag, self.weights * scale[:, None] / scale, self.variances / scale**2)
 
-    def sample(self, rows: int, *, seed: int) -> dict[str, FloatArray]:
-        """Draw `rows` rows, one array per column."""
+    def effect(self, cause: str, outcome: str) -> float:
+        """What one more unit of the cause adds to the outcome, along all paths: an entry of (I - W)^-1."""
+        a, b = (self.dag.nodes.index(name) for name in (cause, outcome))
+        return float(np.linalg.inv(np.eye(len(self.variances)) - self.weights)[a, b])
+
+    def sample(self, rows: int, *, seed: int, do: Mapping[str, float] | None = None) -> dict[str, FloatArray]:
+        """Draw `rows` rows, one array per column; columns in `do` are set."""
         place = {name: i for i, name in enumerate(self.dag.nodes)}
-        return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.weights[place[i], place[j]] * x)
+        return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.weights[place[i], place[j]] * x, do)
+
+    def do(self, values: Mapping[str, float] | None = None, /, **more: float) -> Intervened:
+        """The world with columns set from outside: `do(X1=2.0).sample(...)`."""
+        return Intervened(self, {**(values or {}), **more})
 
     def hide(self, *names: str) -> HiddenWorld:
         """The same world without these columns in its tables, as common causes are missing from real ones."""
@@ -211,9 +221,13 @@ class NonlinearWorld:
             ends[place[child]] += abs(effect.weight)
         return _schema(self.dag, ends)
 
-    def sample(self, rows: int, *, seed: int) -> dict[str, FloatArray]:
-        """Draw `rows` rows, one array per column."""
-        return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.effects[i, j](x))
+    def sample(self, rows: int, *, seed: int, do: Mapping[str, float] | None = None) -> dict[str, FloatArray]:
+        """Draw `rows` rows, one array per column; columns in `do` are set."""
+        return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.effects[i, j](x), do)
+
+    def do(self, values: Mapping[str, float] | None = None, /, **more: float) -> Intervened:
+        """The world with columns set from outside: `do(X1=2.0).sample(...)`."""
+        return Intervened(self, {**(values or {}), **more})
 
     def hide(self, *names: str) -> HiddenWorld:
         """The same world without these columns in its tables, as common causes are missing from real ones."""
@@ -245,9 +259,14 @@ def random_nonlinear(
 
 
 def _simulate(
-    dag: Dag, variances: FloatArray, rows: int, seed: int, effect: Callable[[str, str, FloatArray], FloatArray]
+    dag: Dag,
+    variances: FloatArray,
+    rows: int,
+    seed: int,
+    effect: Callable[[str, str, FloatArray], FloatArray],
+    do: Mapping[str, float] | None = None,
 ) -> dict[str, FloatArray]:
-    """Parents first, each column with its own stream of noise."""
+    """Parents first, each column with its own stream of noise; columns in `do` are set."""
     count = whole("rows", rows)
     sources = dict(zip(dag.nodes, streams(seed, "world rows", len(dag.nodes)), strict=True))
     spread = dict(zip(dag.nodes, np.sqrt(variances).tolist(), strict=True))
@@ -256,6 +275,8 @@ def _simulate(
         table[node] = spread[node] * sources[node].standard_normal(count)
         for parent in dag.parents(node):
             table[node] += effect(parent, node, table[parent])
+        if do is not None and node in do:
+            table[node] = np.full(count, float(do[node]))
     return {node: table[node] for node in dag.nodes}
 
 

@@ -1,0 +1,172 @@
+"""What to adjust for: sets of columns that turn P(outcome | cause, set) into the effect of setting the cause.
+
+In a DAG a set is valid if and only if it holds nothing that lies on or below a directed path from the cause to the
+outcome, and separates the two once the arrows out of the cause that begin such paths are gone (Shpitser et al. 2010,
+UAI). The parents of the cause are valid, and so is the set of Henckel, Perkovic and Maathuis (2022, JRSS B): the
+parents of the columns on those paths, whose estimate has the least variance of all in linear models. In a CPDAG the
+effect depends on which neighbours cause the cause: one possibility for each choice of them that some DAG of the class
+has (IDA; Maathuis, Kalisch and Buehlmann 2009, Annals of Statistics 37).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+from dpcurate.errors import GraphError
+from dpcurate.graphs.checks import Arrow, Edge, find_cycle, require_known
+from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.graphs.orient import extension
+
+MOST_LINES = 10
+"""Lines at the cause beyond which not every choice of its parents is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """One possibility: whether the cause acts on the outcome at all, and valid sets, that of least variance first."""
+
+    acts: bool
+    sets: tuple[tuple[str, ...], ...] = ()
+
+
+def adjustments(graph: Cpdag | Dag, cause: str, outcome: str) -> tuple[Adjustment, ...]:
+    """Every possibility that the graph leaves open, without those that say the same; of a DAG the one there is.
+
+    None at all where a cause has more lines than can be looked at.
+    """
+    for name in (cause, outcome):
+        require_known(name, graph.nodes)
+    if cause == outcome:
+        raise GraphError(f"an effect is of one column on another, not of {cause!r} on itself")
+    if isinstance(graph, Dag):
+        return (_in_dag(graph, cause, outcome),)
+    return tuple(dict.fromkeys(_possible(graph, cause, outcome)))
+
+
+def _in_dag(dag: Dag, cause: str, outcome: str) -> Adjustment:
+    paths = _on_paths(dag, cause, outcome)
+    if not paths:
+        return Adjustment(False)
+    best = optimal_set(dag, cause, outcome)
+    wanted = (best, _least(dag, cause, outcome, best), dag.parents(cause))
+    sets = (*wanted, _least(dag, cause, outcome, wanted[2]))
+    return Adjustment(True, tuple(dict.fromkeys(sets)))
+
+
+def optimal_set(dag: Dag, cause: str, outcome: str) -> tuple[str, ...]:
+    """The parents of the columns on directed paths, without what lies on or below them."""
+    out = forbidden(dag, cause, outcome) | {cause}
+    parents = set(chain.from_iterable(dag.parents(name) for name in _on_paths(dag, cause, outcome)))
+    return tuple(name for name in dag.nodes if name in parents - out)
+
+
+def forbidden(dag: Dag, cause: str, outcome: str) -> set[str]:
+    """What lies on or below a directed path, the cause left out: adjusting for it takes a part of the effect away."""
+    children = _children(dag.arrows)
+    return set().union(*({name} | _below(name, children) for name in _on_paths(dag, cause, outcome)))
+
+
+def is_valid(dag: Dag, cause: str, outcome: str, given: Iterable[str]) -> bool:
+    """Whether a set is valid for the effect of the cause on the outcome."""
+    names = set(given)
+    if names & (forbidden(dag, cause, outcome) | {cause, outcome}):
+        return False
+    paths = _on_paths(dag, cause, outcome)
+    without = frozenset((a, b) for a, b in dag.arrows if a != cause or b not in paths)
+    return Dag(dag.nodes, without).d_separated(cause, outcome, names)
+
+
+def _least(dag: Dag, cause: str, outcome: str, given: tuple[str, ...]) -> tuple[str, ...]:
+    """A part of a valid set that is valid, and would not be with one column less."""
+    for name in given:
+        fewer = tuple(x for x in given if x != name)
+        if is_valid(dag, cause, outcome, fewer):
+            return _least(dag, cause, outcome, fewer)
+    return given
+
+
+def _on_paths(dag: Dag, cause: str, outcome: str) -> set[str]:
+    """The columns on directed paths from the cause to the outcome, that included and the cause not."""
+    below = _below(cause, _children(dag.arrows))
+    above = _below(outcome, _children((b, a) for a, b in dag.arrows)) | {outcome}
+    return below & above
+
+
+def _children(arrows: Iterable[Arrow]) -> Mapping[str, list[str]]:
+    children: dict[str, list[str]] = {}
+    for a, b in arrows:
+        children.setdefault(a, []).append(b)
+    return children
+
+
+def _below(start: str, children: Mapping[str, list[str]]) -> set[str]:
+    reached: set[str] = set()
+    todo = list(children.get(start, ()))
+    while todo:
+        name = todo.pop()
+        if name not in reached:
+            reached.add(name)
+            todo += children.get(name, ())
+    return reached
+
+
+def _possible(graph: Cpdag, cause: str, outcome: str) -> Iterator[Adjustment]:
+    """One for each choice of the cause's parents."""
+    consistent = extension(graph) is not None
+    for more in parent_choices(graph, cause):
+        member = _member(graph, cause, more) if consistent else None
+        if member is not None:
+            yield _in_dag(member, cause, outcome)
+        elif not consistent:  # noisy answers may make a graph that no DAG has; its arrows still say something
+            yield _locally(graph, cause, outcome, more)
+
+
+def parent_choices(graph: Cpdag, cause: str) -> Iterator[tuple[str, ...]]:
+    """Which of its lines may be arrows into the cause: all that make no new collider there."""
+    near = [name for name in graph.neighbours(cause) if frozenset((cause, name)) in graph.lines]
+    if len(near) > MOST_LINES:
+        return
+    parents = graph.parents(cause)
+    for size in range(len(near) + 1):
+        for more in combinations(near, size):
+            met = chain(combinations(more, 2), ((a, b) for a in more for b in parents))
+            if all(frozenset(pair) in graph.edges for pair in met):
+                yield more
+
+
+def _member(graph: Cpdag, cause: str, more: tuple[str, ...]) -> Dag | None:
+    """A DAG of the class in which these lines, and no others, are arrows into the cause."""
+    turned = _turned(graph, cause, more)
+    if turned is None:
+        return None
+    dag = extension(turned)
+    return dag if dag is not None and _colliders(dag) == _colliders(graph) else None
+
+
+def _turned(graph: Cpdag, cause: str, more: tuple[str, ...]) -> Cpdag | None:
+    lines = {pair for pair in graph.lines if cause in pair}
+    arrows = graph.arrows | {_toward(cause, pair, more) for pair in lines}
+    return None if find_cycle(graph.nodes, arrows) else Cpdag(graph.nodes, arrows, graph.lines - lines)
+
+
+def _toward(cause: str, pair: Edge, parents: tuple[str, ...]) -> Arrow:
+    (other,) = pair - {cause}
+    return (other, cause) if other in parents else (cause, other)
+
+
+def _colliders(graph: Cpdag | Dag) -> set[tuple[str, Edge]]:
+    """Arrows that meet, from columns that are not adjacent."""
+    pairs = ((name, frozenset(pair)) for name in graph.nodes for pair in combinations(graph.parents(name), 2))
+    return {(name, pair) for name, pair in pairs if pair not in graph.edges}
+
+
+def _locally(graph: Cpdag, cause: str, outcome: str, more: tuple[str, ...]) -> Adjustment:
+    """From the parents alone; what is neither a parent nor below the cause in any way is not moved by it."""
+    parents = {*graph.parents(cause), *more}
+    ways = [*graph.arrows, *(tuple(pair) for pair in graph.lines), *(tuple(pair)[::-1] for pair in graph.lines)]
+    open_ways = _children((a, b) for a, b in ways if b != cause and not (a == cause and b in parents))
+    if outcome in parents or outcome not in _below(cause, open_ways):
+        return Adjustment(False)
+    return Adjustment(True, (tuple(name for name in graph.nodes if name in parents),))
