@@ -12,6 +12,8 @@ from typing import Any
 
 from dpcurate.accounting import Privacy
 from dpcurate.allowance import Allowance, Request, RunRecord, running
+from dpcurate.effects.effect import Effect
+from dpcurate.effects.estimate import Effects, FoundEffects
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.files import save_text
 from dpcurate.graphs.difference import Difference, Result, difference
@@ -118,6 +120,29 @@ class Discovery(Exports):
     def diff(self, other: Discovery | str | Path) -> Difference:
         """What changed from this finding to the other, or to the one in a file (report.json or a graph)."""
         return difference(_result(self), _result(other) if isinstance(other, Discovery) else load_result(other))
+
+    def effect(
+        self,
+        cause: str,
+        outcome: str,
+        *,
+        to: str | None = None,
+        instead_of: str | None = None,
+        level: str | None = None,
+    ) -> Effect:
+        """What setting `cause` does to `outcome`, by adjustment in this graph, from released answers: costs nothing.
+
+        Of a cause with levels: `to` one `instead_of` another; of an outcome with levels: on the probability of `level`.
+        """
+        return self._effects.effect(cause, outcome, to=to, instead_of=instead_of, level=level)
+
+    def effects(self) -> FoundEffects:
+        """The effect along every edge, of a line both ways: costs nothing."""
+        return self._effects.edges()
+
+    @cached_property
+    def _effects(self) -> Effects:
+        return Effects.of(self.graph, self.learned.released, self.schema)
 
     def _linked(self, a: str, b: str) -> float | None:
         return surely_linked(self.learned, self.knowledge, a, b)

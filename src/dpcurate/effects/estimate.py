@@ -1,0 +1,99 @@
+"""The effect of one column on another in a graph that was found, from released answers alone: nothing is charged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpcurate.effects.asked import Asked, Estimator
+from dpcurate.effects.effect import Effect
+from dpcurate.effects.from_contrasts import FromContrasts
+from dpcurate.errors import QueryError
+from dpcurate.graphs.adjustment import Adjustment, adjustments
+from dpcurate.graphs.graph import Cpdag, Dag, Pag
+from dpcurate.learn.measure_once.moments import Released
+from dpcurate.learn.measure_once.releases import Releases
+from dpcurate.schema import Schema, did_you_mean
+
+
+class FoundEffects(tuple[Effect, ...]):
+    """Effects that print one to a line."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Effects in one graph, from one release."""
+
+    graph: Cpdag | Dag | Pag
+    schema: Schema
+    estimator: Estimator | None
+    """None where the answers themselves were not kept, or do not tell effects."""
+    why: str = ""
+
+    @classmethod
+    def of(cls, graph: Cpdag | Dag | Pag, released: Releases | None, schema: Schema) -> Effects:
+        """With the estimator that fits what was released."""
+        if isinstance(released, Released):
+            return cls(graph, schema, FromContrasts(released, schema))
+        if released is None:
+            return cls(graph, schema, None, "this method keeps no answers to compute effects from")
+        return cls(graph, schema, None, "rows were shrunk to one length before they were added up")
+
+    def effect(
+        self,
+        cause: str,
+        outcome: str,
+        *,
+        to: str | None = None,
+        instead_of: str | None = None,
+        level: str | None = None,
+    ) -> Effect:
+        """The total effect of setting the cause; levels as usual where none are named."""
+        asked = Asked(cause=cause, outcome=outcome, to=to, instead_of=instead_of, level=level)
+        self._check(asked)
+        if isinstance(self.graph, Pag):
+            return Effect.unknown(cause, outcome, "not identified", "common causes may be hidden")
+        possible = adjustments(self.graph, cause, outcome)
+        if not possible:
+            why = f"{cause} has too many lines to try every direction of them; knowledge that directs some would help"
+            return Effect.unknown(cause, outcome, "not identified", why)
+        return Effect.several([self._by(asked, one) for one in possible])
+
+    def _by(self, asked: Asked, adjustment: Adjustment) -> Effect:
+        if not adjustment.acts:
+            return Effect.none(asked.cause, asked.outcome)
+        if self.estimator is None:
+            return asked.undetermined(self.why, adjustment.sets[0])
+        return self.estimator.estimate(asked, adjustment.sets)
+
+    def edges(self) -> FoundEffects:
+        """Of every edge, along its arrow; of a line both ways."""
+        return FoundEffects(self.effect(a, b) for a, b in directions(self.graph))
+
+    def _check(self, asked: Asked) -> None:
+        for name in (asked.cause, asked.outcome):
+            if name not in self.schema.names:
+                raise QueryError(f"there is no column {name!r}{did_you_mean(name, self.schema.names)}")
+        if asked.cause == asked.outcome:
+            raise QueryError(f"an effect is of one column on another, not of {asked.cause!r} on itself")
+        for name, said in ((asked.cause, asked.to), (asked.cause, asked.instead_of), (asked.outcome, asked.level)):
+            levels = self.schema[name].levels if self.schema[name].has_levels else ()
+            if said is not None and said not in levels:
+                has = did_you_mean(said, levels) if levels else "; it is a number"
+                raise QueryError(f"{name!r} has no level {said!r}{has}")
+        if asked.to is not None and asked.to == asked.instead_of:
+            raise QueryError(
+                f"{asked.to!r} instead of {asked.to!r} changes nothing: name two levels of {asked.cause!r}"
+            )
+
+
+def directions(graph: Cpdag | Dag | Pag) -> tuple[tuple[str, str], ...]:
+    """Every edge as (cause, outcome) in the columns' order: an arrow once, any other both ways."""
+    found = []
+    for a, sign, b in graph.written():
+        found += [(a, b)] if sign == "->" else [(a, b), (b, a)]
+    return tuple(found)
