@@ -2,14 +2,19 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TOOLS := .venv-tools
 
-.PHONY: demo test lint docs build wheel speed paper audit chaos clean
+.PHONY: demo test test-tools lint docs build wheel speed paper audit chaos clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dpcurate demo
 
 test: $(VENV)/.installed-dev lint
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# The tools that a graph is handed over to pin other versions than ours, so they have an environment of their own.
+test-tools: $(TOOLS)/.installed
+	DPCURATE_REQUIRE_TOOLS=1 $(TOOLS)/bin/pytest tests/tools
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -54,5 +59,11 @@ $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/.installed
 
+# Not compiled: few of their modules are imported, and that is half of the time it takes.
+$(TOOLS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install --quiet --no-compile --editable '.[tools]' 'pytest>=8.2'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(TOOLS) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

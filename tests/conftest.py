@@ -1,4 +1,4 @@
-"""What was left out is said; where everything has to run (CI), leaving out an engine or the browser is a failure."""
+"""What was left out is said; where it has to run (CI), leaving out an engine, the browser or a tool is a failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ import pytest
 
 from left_out import summary
 
-NEEDED = ("test_spark.py", "test_database.py", "test_lazy.py", "test_partitions.py", "test_page.py", "test_newcomer.py")
+NEEDED = {
+    "DPCURATE_REQUIRE_ALL": (
+        "test_spark.py",
+        "test_database.py",
+        "test_lazy.py",
+        "test_partitions.py",
+        "test_page.py",
+        "test_newcomer.py",
+    ),
+    "DPCURATE_REQUIRE_TOOLS": ("tests/tools/",),
+}
+"""Files that must not be left out, by the variable that says so."""
 _left_out: list[tuple[str, str]] = []
 
 
@@ -28,8 +39,9 @@ def _note(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    wrong = [name for name, _ in _left_out if any(part in name for part in NEEDED)]
-    if os.environ.get("DPCURATE_REQUIRE_ALL") and wrong and not hasattr(session.config, "workerinput"):
+    needed = [part for setting, parts in NEEDED.items() if os.environ.get(setting) for part in parts]
+    wrong = [name for name, _ in _left_out if any(part in name for part in needed)]
+    if wrong and not hasattr(session.config, "workerinput"):
         print(f"\nleft out, though all of it is to run here: {', '.join(sorted(set(wrong)))}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

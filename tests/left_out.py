@@ -12,8 +12,9 @@ HOW = {
     "dpcurate[spark]": "pip install -e '.[dev]'",
     "playwright": "pip install -e '.[dev]'",
     "psycopg": "pip install -e '.[dev]'",
-    "pgmpy": "pip install -e '.[peers]'",
-    "causallearn": "pip install -e '.[peers]'",
+    "pgmpy": "make test-tools, which installs it in an environment of its own",
+    "DoWhy": "make test-tools, which installs it in an environment of its own",
+    "causal-learn": "make test-tools, which installs it in an environment of its own",
     "mbi": "the package mbi beside dpcurate, in an environment of its own; a comparison with another method needs it",
 }
 """By a word of the reason that a test gives for being left out."""

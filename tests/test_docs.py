@@ -15,21 +15,17 @@ from dpcurate.cli import main
 from dpcurate.graphs.formats import load
 from dpcurate.graphs.knowledge import KEYS
 from dpcurate.schema import Schema, toml
+from pages import ROOT, TOOLS, blocks
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNING = [p for p in PAGES if "```python" in p.read_text(encoding="utf-8")]
-
-
-def blocks(page):
-    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("page", RUNNING, ids=lambda p: p.name)
 def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for block in blocks(page):
+    for block in (block for block in blocks(page) if not block.startswith(TOOLS)):
         exec(compile(block, page.name, "exec"), names)
 
 

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
         ("browser tests need a chromium: apt-get install chromium", "install chromium"),
         ("Spark needs Java, and there is none on the path", "openjdk-17"),
         ("no PostgreSQL server here", "install postgresql"),
+        ("DoWhy is not installed here", "make test-tools"),
         ("could not import 'mbi': No module named 'mbi'", "package mbi"),
         ("no named pipes here", OTHERWISE),
     ],

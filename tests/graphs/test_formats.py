@@ -568,31 +568,10 @@ def test_pgmpy_round_trip(monkeypatch: pytest.MonkeyPatch) -> None:
     fake: Any = ModuleType("pgmpy.base")
     fake.DAG, fake.PDAG = nx.DiGraph, FakePdag
     monkeypatch.setitem(sys.modules, "pgmpy.base", fake)
-    check_pgmpy()
-
-
-def check_pgmpy() -> None:
     for graph in (Dag.of("abc", [("b", "a")]), Cpdag.of("abcd", [("a", "b")], ["cb"]), Cpdag.of("a")):
         found = formats.from_pgmpy(formats.to_pgmpy(graph))
         assert type(found) is type(graph)
         assert (set(found.nodes), found.arrows, found.lines) == (set(graph.nodes), graph.arrows, graph.lines)
-
-
-def test_the_real_pgmpy_agrees() -> None:
-    pytest.importorskip("pgmpy.base")
-    check_pgmpy()
-
-
-def test_the_real_causallearn_agrees(tmp_path: Path) -> None:
-    pytest.importorskip("causallearn.graph.GeneralGraph")
-    text = pytest.importorskip("causallearn.utils.TXT2GeneralGraph")
-    for seed in range(5):
-        graph = random_dag(8, seed).cpdag()
-        theirs = formats.to_causallearn(graph)
-        assert formats.from_causallearn(theirs, "cpdag") == graph
-        assert loads(str(theirs), "tetrad", "cpdag") == graph
-        save(graph, tmp_path / "graph.txt")
-        assert formats.from_causallearn(text.txt2generalgraph(str(tmp_path / "graph.txt")), "cpdag") == graph
 
 
 @pytest.mark.parametrize(("write", "package"), [("to_pgmpy", "pgmpy"), ("to_causallearn", "causal-learn")])

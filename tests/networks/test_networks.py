@@ -6,7 +6,6 @@ import gzip
 import pickle
 import sys
 from dataclasses import replace
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
@@ -329,13 +328,3 @@ def test_pgmpy_is_found_without_being_imported(tmp_path: Path, monkeypatch: pyte
     assert load("Toy").name == "toy"
     with pytest.raises(FormatError, match="did you mean 'toy'"):
         load("toyy")
-
-
-@pytest.mark.skipif(find_spec("pgmpy") is None, reason="pgmpy is not installed, so its networks are not at hand")
-def test_every_network_of_an_installed_pgmpy_loads() -> None:
-    found = {name: load(name) for name in names()}
-    assert len(found) >= 24
-    for name, network in found.items():
-        assert network.name == name
-        assert network.parameters > 0
-    assert (len(found["munin"].nodes), len(found["munin"].arcs), found["munin"].parameters) == (1041, 1397, 80592)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.graphs.formats.draft import Draft, GraphKind
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, ordered_edges
-from dpcurate.graphs.pag import CODES, SIGNS, Mark, Pag, sign_of
+from dpcurate.graphs.pag import CODES, Mark, Pag, marks_of, sign_of
 
 
 def to_adjacency(graph: Graph) -> npt.NDArray[np.int8]:
@@ -77,7 +77,9 @@ def to_causallearn(graph: Graph) -> Any:
     nodes = {name: node(name) for name in graph.nodes}
     general = library("causal-learn", "causallearn.graph.GeneralGraph").GeneralGraph(list(nodes.values()))
     for a, sign, b in ordered_edges(graph):
-        left, right = (getattr(end, mark.upper()) for mark in SIGNS[sign])
+        if sign == "o--":  # the other way round: causal-learn drops an edge from a circle to a tail
+            a, sign, b = b, "--o", a
+        left, right = (getattr(end, mark.upper()) for mark in marks_of(sign))
         general.add_edge(edge(nodes[a], nodes[b], left, right))
     return general
 
