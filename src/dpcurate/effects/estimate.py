@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from dpcurate.effects.asked import Asked, Estimator
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.from_contrasts import FromContrasts
+from dpcurate.effects.from_features import FromFeatures
 from dpcurate.errors import QueryError
 from dpcurate.graphs.adjustment import Adjustment, adjustments
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
+from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.releases import Releases
 from dpcurate.schema import Schema, did_you_mean
@@ -39,6 +41,8 @@ class Effects:
         """With the estimator that fits what was released."""
         if isinstance(released, Released):
             return cls(graph, schema, FromContrasts(released, schema))
+        if isinstance(released, ReleasedFeatures):
+            return cls(graph, schema, FromFeatures(released, schema))
         if released is None:
             return cls(graph, schema, None, "this method keeps no answers to compute effects from")
         return cls(graph, schema, None, "rows were shrunk to one length before they were added up")
