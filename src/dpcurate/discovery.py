@@ -15,6 +15,7 @@ from dpcurate.allowance import Allowance, Request, RunRecord, running
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, FoundEffects
 from dpcurate.errors import BudgetExceeded, QueryError
+from dpcurate.exports import Exports
 from dpcurate.files import save_text
 from dpcurate.graphs.difference import Difference, Result, difference
 from dpcurate.graphs.formats import Chance, Chances, dumps, save
@@ -24,7 +25,6 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.results import load_result
 from dpcurate.learn import methods
 from dpcurate.learn.cuts import BEST_F1, Cut, graph_at, surely_linked, way_round
-from dpcurate.learn.exports import Exports
 from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_marked, found_pairs
 from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair

@@ -18,8 +18,8 @@ from dpcurate.graphs.formats.draft import kind_of
 from dpcurate.graphs.formats.objects import library, to_causallearn, to_pgmpy
 from dpcurate.graphs.graph import Cpdag, Dag, Pag, ordered_edges
 
-Beside = Mapping[Arrow, Mapping[str, float]]
-"""Numbers beside an edge by their names, for a -> b by (a, b), for a line by its ends in the order of nodes."""
+Beside = Mapping[Arrow, Mapping[str, float | str]]
+"""What stands beside an edge, by name: for a -> b by (a, b), for a line by its ends both ways round."""
 
 
 def networkx_graph(graph: Cpdag | Dag | Pag, beside: Beside) -> Any:
@@ -92,15 +92,9 @@ def bnlearn_text(dag: Dag) -> str:
 
 
 def _annotated(arcs: Any, dag: Dag, beside: Beside) -> Any:
-    """A networkx graph with what is known of its arcs, whichever way round it was written, and the note."""
+    """A networkx graph with what is known of its arcs, and the note."""
     for a, b in arcs.edges:
-        arcs.edges[a, b].update(beside.get((a, b)) or _turned(beside.get((b, a), {})))
+        arcs.edges[a, b].update(beside.get((a, b), {}))
     if dag.note:
         arcs.graph["note"] = dag.note
     return arcs
-
-
-def _turned(numbers: Mapping[str, float]) -> dict[str, float]:
-    """Of a line that was turned: P(linked) stays, P(this way) is that of the other way."""
-    kept = {name: numbers[name] for name in ("linked",) if name in numbers}
-    return kept | ({"direction": 1 - numbers["direction"]} if "direction" in numbers else {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import dpcurate
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.discovery import Discovery
 from dpcurate.errors import DpcurateError, FormatError
-from dpcurate.graphs.export import bnlearn_text
+from dpcurate.graphs.export import bnlearn_text, networkx_dag
 from dpcurate.graphs.formats import from_networkx, loads
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
 from dpcurate.learn.outcome import Learned
@@ -104,13 +105,46 @@ def test_a_package_that_is_missing_is_named_with_how_to_have_it(
         call(sure, name)
 
 
-def test_nothing_of_it_is_charged(tmp_path: Path) -> None:
-    schema = Schema((Categorical("a", ("no", "yes")), Categorical("b", ("no", "yes"))))
-    coin = np.random.default_rng(1).integers(0, 2, 5_000)
-    table = {name: np.array(["no", "yes"])[coin] for name in schema.names}
-    result = dpcurate.discover(table, schema, epsilon=1, ledger=tmp_path / "a.ledger")
-    before = (tmp_path / "a.ledger").read_bytes()
+def test_a_line_that_was_turned_has_the_numbers_of_its_new_way() -> None:
+    result = found(Cpdag.of("ab", lines=["ab"]), {"ab": 0.8}, {"ab": 0.25})
+    arcs = networkx_dag(result.to_dag(), result._beside())
+    assert dict(arcs.edges) == {("b", "a"): {"linked": 0.8, "direction": 0.75}}
+    assert arcs.graph["note"] == result.to_dag().note
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Discovery, Path]:
+    """A finding of a -> c <- b, and its ledger."""
+    schema = Schema(tuple(Categorical(name, ("no", "yes")) for name in "abc"))
+    draw = np.random.default_rng(1)
+    a, b = draw.integers(0, 2, (2, 20_000))
+    codes = {"a": a, "b": b, "c": (a | b) ^ (draw.random(20_000) < 0.1)}
+    table = {name: np.array(["no", "yes"])[code] for name, code in codes.items()}
+    ledger = tmp_path_factory.mktemp("run") / "a.ledger"
+    return dpcurate.discover(table, schema, epsilon=5, ledger=ledger), ledger
+
+
+def test_effects_stand_beside_their_arrows(run: tuple[Discovery, Path]) -> None:
+    result, _ = run
+    said, effect = result.to_networkx().edges["a", "c"], result.effect("a", "c")
+    assert (said["effect"], said["effect_low"], said["effect_high"]) == (effect.estimate, effect.low, effect.high)
+    assert effect.estimate == pytest.approx(0.4, abs=0.05)
+    assert said["effect_in_words"] == effect.sentence
+
+
+def test_of_a_line_the_effects_that_are_possible_stand_beside_it(run: tuple[Discovery, Path]) -> None:
+    line = replace(run[0], learned=replace(run[0].learned, graph=Cpdag.of("abc", lines=["ac"])), cut=None)
+    there, back = (line.effect(*ends) for ends in ("ac", "ca"))
+    arc = line.to_networkx().edges["a", "c"]
+    assert "effect" not in arc
+    assert (arc["effect_low"], arc["effect_high"]) == (there.low, there.high)
+    assert line._beside()["c", "a"]["effect_high"] == back.high != there.high
+
+
+def test_nothing_of_it_is_charged(run: tuple[Discovery, Path]) -> None:
+    result, ledger = run
+    before = ledger.read_bytes()
     for name in ("to_dag", "to_networkx", "to_dagitty", "to_tetrad", "to_bnlearn"):
         call(result, name)
-    assert (tmp_path / "a.ledger").read_bytes() == before
-    assert result.to_dag().edges == result.graph.edges != frozenset()
+    assert ledger.read_bytes() == before
+    assert result.to_dag().arrows == {("a", "c"), ("b", "c")}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dpcurate.effects.effect import Effect
 from dpcurate.errors import FormatError
 from dpcurate.graphs import export
+from dpcurate.graphs.checks import Arrow
 from dpcurate.graphs.formats import dumps
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
@@ -14,9 +16,10 @@ from dpcurate.learn.found import FoundEdge
 
 
 class Exports:
-    """Every call is free: it reads what was released. How sure an edge is goes along where the tool has a place for it.
+    """Every call is free: it reads what was released.
 
-    Tools that know only DAGs get the one of `to_dag`.
+    How sure an edge is and what effect it has go along where the tool has a place for them. Tools that know only DAGs
+    get the one of `to_dag`.
     """
 
     if TYPE_CHECKING:
@@ -26,6 +29,7 @@ class Exports:
         def graph(self) -> Cpdag | Dag | Pag: ...
         @property
         def edges(self) -> tuple[FoundEdge, ...]: ...
+        def effects(self) -> tuple[Effect, ...]: ...
         def _way(self, a: str, b: str) -> float | None: ...
 
     def to_dag(self) -> Dag:
@@ -40,7 +44,9 @@ class Exports:
         """A networkx DiGraph with one arc for every edge, and what is known of it as attributes.
 
         `directed` is False for a line, whose arc goes from the earlier column to the later one. `linked` and
-        `direction` are the probabilities of `edges`. In a PAG `sign` is the edge as it is written, "o->" and the like.
+        `direction` are the probabilities of `edges`; `effect`, `effect_low` and `effect_high` are what setting the
+        arc's start does to its end, where it is known, and `effect_in_words` says so. In a PAG `sign` is the edge as it
+        is written, "o->" and the like.
         """
         return export.networkx_graph(self.graph, self._beside())
 
@@ -58,7 +64,7 @@ class Exports:
         return export.dowhy_model(self._dag_for("DoWhy"), self._beside(), treatment, outcome, data)
 
     def to_causallearn(self) -> Any:
-        """A causal-learn GeneralGraph of any kind of graph, with endpoints; its attribute "edges" has the numbers."""
+        """A causal-learn GeneralGraph of any kind of graph; its attribute "edges" has what is known of each."""
         return export.causallearn_graph(self.graph, self._beside())
 
     def to_dagitty(self) -> str:
@@ -81,11 +87,28 @@ class Exports:
             )
         return member(self.graph, self._way, self.knowledge)
 
-    def _beside(self) -> dict[tuple[str, str], dict[str, float]]:
-        """What is known of every edge, by name."""
-        return {(e.a, e.b): _numbers(e) for e in self.edges}
+    def _beside(self) -> dict[Arrow, dict[str, float | str]]:
+        """What is known of every edge, of a line both ways round."""
+        known = {}
+        for edge in self.edges:
+            known[edge.a, edge.b] = _sure(edge.linked, edge.direction)
+            if not edge.directed:
+                known[edge.b, edge.a] = _sure(edge.linked, None if edge.direction is None else 1 - edge.direction)
+        for effect in self.effects():
+            known[effect.cause, effect.outcome] |= _effect(effect)
+        return known
 
 
-def _numbers(edge: FoundEdge) -> dict[str, float]:
-    known = {"linked": edge.linked, "direction": edge.direction}
-    return {name: p for name, p in known.items() if p is not None}
+def _sure(linked: float | None, direction: float | None) -> dict[str, float | str]:
+    return _there({"linked": linked, "direction": direction})
+
+
+def _effect(effect: Effect) -> dict[str, float | str]:
+    if effect.low is None:
+        return {}
+    numbers = {"effect": effect.estimate, "effect_low": effect.low, "effect_high": effect.high}
+    return _there(numbers) | {"effect_in_words": effect.sentence}
+
+
+def _there(numbers: dict[str, float | None]) -> dict[str, float | str]:
+    return {name: number for name, number in numbers.items() if number is not None}
