@@ -104,7 +104,7 @@ class Discovery(Exports):
     @cached_property
     def chances(self) -> Chances:
         """How sure every edge is, as files carry it beside the graph."""
-        known = {(e.a, e.b): Chance(e.linked, e.direction) for e in self.edges}
+        known = {(e.a, e.b): Chance(e.linked, e.direction, *e.at_ends) for e in self.edges}
         return {ends: chance for ends, chance in known.items() if chance != Chance()}
 
     @cached_property

@@ -298,7 +298,8 @@ probabilities = st.none() | st.floats(0, 1) | st.sampled_from([0.0, 1.0, 1e-7, 5
 def test_what_is_sure_comes_back_to_the_last_digit(name: str, data: st.DataObject) -> None:
     graph = data.draw(st.sampled_from([g for g in GRAPHS if g.edges] + nasty_graphs(NASTY[:12])))
     ends = [(a, b) for a, _, b in ordered_edges(graph)]
-    chances = {pair: Chance(data.draw(probabilities), data.draw(probabilities)) for pair in ends}
+    numbers = st.tuples(*[probabilities] * (6 if isinstance(graph, Pag) else 2))
+    chances = {pair: Chance(*data.draw(numbers)) for pair in ends}
     text = dumps(graph, name, chances)
     assert loads(text, name) == graph
     assert loads_chances(text, name) == {pair: one for pair, one in chances.items() if one != Chance()}
@@ -312,6 +313,17 @@ def test_what_is_sure_is_in_files_and_where_others_look(name: str, tmp_path: Pat
     save(GRAPHS[3], path, chances)
     assert load_chances(path) == chances
     assert load(path) == GRAPHS[3]
+
+
+@pytest.mark.parametrize("name", CARRIES)
+def test_how_sure_the_marks_of_a_pag_are_is_read_from_either_end(name: str) -> None:
+    chance = Chance(0.9, None, 0.25, 0.5, 0.0, 1.0)
+    pag = Pag.of("ab", [("b", "o->", "a")])
+    assert loads_chances(dumps(pag, name, {("b", "a"): chance}), name) == {("b", "a"): chance}
+    assert chance.turned() == Chance(0.9, None, 0.0, 1.0, 0.25, 0.5)
+    plain = dumps(pag, name, {("b", "a"): Chance(0.9)})
+    assert "tail_from" in dumps(pag, name, {("b", "a"): chance})
+    assert "tail_from" not in plain
 
 
 def test_networkx_reads_how_sure_an_edge_is_each_way() -> None:

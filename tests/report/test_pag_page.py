@@ -83,6 +83,10 @@ def test_from_a_table_to_a_pag() -> None:
     assert isinstance(found.graph, Pag)
     assert found.graph.nodes == world.nodes
     assert frozenset(("lung", "bronc")) in found.graph.edges
+    for (a, b), chance in found.chances.items():
+        assert (chance.tail_from, chance.head_from) == found.learned.marks[b, a]
+        assert (chance.tail_to, chance.head_to) == found.learned.marks[a, b]
+    assert found.chances
     exact = fit(Curator(table, world.schema, budget=Budget.unlimited()), PC(latent=True))
     assert isinstance(exact.graph, Pag)
     with pytest.raises(QueryError, match="notears-moments has no form for hidden causes"):

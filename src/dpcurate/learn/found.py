@@ -41,6 +41,11 @@ class FoundEdge:
         """The same as `linked`."""
         return self.linked
 
+    @property
+    def at_ends(self) -> tuple[float, ...]:
+        """P(tail) and P(arrowhead) at a, and at b: of an edge of a PAG, where known."""
+        return ()
+
     def __str__(self) -> str:
         way = "this way" if self.directed else "->"
         said = [("linked", self.linked), (way, self.direction)]
@@ -60,6 +65,12 @@ class MarkedEdge(FoundEdge):
     def meaning(self) -> str:
         """The edge in words."""
         return meaning(self.a, self.sign, self.b)
+
+    @property
+    def at_ends(self) -> tuple[float, ...]:
+        """P(tail) and P(arrowhead) at a, and at b."""
+        ends = zip(self.tails or (), self.heads or (), strict=True)
+        return tuple(p for end in ends for p in end)
 
     def __str__(self) -> str:
         said = [] if self.linked is None else [f"linked {chance(self.linked)}"]

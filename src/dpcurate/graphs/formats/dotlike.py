@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from dpcurate.errors import FormatError
+from dpcurate.graphs.formats.chances import AT_ENDS, SURE
 from dpcurate.graphs.formats.draft import MAX_EDGES, MAX_NODES
 from dpcurate.wording import shown
 
@@ -21,7 +22,7 @@ _TOKEN = re.compile(
 )
 Attributes = dict[str, str]
 DEPTH = 50
-OF_EDGES = ("dir", "arrowtail", "arrowhead", "linked", "direction")
+OF_EDGES = ("dir", "arrowtail", "arrowhead", *SURE, *AT_ENDS)
 """Attributes of edges that mean something here; others are dropped where they stand."""
 
 

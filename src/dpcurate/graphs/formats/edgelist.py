@@ -6,9 +6,9 @@
     lung,xray,line
     smoke,fibre,o->  in a PAG: also <->, o-o and o--
 
-With two columns more, linked and direction, where it is known how sure the edges are. A plain file with
-the columns from,to (or source,target) is read as arrows. A name that a
-spreadsheet would run as a formula is written behind an apostrophe, and read without it.
+With two columns more, linked and direction, where it is known how sure the edges are, and four more for the marks
+of a PAG: tail_from, head_from, tail_to, head_to. A plain file with the columns from,to (or source,target) is read as
+arrows. A name that a spreadsheet would run as a formula is written behind an apostrophe, and read without it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import csv
 import io
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
+from dpcurate.graphs.formats.chances import AT_ENDS, NO_CHANCES, SURE, Chance, Chances, names_in
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.graphs.pag import SIGNS
 
 HEADS = (["from", "to"], ["source", "target"])
-NUMBERS = ("linked", "direction")
+NUMBERS = (*SURE, *AT_ENDS)
 WORDS = {sign: sign for sign in SIGNS} | {"->": "arrow", "--": "line"}
 READ = {word: sign for sign, word in WORDS.items()}
 # OWASP's list for CSV injection, with the full-width forms some locales accept.
@@ -46,7 +46,7 @@ def _guarded(cell: str) -> bool:
 def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    more = list(NUMBERS) if chances else []
+    more = names_in(chances)
     writer.writerow(["from", "to", "edge", *more])
     writer.writerow(["", "", kind_of(graph), *("" for _ in more)])
     writer.writerows([guard(name), "", "node", *("" for _ in more)] for name in graph.nodes)
@@ -77,7 +77,7 @@ def read(text: str) -> Draft:
 
 def _columns(row: list[str], line: int) -> int:
     names = [cell.strip().lower() for cell in row]
-    if names[:2] not in HEADS or names[2:] not in ([], ["edge"], ["edge", *NUMBERS]):
+    if names[:2] not in HEADS or names[2:] not in ([], ["edge"], ["edge", *SURE], ["edge", *NUMBERS]):
         raise FormatError(f"the first row must be from,to,edge or from,to, not {','.join(row)}", line=line)
     return len(names)
 

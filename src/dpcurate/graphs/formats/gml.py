@@ -28,7 +28,7 @@ def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
 
 def _edge(a: int, b: int, chance: Chance, marks: list[tuple[str, str]]) -> str:
     ends = "".join(f' {name} "{mark}"' for name, mark in marks)
-    sure = "".join(f" {name} {value}" for name, value in chance.items())
+    sure = "".join(f" {name.replace('_', '')} {value}" for name, value in chance.items())
     return f"  edge [ source {a} target {b}{ends}{sure} ]"
 
 

@@ -13,7 +13,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances, names_in
 from dpcurate.graphs.formats.draft import MAX_EDGES, MAX_NODES, Draft, has_two_arcs, kind_of, marks_at
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import Pag
@@ -22,9 +22,7 @@ _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   <key id="kind" for="graph" attr.name="kind" attr.type="string"/>
 """
-_KEYS = "".join(
-    f'  <key id="{name}" for="edge" attr.name="{name}" attr.type="double"/>\n' for name in ("linked", "direction")
-)
+_KEY = '  <key id="{0}" for="edge" attr.name="{0}" attr.type="double"/>\n'
 _MARK = '  <key id="mark" for="edge" attr.name="mark" attr.type="string"/>\n'
 MAX_DEPTH = 50
 MAX_PARTS = 2 * (MAX_NODES + 8 * MAX_EDGES)
@@ -42,7 +40,7 @@ def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
         rows.append(_edge(a, b, [*marks_at(graph, a, b), *chance.items()]))
         if has_two_arcs(graph, mark):
             rows.append(_edge(b, a, [*marks_at(graph, b, a), *chance.turned().items()]))
-    keys = (_MARK if isinstance(graph, Pag) else "") + (_KEYS if chances else "")
+    keys = (_MARK if isinstance(graph, Pag) else "") + "".join(map(_KEY.format, names_in(chances)))
     return _HEAD + keys + "\n".join([*rows, "  </graph>", "</graphml>\n"])
 
 

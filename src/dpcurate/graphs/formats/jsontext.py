@@ -2,7 +2,8 @@
 
 A PAG has its other edges as "marked": [[a, "o->", b]], a skeleton has separating sets as
 "separators": [{"pair": [a, b], "given": [...]}]. Where it is known how sure the edges are,
-"chances" says it: [{"from": a, "to": b, "linked": 0.97, "direction": 0.91}].
+"chances" says it: [{"from": a, "to": b, "linked": 0.97, "direction": 0.91}]; of an edge of a PAG also
+"tail_from", "head_from", "tail_to" and "head_to", the probabilities of its marks at a and at b.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from dpcurate.errors import FormatError
 from dpcurate.files import line_at
-from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chances
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import Pag
@@ -39,7 +40,7 @@ def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
         table["separators"] = [{"pair": pair, "given": given} for pair, given in pairs]
     known = [((a, b), chances[a, b]) for a, _, b in edges if (a, b) in chances]
     if known:
-        table["chances"] = [{"from": a, "to": b} | _numbers(chance) for (a, b), chance in known]
+        table["chances"] = [{"from": a, "to": b} | chance.numbers() for (a, b), chance in known]
     return one_a_line(table)
 
 
@@ -47,11 +48,6 @@ def one_a_line(table: Mapping[str, Any]) -> str:
     """The table as JSON, its lists with one entry a line: files compare well and an error can point at its line."""
     rows = ",\n".join(f"  {json.dumps(key)}: {_rows(value)}" for key, value in table.items())
     return f"{{\n{rows}\n}}\n"
-
-
-def _numbers(chance: Chance) -> dict[str, float]:
-    numbers = {"linked": chance.linked, "direction": chance.direction}
-    return {name: p for name, p in numbers.items() if p is not None}
 
 
 def _rows(value: Any) -> str:
