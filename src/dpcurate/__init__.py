@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpcurate import audit, errors, networks, queries
     from dpcurate.accounting import Budget
+    from dpcurate.asked import Asked, ask
     from dpcurate.discovery import Discovery, discover, discover_from, fit
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
     from dpcurate.graphs.graph import Cpdag, Dag, Pag
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
     from dpcurate.private.curator import Curator
     from dpcurate.private.draft import draft
     from dpcurate.private.ledger import Ledger
+    from dpcurate.quantiles import Quantiles
     from dpcurate.schema import Adjacency, Categorical, Neighbours, Numeric, Ordinal, Person, Schema, TextFormat
 
 __all__ = [
-    "Adjacency", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery", "DpcurateError",
-    "Knowledge", "Ledger", "LedgerError", "Neighbours", "NotPrivate", "Numeric", "Ordinal", "OwnerError", "Pag",
-    "Person", "Schema", "SchemaError", "TextFormat", "audit", "discover", "discover_from", "draft", "errors", "fit",
-    "methods", "networks", "plan", "queries", "score", "score_pag",
+    "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery",
+    "DpcurateError", "Knowledge", "Ledger", "LedgerError", "Neighbours", "NotPrivate", "Numeric", "Ordinal",
+    "OwnerError", "Pag", "Person", "Quantiles", "Schema", "SchemaError", "TextFormat", "ask", "audit", "discover",
+    "discover_from", "draft", "errors", "fit", "methods", "networks", "plan", "queries", "score", "score_pag",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
@@ -32,6 +34,7 @@ _MODULES = {
 }  # fmt: skip
 _HOMES = {
     "accounting": ("Budget",),
+    "asked": ("Asked", "ask"),
     "discovery": ("Discovery", "discover", "discover_from", "fit"),
     "errors": ("BudgetExceeded", "DpcurateError", "LedgerError", "NotPrivate", "OwnerError", "SchemaError"),
     "graphs.graph": ("Cpdag", "Dag", "Pag"),
@@ -42,6 +45,7 @@ _HOMES = {
     "private.curator": ("Curator",),
     "private.draft": ("draft",),
     "private.ledger": ("Ledger",),
+    "quantiles": ("Quantiles",),
     "schema": ("Adjacency", "Categorical", "Neighbours", "Numeric", "Ordinal", "Person", "Schema", "TextFormat"),
 }
 

@@ -41,7 +41,7 @@ def build() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"dpcurate {__version__}")
     commands = root.add_subparsers(metavar="COMMAND")
-    for add in (_discover, _diff, _plan, _schema, _ledger, _methods, _network, _audit, _reproduce, _demo):
+    for add in (_discover, _ask, _diff, _plan, _schema, _ledger, _methods, _network, _audit, _reproduce, _demo):
         add(commands)
     return root
 
@@ -162,12 +162,7 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--variant", choices=("proved", "published"), default="proved", help=line)
     line = "run an exact method or a published variant on a table that needs no protection; takes no ledger"
     parser.add_argument("--not-private", action="store_true", help=line)
-    line = "record of what all runs on this table have spent; created if it does not exist"
-    parser.add_argument("--ledger", metavar="FILE", help=line)
-    line = "the table's name, kept in its ledger (default: its file name); another one than the ledger's is refused"
-    parser.add_argument("--table", "--name", dest="name", metavar="NAME", help=line)
-    parser.add_argument("--purpose", metavar="TEXT", help="what the run is for, for the log and the report")
-    parser.add_argument("--by", metavar="WHO", help="who runs it, for the log and the report (default: the login name)")
+    _kept(parser)
     line = "background knowledge: required and forbidden edges, tiers (TOML)"
     parser.add_argument("--knowledge", metavar="FILE", help=line)
     line = "common causes may be missing from the table: draw a PAG, whose edges say less (see the README)"
@@ -182,6 +177,47 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--yes", action="store_true", help=line)
     line = "repeatable noise, for simulations: NOT PRIVATE"
     parser.add_argument("--insecure-seed", type=_whole, metavar="N", help=line)
+
+
+def _ask(commands: _Parsers) -> None:
+    more = (
+        "One release on the same ledger as all else: 'ledger log' lists it, and the same command resumes it if it was\n"
+        "stopped. What it will cost of what is left is said before the first row is read. The answer goes to\n"
+        "standard output, everything else to standard error.\n\n"
+        "examples:\n"
+        "  dpcurate ask patients.csv --schema patients.toml --ledger patients.ledger --counts age,sex --epsilon 0.1\n"
+        "  dpcurate ask patients.csv --schema patients.toml --ledger patients.ledger --mean income --epsilon 0.1\n"
+        "  dpcurate ask patients.csv --schema patients.toml --ledger patients.ledger --epsilon 0.2 \\\n"
+        "    --quantiles income 0.25,0.5,0.75 --purpose 'table 1' -o quartiles.csv"
+    )
+    line = "ask for a table of counts, for means or for quantiles, within the same privacy budget"
+    parser = _command(commands, "ask", line, "ask:run", more=more)
+    _table(parser)
+    _described(parser)
+    what = parser.add_mutually_exclusive_group(required=True)
+    line = "how many rows have each combination of levels of these columns, such as age,sex"
+    what.add_argument("--counts", metavar="COLUMNS", help=line)
+    what.add_argument("--mean", "--means", metavar="COLUMNS", help="the means of these columns of numbers")
+    line = "quantiles of a column of numbers, such as --quantiles income 0.25,0.5,0.75, each with an interval"
+    what.add_argument("--quantiles", nargs=2, metavar=("COLUMN", "P,P"), help=line)
+    _privacy(parser, "what the answer may cost; of an existing ledger, so much of its budget", required=True)
+    _kept(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="print the answer as CSV, with all digits")
+    form.add_argument("--json", action="store_true", help="print the answer as JSON, with what it cost and who asked")
+    _output(parser, "also write the answer to this file: .csv, .json or .txt")
+    line = "repeatable noise, for simulations: NOT PRIVATE"
+    parser.add_argument("--insecure-seed", type=_whole, metavar="N", help=line)
+
+
+def _kept(parser: argparse.ArgumentParser) -> None:
+    """What a ledger is told of a run."""
+    line = "record of what all runs on this table have spent; created if it does not exist"
+    parser.add_argument("--ledger", metavar="FILE", help=line)
+    line = "the table's name, kept in its ledger (default: its file name); another one than the ledger's is refused"
+    parser.add_argument("--table", "--name", dest="name", metavar="NAME", help=line)
+    parser.add_argument("--purpose", metavar="TEXT", help="what the run is for, for the log and the report")
+    parser.add_argument("--by", metavar="WHO", help="who runs it, for the log and the report (default: the login name)")
 
 
 def _diff(commands: _Parsers) -> None:

@@ -13,7 +13,7 @@ from dpcurate.private.row_sums import CountRows, RowSum
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics.base import Transformation
 from dpcurate.private.statistics.kendall import UNDEFINED
-from dpcurate.queries import PairStatistic, Score, Statistic
+from dpcurate.queries import PairStatistic, Score
 
 Parts = tuple[IntArray, ...]
 BATCH_CELLS = 1 << 24
@@ -47,7 +47,7 @@ class Reader:
         unknown = (transformation for transformation in transformations if not self._known(transformation.statistic))
         return list(dict.fromkeys(k for transformation in unknown for k in transformation.row_sums))
 
-    def _known(self, statistic: Statistic) -> bool:
+    def _known(self, statistic: object) -> bool:
         return isinstance(statistic, PairStatistic) and statistic in self._scalars
 
     def _parts(self, transformation: Transformation, totals: Mapping[RowSum, IntArray]) -> Parts:

@@ -31,6 +31,7 @@ from dpcurate.private.reader import Parts, Reader
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics.base import Transformation
+from dpcurate.private.statistics.means import QuantileTransformation, score_steps
 from dpcurate.private.statistics.registry import check_kind, sensitivity, transformation
 from dpcurate.queries import (
     AboveThreshold,
@@ -41,6 +42,7 @@ from dpcurate.queries import (
     Laplace,
     Noise,
     PairStatistic,
+    Quantile,
     Query,
     Release,
     Sample,
@@ -153,7 +155,8 @@ class Session(Unique):
             if queries and self._outer is None and self._ledger.keeps:
                 return self._once(queries, asked)
             self._charge([one.event for one in asked])
-            return self._answers(asked)
+            found = self._answers(asked)
+            return [_named(query, answer, self._schema) for query, answer in zip(queries, found, strict=True)]
 
     def _once(self, queries: Sequence[Query[Any]], asked: Sequence[_Validated]) -> list[Any]:
         """Answers that a run stores before it returns them; those it has stored are returned and not charged."""
@@ -163,7 +166,7 @@ class Session(Unique):
         if body is None:
             body = answers.encode(queries, self._answers(asked))
             self._ledger.keep(name, body)  # refused if another process has the run by now: then nothing is returned
-        return list(answers.answers(body))
+        return [_named(q, a, self._schema) for q, a in zip(queries, answers.answers(body), strict=True)]
 
     def _answers(self, asked: Sequence[_Validated]) -> list[Any]:
         parts = self._reader.read([needed for one in asked for needed in one.transformations])
@@ -208,7 +211,9 @@ class Session(Unique):
             return self._release(query)
         if type(query) is Choose:
             return self._choose(query)
-        raise QueryError(f"{type(query).__name__} is not a query of a session: ask Release or Choose itself")
+        if type(query) is Quantile:
+            return self._quantile(query)
+        raise QueryError(f"{type(query).__name__} is not a query of a session: ask Release, Choose or Quantile itself")
 
     def _bound(self, statistic: Statistic) -> tuple[Transformation, Sensitivity]:
         check_kind(statistic)
@@ -266,6 +271,19 @@ class Session(Unique):
             return mechanism.pick(np.array(scores + [0] * query.or_none, dtype=np.int64), noise)
 
         return _Validated(event, [computed for computed, _, _ in candidates], answer)
+
+    def _quantile(self, query: Quantile) -> _Validated:
+        mechanism = Exponential(Fraction(query.epsilon))
+        computed = QuantileTransformation(query, self._schema)
+        bound = sensitivity(computed, self._schema, self._neighbours)
+        for row_sum in computed.row_sums:
+            self._source.check(row_sum)
+        event = Event(mechanism.name, f"Quantile({query.column})", mechanism.cost)
+
+        def answer(parts: Sequence[Parts], noise: Randomness) -> int:
+            return mechanism.pick(score_steps(parts[0][0], computed.units[0], bound), noise)
+
+        return _Validated(event, [computed], answer)
 
     def _sample(self, gate: Sample) -> Session:
         if self._schema.rows_per_unit > 1:
@@ -333,6 +351,11 @@ def _answer(computed: Transformation, parts: Parts, mechanism: Mechanism, noise:
     return Answer(computed.natural(_noised(parts, computed.units, mechanism, noise)), scales)
 
 
+def _named(query: Query[Any], answer: Any, schema: Schema) -> Any:
+    """The answer to a release with what was asked, public as it is, so that it can show itself."""
+    return replace(answer, statistic=query.statistic, schema=schema) if isinstance(query, Release) else answer
+
+
 def _noised(parts: Parts, units: tuple[Fraction, ...], mechanism: Mechanism, randomness: Randomness) -> Parts:
     """Fresh noise on every coordinate; parts of one unit are drawn together."""
     if isinstance(mechanism, NoNoise):
@@ -354,6 +377,20 @@ def _check_list(given: object) -> None:
     """A list of another kind could run the analyst's code, or fork, while it is gone through."""
     if type(given) is not list and type(given) is not tuple:
         raise QueryError(f"queries and scores come as a list or tuple, got {type(given).__name__}")
+
+
+def preview(query: Query[Any], schema: Schema, neighbours: Neighbours) -> float | None:
+    """The standard deviation of a release's noise, None for other queries; what no session would answer is refused.
+
+    From public facts alone, and without a table.
+    """
+    if type(query) is Quantile:
+        assert QuantileTransformation(query, schema).row_sums  # refuses a column that is no number
+        return None
+    if type(query) is not Release:
+        raise QueryError(f"{type(query).__name__} cannot be previewed: give a Release or a Quantile")
+    computed = transformation(query.statistic, schema)
+    return build(query.noise, sensitivity(computed, schema, neighbours)).deviation
 
 
 def describe(statistic: Statistic) -> str:

@@ -21,13 +21,15 @@ from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic,
 from dpcurate.schema import Neighbours, Schema
 
 Set = tuple[str, ...]
+ASKED = "ask"
+"""How the method of a run that a person asked for a single release begins."""
 
 
 class StoredAnswers:
     """The answers of one run, for methods that ask what it asked, or for contrasts of sets that it released.
 
     `ledger` is a ledger or a copy of one, which is read and never written; `run` its number in the log, by
-    default the newest that has stored something.
+    default the newest that has stored something, not counting those of `dpcurate ask`.
     """
 
     def __init__(self, ledger: str | Path, run: int | None = None) -> None:
@@ -152,7 +154,8 @@ def _releases(body: bytes) -> list[Release]:
 def _chosen(path: Path, runs: dict[int, StoredRun], run: int | None) -> StoredRun:
     if not runs:
         raise LedgerError(f"{path} has no run with stored answers ('dpcurate ledger log' lists its runs)")
-    number = max(runs) if run is None else run
+    found = [n for n, one in runs.items() if not one.logged.facts.method.startswith(ASKED)]
+    number = max(found or runs) if run is None else run
     if number not in runs:
         raise LedgerError(f"run {number} of {path} has no stored answers; runs that have: {', '.join(map(str, runs))}")
     return runs[number]

@@ -8,8 +8,10 @@ pickles: a pickle runs its sender's code and passes by every check made here.
 """
 
 from dpcurate.queries.answer import Answer
+from dpcurate.queries.estimates import Estimate, Estimates
 from dpcurate.queries.features import (
     BRANCHES,
+    CELLS,
     DEEPEST,
     FEATURE_STEPS,
     LARGEST_FEATURE,
@@ -18,19 +20,21 @@ from dpcurate.queries.features import (
     FeatureMoments,
     FeatureNorms,
     Histograms,
+    places,
 )
 from dpcurate.queries.gates import AboveThreshold, Gate, Sample, SampleGate, ThresholdGate
 from dpcurate.queries.noise import Exact, Gaussian, Laplace, Noise
-from dpcurate.queries.numbers import NO_ROWS, Gradient, GradientNorms, Moments
+from dpcurate.queries.numbers import NO_ROWS, Gradient, GradientNorms, Means, Moments
 from dpcurate.queries.pairs import KendallP, PairStatistic, Tau
 from dpcurate.queries.queryable import Offering, Queryable
-from dpcurate.queries.releases import Choose, Query, Release, Score, Statistic, T, T_co
+from dpcurate.queries.releases import Choose, Quantile, Query, Release, Score, T, T_co
+from dpcurate.queries.statistics import Statistic
 from dpcurate.queries.tables import MOST_CELLS, Contrasts, Counts, Tables
 
 __all__ = [
-    "BRANCHES", "DEEPEST", "FEATURE_STEPS", "LARGEST_FEATURE", "MOST_CELLS", "MOST_FEATURES", "NO_ROWS",
-    "AboveThreshold", "Answer", "Choose", "Contrasts", "Counts", "Exact", "FeatureMap", "FeatureMoments",
-    "FeatureNorms", "Gate", "Gaussian", "Gradient", "GradientNorms", "Histograms", "KendallP", "Laplace", "Moments",
-    "Noise", "Offering", "PairStatistic", "Query", "Queryable", "Release", "Sample", "SampleGate", "Score",
-    "Statistic", "T", "T_co", "Tables", "Tau", "ThresholdGate",
+    "BRANCHES", "CELLS", "DEEPEST", "FEATURE_STEPS", "LARGEST_FEATURE", "MOST_CELLS", "MOST_FEATURES", "NO_ROWS",
+    "AboveThreshold", "Answer", "Choose", "Contrasts", "Counts", "Estimate", "Estimates", "Exact", "FeatureMap",
+    "FeatureMoments", "FeatureNorms", "Gate", "Gaussian", "Gradient", "GradientNorms", "Histograms", "KendallP",
+    "Laplace", "Means", "Moments", "Noise", "Offering", "PairStatistic", "Quantile", "Query", "Queryable",
+    "Release", "Sample", "SampleGate", "Score", "Statistic", "T", "T_co", "Tables", "Tau", "ThresholdGate", "places",
 ]  # fmt: skip

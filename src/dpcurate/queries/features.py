@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from dpcurate import plain
+from dpcurate.arrays import IntArray
 from dpcurate.errors import QueryError
 from dpcurate.queries.limits import clip_of, edges_of
+from dpcurate.schema import GRID
 from dpcurate.wording import shown
 
 FEATURE_STEPS = 1 << 10
@@ -24,11 +26,25 @@ DEEPEST = 4
 """Depth of the finest intervals, BRANCHES**DEEPEST of them: two steps of the grid each."""
 
 
+CELLS = BRANCHES**DEEPEST
+"""Finest intervals of a number's range."""
 LARGEST_FEATURE = 64 * FEATURE_STEPS
 
 
 MOST_FEATURES = 4096
 """Features of one release: their products, summed as integers, take 128 MB."""
+
+
+def places() -> IntArray:
+    """For each fine interval the whole number of grid steps, from -GRID to GRID, that stands for what it holds.
+
+    Cells are put on the grid toward the middle, two grid points to an interval: below the middle it holds what lies
+    from 2 j to 2 j + 2 steps above the low end, above the middle one step more. The outermost two stand for the ends.
+    """
+    j = np.arange(CELLS, dtype=np.int64)
+    steps = np.where(j < CELLS // 2 - 1, 2 * j + 1, 2 * j + 2)
+    steps[0], steps[-1] = 0, 2 * GRID
+    return np.asarray(steps - GRID, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

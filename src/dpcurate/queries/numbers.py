@@ -1,4 +1,4 @@
-"""Sums over rows of numbers: moments and gradients."""
+"""Sums over rows of numbers: means, moments and gradients."""
 
 from __future__ import annotations
 
@@ -10,6 +10,22 @@ from dpcurate.errors import QueryError
 from dpcurate.plain import TINY
 from dpcurate.queries.limits import clip_of, edges_of
 from dpcurate.wording import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What the means of numbers are made of: the row count, then for each column the sum of its cells.
+
+    Cells are scaled to [-1, 1] by the public bounds. A column with missing cells of its own (missing = 'own') has
+    one more part, how many are missing, after its sum.
+    """
+
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        plain.keep(self, columns=plain.columns(self.columns))
+        if not self.columns:
+            raise QueryError("means need at least one column")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.queries.gates import Gate
-from dpcurate.queries.releases import Query, Statistic, T
+from dpcurate.queries.releases import Query, T
+from dpcurate.queries.statistics import Statistic
 from dpcurate.schema import Neighbours, Schema
 
 

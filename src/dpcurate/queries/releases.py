@@ -1,32 +1,20 @@
-"""What may be asked: a statistic with noise, or a choice among scores."""
+"""What may be asked: a statistic with noise, a choice among scores, or where a quantile lies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
 from typing import Generic, Literal, TypeVar
 
 from dpcurate import plain
 from dpcurate.errors import QueryError
 from dpcurate.queries.answer import Answer
-from dpcurate.queries.features import FeatureMoments, FeatureNorms, Histograms
+from dpcurate.queries.features import CELLS
 from dpcurate.queries.noise import Exact, Gaussian, Laplace, Noise
-from dpcurate.queries.numbers import Gradient, GradientNorms, Moments
 from dpcurate.queries.pairs import PairStatistic
-from dpcurate.queries.tables import Contrasts, Counts, Tables
+from dpcurate.queries.statistics import Statistic
 from dpcurate.wording import shown
-
-Statistic = (
-    Counts
-    | Tables
-    | Contrasts
-    | Moments
-    | Gradient
-    | GradientNorms
-    | Histograms
-    | FeatureMoments
-    | FeatureNorms
-    | PairStatistic
-)
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -96,3 +84,55 @@ class Choose(Query[int]):
             raise QueryError(f"or_none must be True or False, got {shown(self.or_none)}")
         if any(type(c) is not Score for c in self.candidates):
             raise QueryError("candidates are scores (Score itself, not a subclass of it)")
+
+
+FINEST = 10_000
+"""Probabilities of quantiles are fractions of at most this denominator."""
+LARGEST_SHIFT = 10**12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantile(Query[int]):
+    """Pick (about) the interval of a number's range that holds a quantile, by the exponential mechanism.
+
+    The intervals lie between `cuts`, rising whole numbers from 0 to CELLS in which the range is measured; without
+    cuts they are the CELLS finest. What is sought is the row of rank `probability` times the rows with a number, and
+    `shift` rows further.
+    """
+
+    column: str
+    probability: float | Fraction
+    epsilon: float
+    shift: int = 0
+    cuts: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        (column,) = plain.names(self.column)
+        plain.keep(self, column=column, epsilon=plain.positive("epsilon", self.epsilon))
+        plain.keep(self, probability=_probability(self.probability), cuts=_cuts(self.cuts))
+        if type(self.shift) is not int or abs(self.shift) > LARGEST_SHIFT:
+            raise QueryError(
+                f"a shift is a whole number of rows, at most {LARGEST_SHIFT:,} in size, got {shown(self.shift)}"
+            )
+
+
+def _probability(given: object) -> Fraction:
+    inside = plain.between(0, given, 1)
+    near = Fraction(0) if inside is None else Fraction(inside).limit_denominator(FINEST)
+    if not 0 < near < 1:
+        raise QueryError(f"the probability of a quantile lies between 0 and 1, such as 0.5, got {shown(given)}")
+    return near
+
+
+def _cuts(given: object) -> tuple[int, ...]:
+    cuts = plain.listed(given, "cuts come as a tuple of whole numbers")
+    whole = all(type(cut) is int for cut in cuts)
+    if cuts and not (whole and len(cuts) > 2 and cuts[0] == 0 and cuts[-1] == CELLS and _rising(cuts)):
+        raise QueryError(
+            f"cuts are rising whole numbers from 0 to {CELLS} with at least one between, got {shown(given)}"
+        )
+    return cuts
+
+
+def _rising(cuts: tuple[int, ...]) -> bool:
+    return all(a < b for a, b in pairwise(cuts))

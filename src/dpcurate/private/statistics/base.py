@@ -12,7 +12,7 @@ import numpy as np
 from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.private.mechanisms import Sensitivity
 from dpcurate.private.row_sums import CountRows, RowSum
-from dpcurate.queries import Statistic
+from dpcurate.queries import Quantile, Statistic
 from dpcurate.schema import Neighbours, Schema
 
 ONE_CELL = {
@@ -26,7 +26,7 @@ ONE_CELL = {
 class Transformation(ABC):
     """What a statistic needs, how it is computed in integers, and how far a row can move it."""
 
-    statistic: Statistic
+    statistic: Statistic | Quantile
     schema: Schema
     proved: ClassVar[bool] = True
 

@@ -19,6 +19,7 @@ from dpcurate.private.statistics.features import (
 )
 from dpcurate.private.statistics.gradients import GradientNormsTransformation, GradientTransformation
 from dpcurate.private.statistics.kendall import KendallPTransformation, PairTransformation, TauTransformation
+from dpcurate.private.statistics.means import MeansTransformation
 from dpcurate.private.statistics.moments import MomentsTransformation
 from dpcurate.queries import MOST_CELLS, PairStatistic, Statistic, Tables
 from dpcurate.schema import Neighbours, Schema
@@ -32,6 +33,7 @@ PROVED: Mapping[type, Maker] = {
     queries.Counts: CountsTransformation,
     queries.Tables: TablesTransformation,
     queries.Contrasts: ContrastsTransformation,
+    queries.Means: MeansTransformation,
     queries.Moments: MomentsTransformation,
     queries.Gradient: GradientTransformation,
     queries.GradientNorms: GradientNormsTransformation,

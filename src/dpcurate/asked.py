@@ -1,0 +1,156 @@
+"""One release asked by a person, on the same ledger as all else: counts, means or quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpcurate.accounting import Privacy
+from dpcurate.allowance import Allowance, Request, RunRecord, running
+from dpcurate.errors import BudgetError, BudgetExceeded, FormatError, QueryError
+from dpcurate.files import save_text
+from dpcurate.graphs.formats.jsontext import one_a_line
+from dpcurate.private.session import preview
+from dpcurate.private.stored import ASKED
+from dpcurate.quantiles import Quantiles, first_queries, measure, noise_of
+from dpcurate.queries import Counts, Estimates, Means, Queryable, Release, Tables
+from dpcurate.schema import Neighbours, Schema
+
+Question = Counts | Tables | Means | Quantiles
+SUFFIXES, NEW_LINE = (".csv", ".json", ".txt"), "\n"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What came back: a table (of Tables several), what it cost, and the run that the ledger logs."""
+
+    tables: tuple[Estimates, ...]
+    privacy: Privacy
+    run: RunRecord
+
+    def __str__(self) -> str:
+        return "\n\n".join([*map(str, self.tables), str(self.privacy)])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the first table with matplotlib, with error bars; returns the axes."""
+        return self.tables[0].plot(ax)
+
+    def to_csv(self) -> str:
+        """The tables, one after the other."""
+        return "\n".join(table.to_csv() for table in self.tables)
+
+    def to_json(self) -> str:
+        """Everything public: tables, privacy, and who asked what for."""
+        p = self.privacy
+        told = {"private": p.private, "statement": str(p), "neighbours": p.neighbours, "unit": p.unit}
+        return one_a_line({"tables": [t.to_dict() for t in self.tables], "privacy": told, "run": asdict(self.run)})
+
+    def report(self, path: str | Path) -> Path:
+        """Write it; the suffix says how: .csv, .json or .txt."""
+        target = check_report(path)
+        text = {".csv": self.to_csv, ".json": self.to_json, ".txt": self.__str__}[target.suffix]()
+        save_text(target, f"{text.rstrip(NEW_LINE)}{NEW_LINE}")
+        return target
+
+
+def check_report(path: str | Path) -> Path:
+    """The path, if its suffix is one that a report can have."""
+    target = Path(path)
+    if target.suffix not in SUFFIXES:
+        raise FormatError(f"an answer is written to a file that ends in {', '.join(SUFFIXES)}, not to {target.name!r}")
+    return target
+
+
+def ask(
+    data: Any,
+    schema: Schema | str | Path | Mapping[str, Any],
+    question: Question,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    neighbours: Neighbours | str | None = None,
+    ledger: str | Path | None = None,
+    insecure_seed: int | None = None,
+    by: str | None = None,
+    purpose: str | None = None,
+) -> Asked:
+    """Ask a table for counts, means or quantiles, within a privacy budget.
+
+    `question` is `Counts(("age", "sex"))`, `Means(("income",))` or `Quantiles("income", (0.25, 0.5, 0.75))`. All
+    else is as with `discover`: of a ledger that exists this spends `epsilon`, one that is not there is created
+    with that budget, and the same call again resumes one that was stopped.
+    """
+    facts = Schema.of(schema)
+    file = Path(schema).name if isinstance(schema, (str, Path)) else ""
+    request = request_of(data, facts, question, epsilon=epsilon, by=by, purpose=purpose, schema_file=file)
+    allowance = allowed(request, question, delta=delta, neighbours=neighbours, ledger=ledger)
+    curator = allowance.open(data, facts, insecure_seed=insecure_seed)
+    return answer(curator, question, share=allowance.share, request=request)
+
+
+def request_of(table: Any, schema: Schema, question: Question, *, epsilon: float | None, **told: Any) -> Request:
+    """The run as a ledger knows it again; `told` is by, purpose, result and schema_file."""
+    if type(question) not in (Counts, Tables, Means, Quantiles):
+        raise QueryError(f"ask for Counts, Tables, Means or Quantiles, not for {type(question).__name__}")
+    kind = f"{ASKED} {type(question).__name__.lower()}"
+    return Request(table=table, schema=schema, method=kind, recipe=question, epsilon=epsilon, **told)
+
+
+def allowed(
+    request: Request,
+    question: Question,
+    *,
+    delta: float | None,
+    neighbours: Neighbours | str | None,
+    ledger: str | Path | None,
+) -> Allowance:
+    """What the release may spend; whatever is wrong with the question is said here, before a table is opened."""
+    if request.epsilon is None:
+        raise BudgetError("say how much the answer may cost: epsilon=0.1 (--epsilon 0.1)")
+    told = {"delta": delta, "neighbours": neighbours, "ledger": ledger}
+    allowance = Allowance.of(epsilon=request.epsilon, request=request, **told)  # type: ignore[arg-type]
+    expected(question, request.schema, allowance)
+    left = allowance.left
+    if left is not None and allowance.resumes is None and left < float(allowance.share or 0.0) * (1 - 1e-9):
+        raise BudgetExceeded(
+            f"this asks for {allowance}, and of the budget in {str(ledger)!r} ({allowance.budget}) only "
+            f"{allowance.budget.currency} = {left:.4g} is left; nothing was read. Ask with a smaller epsilon"
+        )
+    return allowance
+
+
+def expected(question: Question, schema: Schema, allowance: Allowance) -> float | None:
+    """The standard deviation of the noise to expect, None where the rows decide; from public facts alone."""
+    amount, budget = float(allowance.of_run.ceiling), allowance.budget
+    if isinstance(question, Quantiles):
+        for query in first_queries(question, amount, budget):
+            preview(query, schema, allowance.neighbours)
+        return None
+    return preview(Release(question, noise_of(Fraction(amount), budget)), schema, allowance.neighbours)
+
+
+def answer(
+    curator: Queryable, question: Question, *, share: float | None = None, request: Request | None = None
+) -> Asked:
+    """The same on a curator that is already open; it spends `share`, in the budget's currency, or all that is left."""
+    request = request or replace(request_of(None, curator.schema, question, epsilon=None), share=share)
+    before = curator.privacy().run or 0.0
+    with running(curator, request, share) as queryable:
+        if queryable.remaining <= 0:
+            raise BudgetExceeded(
+                "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
+            )
+        run = RunRecord.of(curator, request)
+        tables = _measured(queryable, question)
+    privacy = curator.privacy()
+    return Asked(tables, replace(privacy, run=None if privacy.run is None else privacy.run - before), run)
+
+
+def _measured(queryable: Queryable, question: Question) -> tuple[Estimates, ...]:
+    if isinstance(question, Quantiles):
+        return (measure(queryable, question),)
+    noise = noise_of(Fraction(queryable.remaining), queryable.budget)
+    return queryable.ask(Release(question, noise)).estimates()

@@ -1,0 +1,106 @@
+"""`dpcurate ask`: say what an answer will cost, spend it, print it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+
+from dpcurate.allowance import Allowance, running
+from dpcurate.asked import Asked, Question, allowed, answer, check_report, expected, request_of
+from dpcurate.cli.files import load_schema
+from dpcurate.cli.texts import fresh, one_line, say, show, some_table, table_name
+from dpcurate.errors import DpcurateError, QueryError
+from dpcurate.quantiles import Quantiles
+from dpcurate.queries import Counts, Means
+from dpcurate.schema import Schema
+
+
+def run(args: Namespace) -> None:
+    table, schema = some_table(args.table), load_schema(args.schema)
+    question = _question(args, schema)
+    request = request_of(
+        table, schema, question, epsilon=args.epsilon, by=args.by, purpose=args.purpose,
+        result="standard output" if args.output is None else os.path.abspath(args.output),
+        schema_file=os.path.basename(args.schema),
+    )  # fmt: skip
+    allowance = allowed(request, question, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger)
+    again = allowance.resumes is not None and allowance.resumes.facts.result == request.facts.result
+    if args.output is not None:
+        _writable(check_report(fresh(args.output, force=args.force or again)))
+    _announce(args, question, schema, allowance)
+    curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
+    with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
+        _hand_over(args, answer(queryable, question, request=request))
+    say(str(curator.privacy()))
+
+
+def _question(args: Namespace, schema: Schema) -> Question:
+    if args.counts is not None:
+        return Counts(_columns(args.counts, schema))
+    if args.mean is not None:
+        return Means(_columns(args.mean, schema))
+    column, probabilities = args.quantiles
+    return Quantiles(column, tuple(map(_probability, probabilities.split(","))))
+
+
+def _columns(text: str, schema: Schema) -> tuple[str, ...]:
+    """Names between commas; a name that holds a comma itself is taken as it is."""
+    return (text,) if text in schema.names else tuple(name.strip() for name in text.split(","))
+
+
+def _probability(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise QueryError(f"quantiles are numbers between 0 and 1, such as 0.25,0.5,0.75; got {text!r}") from None
+
+
+def _writable(target: os.PathLike[str]) -> None:
+    """A file that cannot be written is found out before anything is paid for."""
+    place = os.fspath(target)
+    if os.path.isdir(place) or not os.access(os.path.dirname(place) or ".", os.W_OK):
+        raise DpcurateError(f"{place!r} cannot be written; nothing was read or spent")
+
+
+def _announce(args: Namespace, question: Question, schema: Schema, allowance: Allowance) -> None:
+    person = schema.person
+    unit = "one row" if person is None else f"one person, at most {person.rows} rows each"
+    share = "" if allowance.left is None else f", {_part(allowance):.2%} of what is left"
+    say(f"before any row is read: this will cost {allowance}{share}")
+    say(f"  for     {one_line(_words(question, schema))} of {table_name(args.table)}")
+    noise = expected(question, schema, allowance)
+    if noise is not None:
+        of = "count" if isinstance(question, Counts) else "sum and count behind the means"
+        say(f"  error   noise of standard deviation {noise:.4g} on every {of}")
+    say(f"  unit    {unit}; neighbours: {allowance.neighbours.value}")
+    say(f"  ledger  {one_line(allowance.kept)}")
+    if args.insecure_seed is not None:
+        say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
+
+
+def _part(allowance: Allowance) -> float:
+    return float(allowance.of_run.ceiling) / (allowance.left or 1.0)
+
+
+def _words(question: Question, schema: Schema) -> str:
+    if isinstance(question, Quantiles):
+        return f"the quantiles {', '.join(f'{p:g}' for p in question.probabilities)} of {question.column}"
+    columns = ", ".join(question.columns) if isinstance(question, (Counts, Means)) else ""
+    if isinstance(question, Means):
+        return f"the mean of {columns}"
+    cells = 1
+    for size in schema.sizes(question.columns if isinstance(question, Counts) else ()):
+        cells *= size
+    return f"{cells:,} counts of {columns}"
+
+
+def _hand_over(args: Namespace, asked: Asked) -> None:
+    try:
+        if args.output is not None:
+            say(f"written: {asked.report(args.output)}")
+    finally:  # paid for, so shown whatever happens to the file
+        text = asked.to_csv() if args.csv else asked.to_json() if args.json else "\n\n".join(map(str, asked.tables))
+        show(text.rstrip("\n"))
+        if sys.stdout is not None:  # closed by the caller
+            sys.stdout.flush()

@@ -1,0 +1,178 @@
+"""Quantiles with intervals, asked of a queryable: post-processing of what the exponential mechanism picks.
+
+Mechanism and interval are proved in docs/proofs/quantiles.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpcurate import plain
+from dpcurate.accounting import Budget
+from dpcurate.accounting.search import least
+from dpcurate.errors import QueryError
+from dpcurate.queries import (
+    CELLS,
+    Answer,
+    Estimate,
+    Estimates,
+    Gaussian,
+    Laplace,
+    Means,
+    Noise,
+    Quantile,
+    Query,
+    Queryable,
+    Release,
+    places,
+)
+from dpcurate.schema import GRID, OWN, Neighbours, Numeric
+
+COUNT, POINT, END = Fraction(1, 20), Fraction(1, 5), Fraction(3, 8)
+"""Shares of the budget: for the count, for where the quantiles lie, and for each end of their intervals."""
+KEPT_BACK = Fraction(1, 10**6)
+"""Left unspent, for the rounding of costs."""
+WRONG = 0.0225
+"""The chance that an end lies on the wrong side of its quantile, because of noise or of sampling."""
+MANY = 2.807034
+"""How many standard deviations a noised count may be off, with a chance of 0.0025 to one side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """The quantiles of a column of numbers that are asked for, such as (0.25, 0.5, 0.75)."""
+
+    column: str
+    probabilities: tuple[float, ...] = (0.25, 0.5, 0.75)
+
+    def __post_init__(self) -> None:
+        given = plain.listed(self.probabilities, "the probabilities of quantiles come as a tuple of numbers")
+        asked = [Quantile(column=self.column, probability=p, epsilon=1) for p in given]  # refuses what is wrong
+        if not asked:
+            raise QueryError("quantiles need at least one probability, such as 0.5")
+        plain.keep(self, column=asked[0].column, probabilities=tuple(float(q.probability) for q in asked))
+        if len(set(self.probabilities)) < len(self.probabilities):
+            raise QueryError("a probability stands more than once; ask for it once")
+
+
+def noise_of(amount: Fraction, budget: Budget) -> Noise:
+    """The noise of a release that costs an amount, in the budget's currency."""
+    return Laplace(epsilon=amount) if budget.pure else Gaussian(rho=amount)  # type: ignore[arg-type]
+
+
+def _epsilon(amount: Fraction, budget: Budget) -> float:
+    """The epsilon of a choice that costs an amount, which in zCDP is epsilon^2 / 8; rounded down."""
+    return (float(amount) if budget.pure else math.sqrt(8 * amount)) * (1 - 1e-12)
+
+
+def first_queries(asked: Quantiles, amount: float, budget: Budget) -> list[Query[object]]:
+    """What is asked at first: a count, and where each quantile lies."""
+    whole = Fraction(amount) * (1 - KEPT_BACK)
+    epsilon = _epsilon(whole * POINT / len(asked.probabilities), budget)
+    counts = Release(Means((asked.column,)), noise_of(whole * COUNT, budget))
+    return [counts, *(Quantile(column=asked.column, probability=p, epsilon=epsilon) for p in asked.probabilities)]
+
+
+def measure(queryable: Queryable, asked: Quantiles) -> Estimates:
+    """Quantiles within all that the queryable may spend, with intervals of at least 95 %."""
+    amount, budget = queryable.remaining, queryable.budget
+    counts, *cells = queryable.ask_all(first_queries(asked, amount, budget))
+    assert isinstance(counts, Answer)
+    column = queryable.schema[asked.column]
+    assert isinstance(column, Numeric)
+    epsilon = _epsilon(Fraction(amount) * (1 - KEPT_BACK) * END / len(cells), budget)
+    ends = _Ends(column, *_present(column, counts), epsilon, _row_units(queryable))
+    wanted = [(p, _whole(cell)) for p, cell in zip(asked.probabilities, cells, strict=True)]
+    found = _picked(queryable, [ends.query(p, cell, side) for p, cell in wanted for side in (-1, 1)])
+    each = zip(wanted, found[::2], found[1::2], strict=True)
+    rows = tuple(ends.estimate(p, cell, low, high) for (p, cell), low, high in each)
+    notes = (
+        f"low and high: an interval of at least 95 % for noise and sampling together, from about {ends.rows:,.0f} rows",
+        "each is picked by the exponential mechanism; rows are taken to be independent of each other",
+    )
+    return Estimates((f"quantile of {asked.column}",), "value", rows, notes)
+
+
+def _picked(queryable: Queryable, queries: list[Quantile | None]) -> list[tuple[int, int] | None]:
+    """The interval between cuts that each query picked."""
+    indices = iter(queryable.ask_all([query for query in queries if query is not None]))
+    return [None if q is None else (q.cuts[i := next(indices)], q.cuts[i + 1]) for q in queries]
+
+
+def _whole(index: object) -> int:
+    assert isinstance(index, int)
+    return index
+
+
+def _present(column: Numeric, counts: Answer) -> tuple[float, float]:
+    """About how many rows have a number, and the noise in that."""
+    if column.missing != OWN:
+        return float(counts.parts[0]), counts.scales[0]
+    return float(counts.parts[0]) - float(counts.parts[2]), counts.scales[0] * math.sqrt(2)
+
+
+def _row_units(queryable: Queryable) -> tuple[int, bool]:
+    return queryable.schema.rows_per_unit, queryable.neighbours is Neighbours.REPLACE
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The ends of intervals, from what is known of the column, its rows and the noise."""
+
+    column: Numeric
+    rows: float
+    noise: float
+    epsilon: float
+    unit: tuple[int, bool]
+
+    def query(self, p: float, cell: int, side: int) -> Quantile | None:
+        """Where an end lies: so many rows beyond the quantile that noise and sampling seldom reach back to it.
+
+        None if there may be too few rows for that: then it is the end of the range.
+        """
+        cuts, (rows, replace) = ladder(cell, side), self.unit
+        moved = rows * (1 if replace else max(p, 1 - p))
+        most, least_rows = (self.rows + sign * MANY * self.noise for sign in (1, -1))
+        shift = reach(2 * moved / self.epsilon, math.sqrt(max(1.0, most) * p * (1 - p)), len(cuts) - 1)
+        if (p if side < 0 else 1 - p) * least_rows <= shift:
+            return None
+        return Quantile(column=self.column.name, probability=p, epsilon=self.epsilon, shift=side * shift, cuts=cuts)
+
+    def estimate(self, p: float, cell: int, low: tuple[int, int] | None, high: tuple[int, int] | None) -> Estimate:
+        first = 0 if low is None else min(low[0], cell)
+        last = CELLS if high is None else max(high[1], cell + 1)
+        value = self._natural(int(places()[cell]) + GRID)
+        # A fine interval holds what lies up to one grid step above it.
+        return Estimate((f"{p:g}",), value, None, self._natural(2 * first), self._natural(min(2 * last + 1, 2 * GRID)))
+
+    def _natural(self, steps: int) -> float:
+        return self.column.low + (self.column.high - self.column.low) * steps / (2 * GRID)
+
+
+def ladder(cell: int, side: int) -> tuple[int, ...]:
+    """Cuts below an interval (side -1) or above it (1), the further the wider apart.
+
+    Few candidates, and all that lies on the other side in one: so noise reaches less far.
+    """
+    steps = {0} | {round(2 ** (k / 2)) for k in range(2 * CELLS.bit_length())}
+    rungs = {cell - step if side < 0 else cell + 1 + step for step in steps}
+    inside = sorted(place for place in rungs if 0 < place < CELLS)
+    return (0, *inside, CELLS) if inside else (0, CELLS // 2, CELLS)
+
+
+def reach(scale: float, spread: float, candidates: int) -> int:
+    """The rows beyond a quantile at which an end is sought, so that it is wrong with a chance of at most WRONG.
+
+    `scale` is that of the mechanism's weights, exp(-rows / scale), `spread` the standard deviation of the
+    quantile's rank in a sample: E min(1, candidates exp(-(reach - spread Z) / scale)) for a normal Z.
+    """
+    from scipy.special import log_ndtr  # takes long to import
+
+    def good(rows: float) -> bool:
+        certain = (rows - scale * math.log(candidates)) / spread
+        rest = math.log(candidates) - rows / scale + (spread / scale) ** 2 / 2 + log_ndtr(certain - spread / scale)
+        return bool(math.exp(log_ndtr(-certain)) + math.exp(min(rest, 1.0)) <= WRONG)
+
+    return math.ceil(least(good, 0.0, scale * math.log(candidates / WRONG) + 3 * spread)) + 1
