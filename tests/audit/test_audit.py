@@ -23,6 +23,7 @@ from dpcurate.private.replay import ChargesLate, proved_statistics, randomness
 from dpcurate.private.statistics import registry
 from dpcurate.private.statistics.counts import CountsTransformation, TablesTransformation
 from dpcurate.private.statistics.gradients import GradientNormsTransformation
+from dpcurate.private.statistics.means import QuantileTransformation
 from dpcurate.published import PublishedCuratePC, PublishedFlips, PublishedKendallP
 from dpcurate.queries import (
     AboveThreshold,
@@ -32,6 +33,7 @@ from dpcurate.queries import (
     Exact,
     Gaussian,
     Laplace,
+    Quantile,
     Release,
     Sample,
     Score,
@@ -98,7 +100,7 @@ def runs_of(case: Case) -> int:
     """Enough to see half the noise where few coordinates move, elsewhere no noise; a whole method costs too much."""
     if isinstance(case.audited, (Release, Script)):
         return 4_000 if case.name.startswith(FEW_COORDINATES) else 1_000
-    return 8_000 if isinstance(case.audited, (Choose, Gate, Sampled)) else 30
+    return 8_000 if isinstance(case.audited, (Choose, Quantile, Gate, Sampled)) else 30
 
 
 def audited(case: Case, runs: int, seed: int | None = 11) -> Audit:
@@ -119,9 +121,20 @@ def test_nothing_proved_is_accused(case):
 @pytest.mark.parametrize("epsilon", [0.1, 4.0])
 def test_no_release_or_mechanism_is_accused_at_other_epsilons(epsilon):
     for case in cases(epsilon):
-        if isinstance(case.audited, (Release, Choose, Gate, Sampled)):
+        if isinstance(case.audited, (Release, Choose, Quantile, Gate, Sampled)):
             found = audited(case, 500, seed=12)
             assert not found.accused, str(found)
+
+
+def test_a_quantile_whose_sensitivity_is_half_of_what_it_is_would_be_accused(monkeypatch):
+    case, real = named("quantile, add-remove"), QuantileTransformation.one_row
+
+    def half(computed, neighbours):
+        stated = real(computed, neighbours)
+        return mechanisms.Sensitivity(stated.l1 / 2, stated.l2_squared / 4)
+
+    monkeypatch.setattr(QuantileTransformation, "one_row", half)
+    assert audited(case, 10_000).accused
 
 
 def test_the_secure_source_is_not_accused():

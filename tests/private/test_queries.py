@@ -23,6 +23,8 @@ from dpcurate.queries import (
     Choose,
     Contrasts,
     Counts,
+    Estimate,
+    Estimates,
     Exact,
     FeatureMap,
     FeatureMoments,
@@ -33,8 +35,10 @@ from dpcurate.queries import (
     Histograms,
     KendallP,
     Laplace,
+    Means,
     Moments,
     PairStatistic,
+    Quantile,
     Release,
     Sample,
     Score,
@@ -70,6 +74,9 @@ VALUES = [
     Release(Counts(("a",)), Exact()),
     SCORE,
     Choose(candidates=(SCORE,), epsilon=1.0, or_none=True),
+    Means(("a", "b")),
+    Quantile(column="a", probability=0.25, epsilon=1.0),
+    Quantile(column="a", probability=Fraction(1, 3), epsilon=1.0, shift=-3, cuts=(0, 7, 4096)),
     AboveThreshold(epsilon=1.0),
     Sample(rate=0.1, epsilon=1.0),
 ]
@@ -80,10 +87,11 @@ KINDS = [
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__.startswith(module.__name__)
     if kind is not PairStatistic  # a base, which no session answers
 ]
+ANSWERS = {Answer, Estimate, Estimates}
 
 
 def test_every_kind_of_request_is_tried_here():
-    assert {type(v) for v in VALUES} == set(KINDS) - {Answer}
+    assert {type(v) for v in VALUES} == set(KINDS) - ANSWERS
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
@@ -114,7 +122,7 @@ def plain(hint):
     return typing.get_origin(hint) in (tuple, typing.Union, types.UnionType) and all(map(plain, typing.get_args(hint)))
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k is not Answer], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in ANSWERS], ids=lambda k: k.__name__)
 def test_no_field_of_a_request_can_hold_code(kind):
     for name, hint in typing.get_type_hints(kind).items():
         assert plain(hint), (kind, name, hint)
@@ -426,7 +434,7 @@ garbage = st.recursive(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k is not Answer], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in ANSWERS], ids=lambda k: k.__name__)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_garbage_is_refused_in_a_sentence_or_makes_a_plain_request(kind, data):

@@ -17,6 +17,7 @@ from scipy import stats
 from dpcurate.errors import DomainTooLarge, QueryError
 from dpcurate.private.statistics import contrasts, kendall, registry
 from dpcurate.private.statistics.kendall import strata, upper_tail
+from dpcurate.private.statistics.means import QuantileTransformation
 from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.published import PublishedFlips, PublishedKendallP
 from dpcurate.queries import (
@@ -25,6 +26,7 @@ from dpcurate.queries import (
     Gradient,
     GradientNorms,
     KendallP,
+    Means,
     Moments,
     Tables,
     Tau,
@@ -43,6 +45,7 @@ PROVED = [
     Tables((("b", "a"), ("x0", "c", "b"))),
     Contrasts(PAIRS),
     Contrasts(PAIRS, tuple(0.25 + 0.5 * (len(s) > 1) for s in PAIRS)),
+    Means(("x0",)),
     Moments(("a", "b", "x0")),
     Moments(("a", "c", "x0"), clip=0.8),
     Gradient(("a", "b", "c", "x0"), WEIGHTS, clip=0.5),
@@ -88,6 +91,8 @@ EXTREME = [
     (Tables(((), ("a",), ("b", "a"), ("b",))), SWAP, [[0] * 6], [[1] * 6]),
     (Contrasts((("a",), ("a", "b")), (0.5, 1.0)), ADD, [], [[0] * 6]),
     (Contrasts((("a",), ("b",), ("a", "b"))), SWAP, [[0] * 6], [[1] * 6]),
+    (Means(("x0", "x1")), ADD, [], [[0, 0, 0, 0, GRID, -GRID]]),
+    (Means(("x0", "x1")), SWAP, [[0, 0, 0, 0, GRID, -GRID]], [[0, 0, 0, 0, -GRID, GRID]]),
     (Moments(("x0", "x1", "a")), ADD, [], [[0, 0, 0, 0, GRID, GRID]]),
     (Moments(("x0", "x1", "a")), SWAP, [[0, 0, 0, 0, GRID, GRID]], [[0, 0, 0, 0, -GRID, -GRID]]),
     (Moments(("x0", "x1"), clip=2.0), ADD, [], [[0, 0, 0, 0, GRID, GRID]]),
@@ -413,6 +418,7 @@ def test_every_statistic_and_mechanism_carries_its_proof():
 
     noises = [c for c in vars(mechanisms).values() if isinstance(c, type) and hasattr(c, "cost")]
     proofs = [*registry.PROVED.values(), *registry._UNPROVED.values(), *noises]
+    proofs.append(QuantileTransformation)
     assert len(proofs) >= 12
     for kind in proofs:
         for heading in ("Guarantee:", "Sensitivity:", "Proof:", "Cites:"):

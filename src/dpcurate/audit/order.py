@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from dpcurate.accounting import Budget
 from dpcurate.audit.examples import examples, worst_pair
-from dpcurate.audit.pairs import Pair
+from dpcurate.audit.pairs import Pair, quarters
 from dpcurate.private.replay import order_of
 from dpcurate.private.session import Session
-from dpcurate.queries import AboveThreshold, Choose, Gate, Gaussian, Laplace, Query, Release, Sample, Score, Tau
+from dpcurate.queries import (
+    AboveThreshold,
+    Choose,
+    Gate,
+    Gaussian,
+    Laplace,
+    Quantile,
+    Query,
+    Release,
+    Sample,
+    Score,
+    Tau,
+)
 from dpcurate.schema import Neighbours
 
 AMPLE, NOTHING = Budget(rho=1e6), Budget(rho=1e-12)
@@ -25,7 +37,7 @@ def order_faults(kind: type[Session] = Session) -> tuple[str, ...]:
 
 
 def order_cases() -> list[tuple[str, Pair, AnyQuery]]:
-    """Every proved statistic of the registry with either noise, a choice, and either gate."""
+    """Every proved statistic of the registry with either noise, a choice, a quantile, and either gate."""
     relation, tau = Neighbours.ADD_REMOVE, Tau("a", "b", ("c",))
     releases: list[tuple[str, Pair, AnyQuery]] = [
         (name, worst_pair(statistic, relation), Release(statistic, noise))
@@ -37,6 +49,7 @@ def order_cases() -> list[tuple[str, Pair, AnyQuery]]:
         AboveThreshold(epsilon=1.0),
         Sample(rate=0.5, epsilon=1.0),
     )
+    releases.append(("Quantile", quarters(relation), Quantile(column="a", probability=0.5, epsilon=1.0)))
     return releases + [(type(asked).__name__, worst_pair(tau, relation), asked) for asked in others]
 
 

@@ -88,6 +88,23 @@ def norms(relation: Neighbours) -> Pair:
     return _two_numbers(relation, (0.0, 0.0))
 
 
+def bounds(relation: Neighbours) -> Pair:
+    """Two numeric columns: a row at the upper bounds, that moves to the lower ones under replace."""
+    return _two_numbers(relation, (-1.0, -1.0))
+
+
+def quarters(relation: Neighbours) -> Pair:
+    """One number, few rows: one quarter of its range comes nearer to a rank that is sought, another goes away from it.
+
+    Attains a score's sensitivity in either direction: below all rows when one is added, at the median when one moves.
+    """
+    schema = Schema((Numeric("a", 0, 4, bins=4),))
+    if relation is ADD:
+        return add(schema, [(0.5,)], (0.5,), "one row in the first quarter; another one more")
+    name = "rows in the first, first, second and last quarter; the first moves to the last"
+    return swap(schema, [(0.5,), (1.5,), (3.5,)], (0.5,), (3.5,), name)
+
+
 def _two_numbers(relation: Neighbours, other: tuple[float, float]) -> Pair:
     schema = Schema((Numeric("a", -1, 1, bins=2), Numeric("b", -1, 1, bins=2)))
     if relation is ADD:

@@ -13,12 +13,12 @@ from typing import Any, cast
 
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit.examples import ABC, examples
-from dpcurate.audit.pairs import Pair, equal_rows
+from dpcurate.audit.pairs import Pair, equal_rows, quarters
 from dpcurate.audit.run import Audited
 from dpcurate.audit.targets import OpenedGate, Sampled, Script
 from dpcurate.learn.measure_once import Constants
 from dpcurate.learn.methods import Method, entry_of, private
-from dpcurate.queries import Choose, Counts, Gaussian, Laplace, Noise, Release, Score, Tau
+from dpcurate.queries import CELLS, Choose, Counts, Gaussian, Laplace, Noise, Quantile, Release, Score, Tau
 from dpcurate.schema import Neighbours
 
 MIDDLE = {Neighbours.ADD_REMOVE: 2.5, Neighbours.REPLACE: 2.0}
@@ -76,11 +76,20 @@ def _mechanisms(relation: Neighbours, pure: Budget, epsilon: float) -> list[Case
     counts, margin = (Release(Counts(columns), Laplace(epsilon=epsilon)) for columns in (ABC, ABC[:1]))
     audited: dict[str, tuple[Audited, Pair | None]] = {
         "exponential mechanism": (Choose(candidates=(falls, rises), epsilon=epsilon), None),
+        "quantile": (_ranked(relation, epsilon), quarters(relation)),
         "above-threshold": (OpenedGate(epsilon=epsilon, scores=(falls,) * NOES + (rises,)), None),
         "sample": (Sampled(rate=0.5, epsilon=epsilon, release=counts), None),
         "sample of equal rows": (Sampled(rate=0.25, epsilon=epsilon, release=margin), equal_rows(relation)),
     }
     return [Case(f"{name}, {relation.value}", what, relation, pure, pair) for name, (what, pair) in audited.items()]
+
+
+def _ranked(relation: Neighbours, epsilon: float) -> Quantile:
+    """Which half of the range is nearer to a rank below all rows, or which quarter holds the median."""
+    added = relation is Neighbours.ADD_REMOVE
+    shift, parts = (-3, 2) if added else (0, 4)
+    cuts = tuple(range(0, CELLS + 1, CELLS // parts))
+    return Quantile(column="a", probability=0.5, epsilon=epsilon, shift=shift, cuts=cuts)
 
 
 def methods() -> dict[str, Method]:

@@ -20,13 +20,14 @@ from dpcurate.audit.targets import (
     of_choice,
     of_gate,
     of_method,
+    of_quantile,
     of_release,
     of_sampled,
     of_script,
 )
 from dpcurate.errors import QueryError
 from dpcurate.learn.methods import Method, entry_of, get
-from dpcurate.queries import Choose, Release
+from dpcurate.queries import Choose, Quantile, Release
 from dpcurate.schema import Neighbours
 
 WEAK = 0.7
@@ -94,7 +95,7 @@ class Audit:
         return "\n".join(lines)
 
 
-Audited = Release | Choose | OpenedGate | Sampled | Script | Control | Method | str
+Audited = Release | Choose | Quantile | OpenedGate | Sampled | Script | Control | Method | str
 
 
 def audit(
@@ -162,6 +163,8 @@ def target_of(subject: Audited, pair: Pair | None, budget: Budget | None, relati
         return of_release(subject, pair or worst_pair(subject.statistic, relation))
     if isinstance(subject, Choose):
         return of_choice(subject, pair or worst_pair(subject.candidates[0].statistic, relation))
+    if isinstance(subject, Quantile):
+        return of_quantile(subject, pair or pairs.quarters(relation))
     if isinstance(subject, OpenedGate):
         return of_gate(subject, pair or worst_pair(subject.scores[0].statistic, relation))
     if isinstance(subject, Sampled):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from dpcurate.audit.pairs import Pair
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, ThresholdLikelihood, Truth, choice_ratio, linked
 from dpcurate.learn.methods import Method
 from dpcurate.private.replay import OpenPair, Randomness, randomness
-from dpcurate.queries import AboveThreshold, Answer, Choose, Queryable, Release, Sample, Score
+from dpcurate.queries import CELLS, AboveThreshold, Answer, Choose, Quantile, Queryable, Release, Sample, Score
+from dpcurate.schema import Neighbours, Numeric
 
 Runner = Callable[[int, int | None, float], FloatArray]
 """So many runs on each table, from a seed (None: the secure source), with noise times a factor.
@@ -163,6 +165,31 @@ def of_choice(query: Choose, pair: Pair) -> Target:
         return ratios[session.ask_all([query] * runs)][None, :]
 
     return _target("exponential mechanism", pair, _limits(tables.charged(query), math.inf), _runs(tables, view))
+
+
+def of_quantile(query: Quantile, pair: Pair) -> Target:
+    """Where a quantile lies; each interval has its log-likelihood ratio, from the rows of the pair themselves."""
+    tables = pair.opened()
+    weights = np.array([_quantile_weights(query, pair, table) for table in (pair.first, pair.second)])
+    log = weights - np.logaddexp.reduce(weights, axis=1, keepdims=True)
+    ratios: FloatArray = np.asarray(log[1] - log[0])
+
+    def view(session: Queryable, runs: int) -> FloatArray:
+        return ratios[session.ask_all([query] * runs)][None, :]
+
+    return _target("quantile", pair, _limits(tables.charged(query), math.inf), _runs(tables, view))
+
+
+def _quantile_weights(query: Quantile, pair: Pair, table: Any) -> FloatArray:
+    """The logarithms of the mechanism's weights; cells of the table lie well inside their intervals."""
+    column, q = pair.schema[query.column], float(query.probability)
+    assert isinstance(column, Numeric)
+    places = (np.asarray(table[query.column]) - column.low) / (column.high - column.low) * CELLS
+    below = np.array([np.count_nonzero(places < cut) for cut in query.cuts])
+    sought = q * len(places) + query.shift
+    apart = np.maximum(0, np.maximum(below[:-1] - sought, sought - below[1:]))
+    moved = max(q, 1 - q) if pair.neighbours is Neighbours.ADD_REMOVE else 1.0
+    return np.asarray(-apart * float(query.epsilon) / (2 * moved))
 
 
 def of_gate(gate: OpenedGate, pair: Pair) -> Target:
