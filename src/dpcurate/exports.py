@@ -8,7 +8,7 @@ from dpcurate.effects.effect import Effect
 from dpcurate.errors import FormatError
 from dpcurate.graphs import export
 from dpcurate.graphs.checks import Arrow
-from dpcurate.graphs.formats import dumps
+from dpcurate.graphs.formats import Chances, dumps
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.member import member
@@ -29,6 +29,8 @@ class Exports:
         def graph(self) -> Cpdag | Dag | Pag: ...
         @property
         def edges(self) -> tuple[FoundEdge, ...]: ...
+        @property
+        def chances(self) -> Chances: ...
         def effects(self) -> tuple[Effect, ...]: ...
         def _way(self, a: str, b: str) -> float | None: ...
 
@@ -72,8 +74,8 @@ class Exports:
         return dumps(self.graph, "dagitty")
 
     def to_tetrad(self) -> str:
-        """The text that Tetrad reads, of any kind of graph."""
-        return dumps(self.graph, "tetrad")
+        """The text that Tetrad reads, of any kind of graph, with how likely each kind of edge is."""
+        return dumps(self.graph, "tetrad", self.chances)
 
     def to_bnlearn(self) -> str:
         """The DAG of `to_dag` as the model string of R's bnlearn, for `model2network`."""

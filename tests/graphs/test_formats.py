@@ -352,6 +352,20 @@ def test_a_number_that_is_no_probability_is_refused_only_when_asked_for(name: st
     assert caught.value.line == line
 
 
+def test_tetrad_has_chances_as_it_writes_them_itself() -> None:
+    graph = Cpdag.of("abc", [("a", "b")], ["bc"])
+    text = dumps(graph, "tetrad", {("a", "b"): Chance(0.9, 0.8), ("b", "c"): Chance(0.6)})
+    assert "1. a --> b [a --> b]:0.7200;[a <-- b]:0.1800;[no edge]:0.1000;\n" in text
+    assert "2. b --- c [edge]:0.6000;[no edge]:0.4000;\n" in text
+    assert loads(text, "tetrad") == graph
+
+
+@pytest.mark.parametrize("graph", nasty_graphs((*NASTY, "x [y];z")), ids=lambda graph: type(graph).__name__)
+def test_chances_in_tetrads_text_hide_no_name(graph: Graph) -> None:
+    chances = {(a, b): Chance(0.9, 0.8) for a, _, b in ordered_edges(graph)}
+    assert loads(dumps(graph, "tetrad", chances), "tetrad") == graph
+
+
 @pytest.mark.parametrize(
     ("chances", "said"),
     [("[1]", "an object with the names"), ('[{"from": "a"}]', "an object with the names"), ("1", "must be a list"),

@@ -60,6 +60,13 @@ def test_a_finding_is_compared_with_the_truth_by_their_measure(asia):
     }
 
 
+def test_they_read_the_text_for_tetrad_with_its_numbers(asia, tmp_path):
+    found = asia[2]
+    assert "[no edge]:" in found.to_tetrad()
+    (tmp_path / "graph.txt").write_text(found.to_tetrad(), encoding="utf-8")
+    assert from_causallearn(text.txt2generalgraph(str(tmp_path / "graph.txt")), "cpdag") == found.graph
+
+
 def test_a_finding_with_hidden_causes_is_one_of_theirs(asia):
     network, _, _ = asia
     seen = network.hide("smoke")

@@ -3,7 +3,7 @@
 `load` and `save` go by the file's suffix, `loads` and `dumps` by the format's name. A format that
 cannot say which kind of graph it holds is read as a PAG if it has a circle or an edge with two heads, as
 a CPDAG if it has a line and as a DAG otherwise; `kind` overrides. Separating sets survive only in JSON. JSON, CSV,
-DOT, GraphML and GML carry how sure each edge is (`Chance`), which `load_chances` reads back.
+DOT, GraphML and GML carry how sure each edge is (`Chance`), which `load_chances` reads back; Tetrad's text has it too.
 Objects of other libraries: `objects`.
 """
 

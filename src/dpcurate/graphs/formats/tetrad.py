@@ -7,7 +7,8 @@
     1. smoke --> lung
 
 The format has no quoting. A name it would mangle is written as a JSON string, which this reader
-understands; a plain name with spaces is read as it stands.
+understands; a plain name with spaces is read as it stands. How sure an edge is stands after it as Tetrad writes
+what it found by resampling, `[smoke --> lung]:0.9000;[smoke <-- lung]:0.0500;[no edge]:0.0500;`, and is not read back.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 import re
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.chances import NO_CHANCES, Chances
+from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.draft import Draft, kind_of, split_lines
 from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.wording import shown
@@ -31,11 +32,23 @@ MARKS = {"->": "-->", "--": "---", "<->": "<->", "o->": "o->", "o-o": "o-o", "o-
 READ = {written: sign for sign, written in MARKS.items()} | {"<--": "<-", "<-o": "<-o", "--o": "--o"}
 
 
-def write(graph: Graph, _: Chances = NO_CHANCES) -> str:
+def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     rows = ["Graph Nodes:", ";".join(map(_quote, graph.nodes)), "", "Graph Edges:"]
     for number, (a, mark, b) in enumerate(ordered_edges(graph), 1):
-        rows.append(f"{number}. {_quote(a)} {MARKS[mark]} {_quote(b)}")
+        sure = _sure(_quote(a), _quote(b), chances.get((a, b), Chance()))
+        rows.append(f"{number}. {_quote(a)} {MARKS[mark]} {_quote(b)}{sure}")
     return "\n".join([*rows, "", "Graph Attributes:", f"kind: {kind_of(graph)}", ""])
+
+
+def _sure(a: str, b: str, chance: Chance) -> str:
+    """The kinds of edge and how likely each is, if that is known."""
+    if chance.linked is None:
+        return ""
+    kinds = {"edge": chance.linked}
+    if chance.direction is not None:
+        there = chance.linked * chance.direction
+        kinds = {f"{a} --> {b}": there, f"{a} <-- {b}": chance.linked - there}
+    return " " + "".join(f"[{kind}]:{p:.4f};" for kind, p in (kinds | {"no edge": 1 - chance.linked}).items())
 
 
 def _quote(name: str) -> str:
@@ -94,6 +107,13 @@ def _read_edge(draft: Draft, row: str, line: int) -> None:
     draft.edge(a, READ.get(mark), b, line, f"an edge {mark}")
 
 
+def _without_chances(second: str) -> str:
+    """The second name without what stands after it in brackets; no plain name holds a semicolon."""
+    name = re.compile(_STRING).match(second)
+    end = second.find(" [", name.end() if name else 0)
+    return second[:end] if end >= 0 and ";" in second[end:] else second
+
+
 def _split_edge(row: str, line: int) -> tuple[str, str, str]:
     """The two names and the mark; a plain name ends where the first mark stands."""
     start = _NUMBERED.match(row)
@@ -101,7 +121,7 @@ def _split_edge(row: str, line: int) -> tuple[str, str, str]:
     mark = _MARK.search(row, quoted.end() if quoted else start.end() + 1) if start else None
     if start is None or mark is None:
         raise FormatError(f"expected an edge such as '1. a --> b', found {shown(row)}", line=line)
-    second = row[mark.end() :].strip()
+    second = _without_chances(row[mark.end() :].strip())
     while second.endswith(_FLAGS) and second[:-2].endswith((" ", "\t")):
         second = second[:-2].rstrip()
     return _unquote(row[start.end() : mark.start()].strip(), line), mark[0], _unquote(second, line)
