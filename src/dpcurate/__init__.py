@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dpcurate.graphs.metrics import score
     from dpcurate.graphs.pag_metrics import score_pag
     from dpcurate.learn import methods
+    from dpcurate.models import Model, quantify
     from dpcurate.planning.plan import plan
     from dpcurate.private.curator import Curator
     from dpcurate.private.draft import draft
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery",
-    "DpcurateError", "Knowledge", "Ledger", "LedgerError", "Neighbours", "NotPrivate", "Numeric", "Ordinal",
+    "DpcurateError", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate", "Numeric", "Ordinal",
     "OwnerError", "Pag", "Person", "Quantiles", "Schema", "SchemaError", "TextFormat", "ask", "audit", "discover",
-    "discover_from", "draft", "errors", "fit", "methods", "networks", "plan", "queries", "score", "score_pag",
+    "discover_from", "draft", "errors", "fit", "methods", "networks", "plan", "quantify", "queries", "score",
+    "score_pag",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
@@ -41,6 +43,7 @@ _HOMES = {
     "graphs.knowledge": ("Knowledge",),
     "graphs.metrics": ("score",),
     "graphs.pag_metrics": ("score_pag",),
+    "models": ("Model", "quantify"),
     "planning.plan": ("plan",),
     "private.curator": ("Curator",),
     "private.draft": ("draft",),

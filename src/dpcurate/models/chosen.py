@@ -1,0 +1,55 @@
+"""The graph of a model: one DAG of what was found, its families small enough for tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING
+
+from dpcurate.errors import QueryError
+from dpcurate.graphs.graph import Dag
+from dpcurate.learn.cuts import BEST_F1
+from dpcurate.schema import Schema
+
+if TYPE_CHECKING:
+    from dpcurate.discovery import Discovery
+
+MOST_CELLS = 1024
+"""Cells of a column's table with its parents: beyond this most would be noise, and solving for them takes long."""
+
+
+def graph_of(found: Discovery) -> Dag:
+    """The DAG of the highest expected F1, or of what the method found; the least sure parents of large tables go."""
+    dag = (found.at(BEST_F1) if found.learned.linked else found).to_dag()
+    return _lean(dag, found.schema, lambda a, b: found.confidence.get(frozenset((a, b)), 1.0))
+
+
+def checked(dag: Dag, schema: Schema) -> Dag:
+    """A DAG that someone gave, refused where it does not fit."""
+    if set(dag.nodes) != set(schema.names):
+        raise QueryError("the graph has other columns than the schema: give a DAG of all of them, and of no others")
+    large = [x for x in dag.nodes if _cells(dag.parents(x), x, schema) > MOST_CELLS]
+    if large:
+        cells = _cells(dag.parents(large[0]), large[0], schema)
+        raise QueryError(
+            f"the table of {large[0]!r} with its {len(dag.parents(large[0]))} parents has {cells:,} cells, more than "
+            f"{MOST_CELLS:,}: leave out parents, or group levels in the schema"
+        )
+    return dag
+
+
+def _lean(dag: Dag, schema: Schema, linked: Callable[[str, str], float]) -> Dag:
+    gone = set()
+    for x in dag.nodes:
+        parents = sorted(dag.parents(x), key=lambda p: linked(p, x))
+        while _cells(tuple(parents), x, schema) > MOST_CELLS:
+            gone.add((parents.pop(0), x))
+    if not gone:
+        return dag
+    said = ", ".join(f"{a} -> {b}" for a, b in sorted(gone))
+    note = f"left out, since tables would have more than {MOST_CELLS:,} cells: {said}"
+    return Dag(dag.nodes, dag.arrows - gone, f"{dag.note}; {note}" if dag.note else note)
+
+
+def _cells(parents: tuple[str, ...], column: str, schema: Schema) -> int:
+    return prod(schema.sizes((*parents, column)))

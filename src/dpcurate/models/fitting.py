@@ -1,0 +1,95 @@
+"""From a found graph to a fitted model, in one release of what its families still need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpcurate.allowance import DUST, Request, running
+from dpcurate.errors import BudgetExceeded, QueryError
+from dpcurate.graphs.graph import Dag
+from dpcurate.learn.measure_once.moments import Released
+from dpcurate.learn.measure_once.pair_release import ReleasedPairs
+from dpcurate.learn.measure_once.release import buy, offered
+from dpcurate.models.chosen import checked, graph_of
+from dpcurate.models.draws import DRAW, factors, normals, upstream
+from dpcurate.models.family import FittedFamily, Shares, drawn, fit_family
+from dpcurate.models.model import Model
+from dpcurate.models.purchase import family_weights
+from dpcurate.networks.inference import joint
+from dpcurate.networks.network import Network, Variable
+from dpcurate.queries import Queryable
+from dpcurate.schema import Schema
+
+if TYPE_CHECKING:
+    from dpcurate.discovery import Discovery
+
+DRAWS = 100
+"""Draws of the model so far, for how sure the parents' shares are."""
+PLENTY = 1e4
+"""More zCDP than this buys nothing: the noise is far below one row."""
+
+
+def quantify(found: Discovery, curator: Queryable, *, share: float | None = None, dag: Dag | None = None) -> Model:
+    """Buy the tables of the found graph's families, in one release, and fit a model to all that was released.
+
+    It may spend `share` of what is left, in the budget's currency, or all of it when that is not given. What the run
+    that found the graph has released counts too: nothing is paid twice. The model has the edges of the highest expected
+    F1, `found.at("best-f1")`, of which some may be missing in `found.graph`: a table suffers more from a missing edge
+    than from one too many. `dag` is another graph to fit, such as `found.to_dag()`.
+    """
+    _check(found.schema, curator.schema)
+    graph = graph_of(found) if dag is None else checked(dag, curator.schema)
+    released = _released(found)
+    request = Request(table=None, schema=curator.schema, method="quantify", recipe=sorted(graph.arrows), share=share)
+    with running(curator, request, share) as queryable:
+        amount = min(queryable.remaining, PLENTY)
+        if amount <= DUST * float(curator.budget.ceiling):
+            raise BudgetExceeded("nothing is left of this table's budget, so there is no model; nothing was read")
+        weights = offered(queryable, family_weights(released, graph, 2 * amount))
+        bought = buy(queryable, weights, amount)
+    cost = f"{len(weights)} tables bought in one release, for {curator.budget.currency} = {bought.cost:.3g}"
+    return fitted(released.merged(bought.answers), graph, curator.schema, cost)
+
+
+def _check(found: Schema, schema: Schema) -> None:
+    if found.hash != schema.hash:
+        raise QueryError("the graph was found with another schema than the curator has: quantify it where it was found")
+    wide = [c.name for c in schema.columns if not c.has_levels]
+    if wide:
+        raise QueryError(f"a model of tables needs levels, and {wide[0]!r} is a number without bins: give it bins")
+
+
+def _released(found: Discovery) -> Released:
+    """What the run has released of contrasts; pairs over clipped rows are not of all rows, and are left out."""
+    kept = found.learned.released
+    if isinstance(kept, ReleasedPairs):
+        return kept.margins
+    return kept if isinstance(kept, Released) else Released.nothing([c.size for c in found.schema.columns])
+
+
+def fitted(released: Released, dag: Dag, schema: Schema, cost: str = "") -> Model:
+    """The tables of all families, parents first."""
+    place = {name: i for i, name in enumerate(schema.names)}
+    families: dict[str, FittedFamily] = {}
+    variables: dict[str, Variable] = {}
+    for name in dag.order():
+        parents = dag.parents(name)
+        shares = _shares(variables, families, parents)
+        families[name] = fit_family(released, tuple(place[p] for p in parents), place[name], shares)
+        variables[name] = Variable(name, schema[name].levels, parents, families[name].table)
+    network = Network("model", tuple(variables[name] for name in schema.names))
+    return Model(network, families, schema, released.rows, dag, cost)
+
+
+def _shares(variables: dict[str, Variable], families: dict[str, FittedFamily], parents: tuple[str, ...]) -> Shares:
+    """How often each combination of parents occurs in the model so far, and how sure that is."""
+    if not parents:
+        return Shares(np.ones(1), np.zeros((1, 1)))
+    so_far = Network("so far", tuple(variables.values()))
+    needed = upstream(so_far.dag, parents)
+    tables = {x: drawn(families[x], normals(x, families[x], DRAWS)) for x in needed}
+    some = list(factors(so_far, tables).values())
+    draws = joint(some, (DRAW, *parents))
+    return Shares.of(so_far.marginal(parents), draws.reshape(DRAWS, -1))
