@@ -76,6 +76,13 @@ def test_an_arc_of_a_pag_has_its_sign() -> None:
         from_networkx(nx.DiGraph([("a", "b", {"sign": "->>"})], kind="pag"))
 
 
+def test_an_arc_of_a_pag_has_the_chances_of_its_marks() -> None:
+    result = found(PAG)
+    result = replace(result, learned=replace(result.learned, marks={("b", "a"): (0.9, 0.05), ("a", "b"): (0.1, 0.8)}))
+    arc = result.to_networkx().edges["a", "b"]
+    assert (arc["tail_from"], arc["head_from"], arc["tail_to"], arc["head_to"]) == (0.9, 0.05, 0.1, 0.8)
+
+
 def test_the_dag_is_one_of_the_class_and_says_so(sure: Discovery) -> None:
     assert sure.to_dag() == Dag.of("abcd", [("a", "b"), ("b", "c")])  # c -> b is likelier, and a new collider
     assert "1 of 2 edges had no direction" in sure.to_dag().note

@@ -8,7 +8,7 @@ from dpcurate.effects.effect import Effect
 from dpcurate.errors import FormatError
 from dpcurate.graphs import export
 from dpcurate.graphs.checks import Arrow
-from dpcurate.graphs.formats import Chances, dumps
+from dpcurate.graphs.formats import Chance, Chances, dumps
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.member import member
@@ -48,7 +48,7 @@ class Exports:
         `directed` is False for a line, whose arc goes from the earlier column to the later one. `linked` and
         `direction` are the probabilities of `edges`; `effect`, `effect_low` and `effect_high` are what setting the
         arc's start does to its end, where it is known, and `effect_in_words` says so. In a PAG `sign` is the edge as it
-        is written, "o->" and the like.
+        is written, "o->" and the like, with the probabilities of a tail and of an arrowhead at its ends.
         """
         return export.networkx_graph(self.graph, self._beside())
 
@@ -91,26 +91,20 @@ class Exports:
 
     def _beside(self) -> dict[Arrow, dict[str, float | str]]:
         """What is known of every edge, of a line both ways round."""
-        known = {}
+        known: dict[Arrow, dict[str, float | str]] = {}
         for edge in self.edges:
-            known[edge.a, edge.b] = _sure(edge.linked, edge.direction)
+            chance = self.chances.get((edge.a, edge.b), Chance())
+            known[edge.a, edge.b] = {**chance.numbers()}
             if not edge.directed:
-                known[edge.b, edge.a] = _sure(edge.linked, None if edge.direction is None else 1 - edge.direction)
+                known[edge.b, edge.a] = {**chance.turned().numbers()}
         for effect in self.effects():
-            known[effect.cause, effect.outcome] |= _effect(effect)
+            known[effect.cause, effect.outcome] |= _numbers(effect)
         return known
 
 
-def _sure(linked: float | None, direction: float | None) -> dict[str, float | str]:
-    return _there({"linked": linked, "direction": direction})
-
-
-def _effect(effect: Effect) -> dict[str, float | str]:
-    if effect.low is None:
+def _numbers(effect: Effect) -> dict[str, float | str]:
+    """The interval, the estimate if there is one, and both in words; nothing of an effect that is not known."""
+    if effect.low is None or effect.high is None:
         return {}
-    numbers = {"effect": effect.estimate, "effect_low": effect.low, "effect_high": effect.high}
-    return _there(numbers) | {"effect_in_words": effect.sentence}
-
-
-def _there(numbers: dict[str, float | None]) -> dict[str, float | str]:
-    return {name: number for name, number in numbers.items() if number is not None}
+    estimate = {} if effect.estimate is None else {"effect": effect.estimate}
+    return {**estimate, "effect_low": effect.low, "effect_high": effect.high, "effect_in_words": effect.sentence}
