@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate.accounting import Privacy
-from dpcurate.allowance import Allowance, Request, RunRecord, running
+from dpcurate.allowance import DUST, Allowance, Request, RunRecord, running
 from dpcurate.errors import BudgetError, BudgetExceeded, FormatError, QueryError
 from dpcurate.files import save_text
 from dpcurate.graphs.formats.jsontext import one_a_line
@@ -125,6 +125,7 @@ def allowed(
 def expected(question: Question, schema: Schema, allowance: Allowance) -> float | None:
     """The standard deviation of the noise to expect, None where the rows decide; from public facts alone."""
     amount, budget = float(allowance.of_run.ceiling), allowance.budget
+    _check_levels(question, schema)
     if isinstance(question, Quantiles):
         for query in first_queries(question, amount, budget):
             preview(query, schema, allowance.neighbours)
@@ -132,14 +133,25 @@ def expected(question: Question, schema: Schema, allowance: Allowance) -> float 
     return preview(Release(question, noise_of(Fraction(amount), budget)), schema, allowance.neighbours)
 
 
+def _check_levels(question: Question, schema: Schema) -> None:
+    sets = question.sets if isinstance(question, Tables) else ()
+    for columns in (question.columns,) if isinstance(question, Counts) else sets:
+        for name in (name for name in columns if not schema[name].has_levels):
+            raise QueryError(
+                f"column {name!r} is a number without bins, so there are no levels to count: ask for its mean or its "
+                "quantiles, or give it bins in the schema, e.g. bins = 4"
+            )
+
+
 def answer(
     curator: Queryable, question: Question, *, share: float | None = None, request: Request | None = None
 ) -> Asked:
     """The same on a curator that is already open; it spends `share`, in the budget's currency, or all that is left."""
     request = request or replace(request_of(None, curator.schema, question, epsilon=None), share=share)
+    too_little = DUST * float(curator.budget.ceiling) if request.epsilon is None and share is None else 0.0
     before = curator.privacy().run or 0.0
     with running(curator, request, share) as queryable:
-        if queryable.remaining <= 0:
+        if queryable.remaining <= too_little:
             raise BudgetExceeded(
                 "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
             )

@@ -68,17 +68,17 @@ def _epsilon(amount: Fraction, budget: Budget) -> float:
 
 
 def first_queries(asked: Quantiles, amount: float, budget: Budget) -> list[Query[object]]:
-    """What is asked at first: a count, and where each quantile lies."""
+    """What is asked at first: where each quantile lies, and a count."""
     whole = Fraction(amount) * (1 - KEPT_BACK)
     epsilon = _epsilon(whole * POINT / len(asked.probabilities), budget)
     counts = Release(Means((asked.column,)), noise_of(whole * COUNT, budget))
-    return [counts, *(Quantile(column=asked.column, probability=p, epsilon=epsilon) for p in asked.probabilities)]
+    return [*(Quantile(column=asked.column, probability=p, epsilon=epsilon) for p in asked.probabilities), counts]
 
 
 def measure(queryable: Queryable, asked: Quantiles) -> Estimates:
     """Quantiles within all that the queryable may spend, with intervals of at least 95 %."""
     amount, budget = queryable.remaining, queryable.budget
-    counts, *cells = queryable.ask_all(first_queries(asked, amount, budget))
+    *cells, counts = queryable.ask_all(first_queries(asked, amount, budget))
     assert isinstance(counts, Answer)
     column = queryable.schema[asked.column]
     assert isinstance(column, Numeric)

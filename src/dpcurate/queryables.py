@@ -17,6 +17,7 @@ from dpcurate.queries import (
     FeatureMoments,
     Gate,
     PairStatistic,
+    Quantile,
     Query,
     Queryable,
     Release,
@@ -146,6 +147,8 @@ def _stage(what: Query[object] | Score) -> tuple[str, int]:
     """A word for the stage, and how many tests this is."""
     if isinstance(what, Choose):
         return _order(what.candidates[0].statistic), len(what.candidates)
+    if isinstance(what, Quantile):
+        return "quantile", 1
     statistic = what.statistic if isinstance(what, (Release, Score)) else None
     if isinstance(statistic, PairStatistic):
         return _order(statistic), 1
