@@ -87,6 +87,9 @@ def _extends(graph: Cpdag, colliders: set[tuple[Edge, str]]) -> bool:
 
 def _colliders(graph: Cpdag) -> set[tuple[Edge, str]]:
     """Triples a -> c <- b where a and b have no edge, as ({a, b}, c)."""
+    parents: dict[str, list[str]] = {}
+    for a, c in graph.arrows:
+        parents.setdefault(c, []).append(a)
+    pairs = ((frozenset(pair), c) for c, above in parents.items() for pair in combinations(above, 2))
     linked = graph.edges
-    pairs = ((frozenset(pair), c) for c in graph.nodes for pair in combinations(graph.parents(c), 2))
     return {(pair, c) for pair, c in pairs if pair not in linked}

@@ -7,6 +7,7 @@ Colombo and Maathuis (2014), JMLR 15, for why order matters.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -64,11 +65,8 @@ class PartialGraph:
 
     def __init__(self, skeleton: Skeleton) -> None:
         self.nodes = skeleton.nodes
-        self.around: dict[str, set[str]] = {name: set() for name in skeleton.nodes}
-        for a, b in skeleton.edges:
-            self.around[a].add(b)
-            self.around[b].add(a)
-        self.lines = {name: set(near) for name, near in self.around.items()}
+        self.around = _near(skeleton.nodes, skeleton.edges)
+        self.lines = _near(skeleton.nodes, skeleton.edges)
         self.parents: dict[str, set[str]] = {name: set() for name in skeleton.nodes}
         self.arrows: set[Arrow] = set()
         self.disputed: set[Edge] = set()
@@ -174,18 +172,26 @@ def _reasons(partial: PartialGraph, a: str, b: str) -> Iterator[bool]:
 
 def extension(cpdag: Cpdag) -> Dag | None:
     """A DAG with these arrows and no new collider (Dor and Tarsi 1992), or None if there is none."""
-    around = {name: set(cpdag.neighbours(name)) for name in cpdag.nodes}
-    lines = {name: {x for x in near if frozenset((name, x)) in cpdag.lines} for name, near in around.items()}
-    arrows = set(cpdag.arrows)
-    while around:
-        sink = next((name for name in around if _may_be_last(name, around, lines, cpdag.arrows)), None)
-        if sink is None:
-            return None
-        arrows |= {(other, sink) for other in lines[sink]}
-        for other in around.pop(sink):
-            around[other].discard(sink)
-            lines[other].discard(sink)
-    return Dag(cpdag.nodes, frozenset(arrows))
+    around, lines = _near(cpdag.nodes, cpdag.edges), _near(cpdag.nodes, cpdag.lines)
+    arrows, place = set(cpdag.arrows), {name: i for i, name in enumerate(cpdag.nodes)}
+    waiting = list(place.values())
+    while waiting:
+        name = cpdag.nodes[heapq.heappop(waiting)]
+        if name in around and _may_be_last(name, around, lines, cpdag.arrows):
+            arrows |= {(other, name) for other in lines[name]}
+            for other in around.pop(name):
+                around[other].discard(name)
+                lines[other].discard(name)
+                heapq.heappush(waiting, place[other])  # who may not be last may be so once a neighbour is gone
+    return None if around else Dag(cpdag.nodes, frozenset(arrows))
+
+
+def _near(nodes: tuple[str, ...], edges: frozenset[Edge]) -> dict[str, set[str]]:
+    near: dict[str, set[str]] = {name: set() for name in nodes}
+    for a, b in edges:
+        near[a].add(b)
+        near[b].add(a)
+    return near
 
 
 def _may_be_last(name: str, around: dict[str, set[str]], lines: dict[str, set[str]], arrows: frozenset[Arrow]) -> bool:
