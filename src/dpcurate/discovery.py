@@ -14,6 +14,7 @@ from dpcurate.accounting import Privacy
 from dpcurate.allowance import Allowance, Request, RunRecord, running
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, FoundEffects
+from dpcurate.effects.told import plain, with_effects
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.exports import Exports
 from dpcurate.files import save_text
@@ -138,7 +139,17 @@ class Discovery(Exports):
 
     def effects(self) -> FoundEffects:
         """The effect along every edge, of a line both ways: costs nothing."""
-        return self._effects.edges()
+        return self._effects.edges
+
+    @property
+    def told_effects(self) -> FoundEffects:
+        """Those that reports tell: none of very large graphs, whose effects are computed when asked for."""
+        return self._effects.told
+
+    @cached_property
+    def told(self) -> Chances:
+        """The same as `chances` with the effects along edges: what files carry."""
+        return with_effects(self.chances, ((e.a, e.b) for e in self.edges), self.told_effects)
 
     @cached_property
     def _effects(self) -> Effects:
@@ -184,6 +195,7 @@ class Discovery(Exports):
             "graph": json.loads(dumps(self.graph, "json")),
             "cut": self._cut_named(),
             "edges": [asdict(e) | {"confidence": e.confidence} for e in self.edges],
+            "effects": [plain(effect) for effect in self.told_effects],
             "undecided": [asdict(pair) for pair in self.undecided],
             "pairs": [asdict(pair) for pair in self.pairs],
             "verdict": None if self.verdict is None else asdict(self.verdict),
@@ -224,7 +236,7 @@ class Discovery(Exports):
 
             save_text(target, page(self))
         else:
-            save(self.graph, target, self.chances)
+            save(self.graph, target, self.told)
         return target
 
     def _repr_html_(self) -> str:

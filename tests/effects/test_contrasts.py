@@ -132,7 +132,7 @@ def test_a_class_has_all_its_effects() -> None:
     assert low is not None
     assert high is not None
     assert low <= 0 <= high
-    assert [(one.cause, one.outcome) for one in effects.edges()] == [("z", "x"), ("x", "z")]
+    assert [(one.cause, one.outcome) for one in effects.edges] == [("z", "x"), ("x", "z")]
     star = Cpdag.of([*"zxyw", *"abcdefgh"], lines=[("z", x) for x in "xywabcdefgh"])
     assert Effects.of(star, None, WORLD.schema).effect("z", "x").state == "not identified"
 

@@ -59,13 +59,20 @@ def test_numbers_change_by_a_unit_and_means_by_a_level() -> None:
 
 
 def test_several_effects_span_an_interval_and_one_is_itself() -> None:
-    one, two = (Effect.of_levels("a", "b", table(yes, 0.1)) for yes in (0.2, 0.3))
+    one, two = (Effect.of_levels("a", "b", table(yes, 0.1), adjusted_for=[z]) for yes, z in ((0.2, "c"), (0.3, "d")))
     assert Effect.several([one]) is one
     both = Effect.several([one, two])
     assert (both.low, both.high) == (one.low, two.high)
     assert both.estimate is None
     assert both.state == "several"
-    assert "0.08 to 0.22, by one of 2 effects" in str(both)
+    assert "changes P(b = yes) by 0.08 to 0.22, one of 2 effects, since the graph leaves open what causes a" in str(
+        both
+    )
+    assert Effect.several([one, one]) is one
+    maybe = Effect.several([one, Effect.none("a", "b")])
+    assert (maybe.low, maybe.high) == (0.0, one.high)
+    assert maybe.supposed is one
+    assert str(maybe) == f"{one}; or nothing, if a does not cause b"
     unknown = Effect.unknown("a", "b", "not determined", "ask for more")
     open_one = Effect.several([one, unknown])
     assert open_one.low is None

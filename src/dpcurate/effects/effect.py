@@ -131,7 +131,11 @@ class Effect:
 
     @classmethod
     def several(cls, possible: Sequence[Effect]) -> Effect:
-        """Of a class of graphs: the one effect that all of them have, or all that are possible."""
+        """Of a class of graphs: the one effect that all of them have, or all that are possible.
+
+        Two that were adjusted for the same are one.
+        """
+        possible = list({(one.state, one.adjusted_for): one for one in possible}.values())
         if len(possible) == 1:
             return possible[0]
         first = possible[0]
@@ -148,9 +152,15 @@ class Effect:
             instead_of=next((e.instead_of for e in possible if e.instead_of), None),
             level=next((e.level for e in possible if e.level), None),
             strength=max(strengths, default=None) if known else None,
-            reason="the graph leaves open which of them is true",
+            reason=f"the graph leaves open what causes {first.cause}",
             possible=tuple(possible),
         )
+
+    @property
+    def supposed(self) -> Effect:
+        """Of several possible effects those that are left if the cause acts on the outcome at all; else itself."""
+        acting = [one for one in self.possible if one.state != "none"]
+        return Effect.several(acting) if 0 < len(acting) < len(self.possible) else self
 
     @property
     def sign(self) -> int | None:
@@ -170,23 +180,26 @@ class Effect:
         if self.state == "none":
             return f"no effect, since {self.reason}"
         if self.state == "several":
-            return f"{self._of_several} ({self.reason})"
+            return self._of_several
         if self.estimate is None or self.low is None or self.high is None:
             return f"{self.state}: {self.reason}"
         given = f", adjusted for {', '.join(self.adjusted_for)}" if self.adjusted_for else ""
-        size, ends = _short(abs(self.estimate)), f"({_short(self.low)} to {_short(self.high)})"
+        size, ends = short_number(abs(self.estimate)), f"({short_number(self.low)} to {short_number(self.high)})"
         if self.sign is None:
-            return f"{self.change} changes {self.what} by {_short(self.estimate)} {ends}{given}; the sign is open"
+            return f"{self.change} changes {self.what} by {short_number(self.estimate)} {ends}{given}; the sign is open"
         verb = "raises" if self.estimate > 0 else "lowers"
         return f"{self.change} {verb} {self.what} by {size} {ends}{given}"
 
     @property
     def _of_several(self) -> str:
+        acting = self.supposed
+        if acting is not self:
+            return f"{acting.sentence}; or nothing, if {self.cause} does not cause {self.outcome}"
         if self.low is None or self.high is None:
             known = sum(e.estimate is not None for e in self.possible)
             return f"one of {len(self.possible)} effects, of which {known} could be estimated"
-        ends = f"{_short(self.low)} to {_short(self.high)}"
-        return f"{self.change} changes {self.what} by {ends}, by one of {len(self.possible)} effects"
+        ends = f"{short_number(self.low)} to {short_number(self.high)}"
+        return f"{self.change} changes {self.what} by {ends}, one of {len(self.possible)} effects, since {self.reason}"
 
     @property
     def change(self) -> str:
@@ -213,7 +226,7 @@ def _strength(change: float, spread: float | None) -> float | None:
     return None if spread is None or not spread > 0 else min(abs(change) / spread, 1.0)
 
 
-def _short(value: float) -> str:
+def short_number(value: float) -> str:
     """Three decimals of what is below 1, three digits of what is above."""
     if not math.isfinite(value) or abs(value) >= 1:
         return f"{value:.3g}"

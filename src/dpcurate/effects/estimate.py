@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from dpcurate.effects.asked import Asked, Estimator
 from dpcurate.effects.effect import Effect
@@ -26,7 +27,11 @@ class FoundEffects(tuple[Effect, ...]):
         return "\n".join(map(str, self))
 
 
-@dataclass(frozen=True, slots=True)
+MOST_EDGES = 400
+"""In a larger graph effects are computed when they are asked for, and not for every file."""
+
+
+@dataclass(frozen=True)
 class Effects:
     """Effects in one graph, from one release."""
 
@@ -74,9 +79,15 @@ class Effects:
             return asked.undetermined(self.why, adjustment.sets[0])
         return self.estimator.estimate(asked, adjustment.sets)
 
+    @cached_property
     def edges(self) -> FoundEffects:
         """Of every edge, along its arrow; of a line both ways."""
         return FoundEffects(self.effect(a, b) for a, b in directions(self.graph))
+
+    @property
+    def told(self) -> FoundEffects:
+        """What reports tell of them: nothing where no answers were kept, nor of very large graphs."""
+        return FoundEffects() if self.estimator is None or len(self.graph.edges) > MOST_EDGES else self.edges
 
     def _check(self, asked: Asked) -> None:
         for name in (asked.cause, asked.outcome):

@@ -21,6 +21,8 @@ from dpcurate.schema import Schema
 
 CLEAR = 5.0
 """What a column varies beyond those it is regressed with must exceed so many standard deviations of its noise."""
+WIDE = 40
+"""In more columns than this all rows are shrunk alike, and products by what rows keep on average."""
 STEP = 0.05
 """How far a covariance is moved, relative to it, to see how what is released moves."""
 
@@ -96,10 +98,16 @@ class Slope:
 
     def error(self, fitted: Gaussian) -> float:
         """Sampling and privacy noise of the released products, carried over to the coefficient."""
-        change = fitted.moved(STEP * self.gradient * np.outer(fitted.spread, fitted.spread)) / STEP
-        kept = float((change * self.gradient).sum() / (self.gradient**2).sum())  # what of a move is released
+        kept = self._released(fitted)
         products = np.einsum("ri,ri->r", fitted.scores @ self.gradient, fitted.scores)
         return float(np.sqrt(products.var() / fitted.rows + _noise(fitted, self.gradient))) / abs(kept)
+
+    def _released(self, fitted: Gaussian) -> float:
+        """How much of a move of the coefficient is seen in what is released."""
+        if len(self.gradient) > WIDE:
+            return fitted.kept
+        change = fitted.moved(STEP * self.gradient * np.outer(fitted.spread, fitted.spread)) / STEP
+        return float((change * self.gradient).sum() / (self.gradient**2).sum())
 
 
 def _noise(fitted: Gaussian, gradient: FloatArray) -> float:

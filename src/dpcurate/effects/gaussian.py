@@ -99,6 +99,8 @@ class Gaussian:
     mean: FloatArray
     covariance: FloatArray
     made: ReleasedOf
+    kept: float
+    """What a row's products keep on average."""
     noise: float
     """Noise variance of a product, per row; of a square it is twice that."""
     rows: float
@@ -133,7 +135,7 @@ def gaussian(released: ReleasedFeatures, margins: Sequence[NormalMargin]) -> Gau
         missing = products - scores.T @ scores / len(scores)
         covariance = covariance + missing * np.outer(scale, scale) / kept.mean()
         mean = mean + (means - scores.mean(axis=0)) * scale / np.sqrt(kept.mean())
-    return Gaussian(mean, covariance, made, released.products.noise, released.rows)
+    return Gaussian(mean, covariance, made, float(kept.mean()), released.products.noise, released.rows)
 
 
 def all_numbers(released: ReleasedFeatures) -> bool:

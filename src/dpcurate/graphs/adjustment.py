@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, combinations
 
 from dpcurate.errors import GraphError
@@ -46,13 +47,20 @@ def adjustments(graph: Cpdag | Dag, cause: str, outcome: str) -> tuple[Adjustmen
 
 
 def _in_dag(dag: Dag, cause: str, outcome: str) -> Adjustment:
-    paths = _on_paths(dag, cause, outcome)
-    if not paths:
+    if not _on_paths(dag, cause, outcome):
         return Adjustment(False)
+    dag = _above(dag, outcome)  # the cause lies above the outcome, and nothing else matters
     best = optimal_set(dag, cause, outcome)
     wanted = (best, _least(dag, cause, outcome, best), dag.parents(cause))
     sets = (*wanted, _least(dag, cause, outcome, wanted[2]))
     return Adjustment(True, tuple(dict.fromkeys(sets)))
+
+
+def _above(dag: Dag, outcome: str) -> Dag:
+    """The part of a DAG from which the outcome can be reached."""
+    kept = _below(outcome, _children((b, a) for a, b in dag.arrows)) | {outcome}
+    nodes = tuple(name for name in dag.nodes if name in kept)
+    return Dag(nodes, frozenset((a, b) for a, b in dag.arrows if b in kept))
 
 
 def optimal_set(dag: Dag, cause: str, outcome: str) -> tuple[str, ...]:
@@ -114,13 +122,20 @@ def _below(start: str, children: Mapping[str, list[str]]) -> set[str]:
 
 def _possible(graph: Cpdag, cause: str, outcome: str) -> Iterator[Adjustment]:
     """One for each choice of the cause's parents."""
-    consistent = extension(graph) is not None
+    some = _some_member(graph)
     for more in parent_choices(graph, cause):
-        member = _member(graph, cause, more) if consistent else None
-        if member is not None:
-            yield _in_dag(member, cause, outcome)
-        elif not consistent:  # noisy answers may make a graph that no DAG has; its arrows still say something
+        if some is None:  # noisy answers may make a graph that no DAG has; its arrows still say something
             yield _locally(graph, cause, outcome, more)
+        else:
+            dag = _member(graph, some, cause, more)
+            if dag is not None:
+                yield _in_dag(dag, cause, outcome)
+
+
+@lru_cache(maxsize=2)
+def _some_member(graph: Cpdag) -> Dag | None:
+    """A DAG of the class; the last graphs are remembered, since effects are asked for one after another."""
+    return extension(graph)
 
 
 def parent_choices(graph: Cpdag, cause: str) -> Iterator[tuple[str, ...]]:
@@ -136,19 +151,33 @@ def parent_choices(graph: Cpdag, cause: str) -> Iterator[tuple[str, ...]]:
                 yield more
 
 
-def _member(graph: Cpdag, cause: str, more: tuple[str, ...]) -> Dag | None:
-    """A DAG of the class in which these lines, and no others, are arrows into the cause."""
-    turned = _turned(graph, cause, more)
-    if turned is None:
+def _member(graph: Cpdag, some: Dag, cause: str, more: tuple[str, ...]) -> Dag | None:
+    """A DAG of the class in which these lines, and no others, are arrows into the cause.
+
+    Only what lines connect with the cause has to be turned: the rest stays as in some DAG of the class.
+    """
+    near = _joined(graph, cause)
+    if len(near) == 1:
+        return some
+    lines = {pair for pair in graph.lines if pair <= near}
+    turned = {_toward(cause, pair, more) for pair in lines if cause in pair}
+    within = frozenset(turned | {(a, b) for a, b in graph.arrows if a in near and b in near})
+    if find_cycle(tuple(near), within):
         return None
-    dag = extension(turned)
-    return dag if dag is not None and _colliders(dag) == _colliders(graph) else None
+    part = extension(Cpdag(tuple(near), within, frozenset(pair for pair in lines if cause not in pair)))
+    if part is None:
+        return None
+    arrows = frozenset(arrow for arrow in some.arrows if frozenset(arrow) not in lines) | part.arrows
+    if find_cycle(graph.nodes, arrows):
+        return None
+    dag = Dag(graph.nodes, arrows)
+    return dag if _colliders(dag, near) == _colliders(graph, near) else None
 
 
-def _turned(graph: Cpdag, cause: str, more: tuple[str, ...]) -> Cpdag | None:
-    lines = {pair for pair in graph.lines if cause in pair}
-    arrows = graph.arrows | {_toward(cause, pair, more) for pair in lines}
-    return None if find_cycle(graph.nodes, arrows) else Cpdag(graph.nodes, arrows, graph.lines - lines)
+def _joined(graph: Cpdag, cause: str) -> frozenset[str]:
+    """What lines connect with the cause, itself included."""
+    ways = _children((a, b) for pair in graph.lines for a, b in (tuple(pair), tuple(pair)[::-1]))
+    return frozenset(_below(cause, ways) | {cause})
 
 
 def _toward(cause: str, pair: Edge, parents: tuple[str, ...]) -> Arrow:
@@ -156,10 +185,15 @@ def _toward(cause: str, pair: Edge, parents: tuple[str, ...]) -> Arrow:
     return (other, cause) if other in parents else (cause, other)
 
 
-def _colliders(graph: Cpdag | Dag) -> set[tuple[str, Edge]]:
-    """Arrows that meet, from columns that are not adjacent."""
-    pairs = ((name, frozenset(pair)) for name in graph.nodes for pair in combinations(graph.parents(name), 2))
-    return {(name, pair) for name, pair in pairs if pair not in graph.edges}
+def _colliders(graph: Cpdag | Dag, at: Iterable[str]) -> set[tuple[str, Edge]]:
+    """Arrows that meet at some columns, from columns that are not adjacent."""
+    parents: dict[str, list[str]] = {name: [] for name in at}
+    for a, b in graph.arrows:
+        if b in parents:
+            parents[b].append(a)
+    edges = graph.edges
+    pairs = ((name, frozenset(pair)) for name, above in parents.items() for pair in combinations(above, 2))
+    return {(name, pair) for name, pair in pairs if pair not in edges}
 
 
 def _locally(graph: Cpdag, cause: str, outcome: str, more: tuple[str, ...]) -> Adjustment:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
+from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.schema import did_you_mean
@@ -35,6 +38,11 @@ class Intervened:
     def sample(self, rows: int, *, seed: int) -> dict[str, Any]:
         """Draw `rows` rows, one array per column."""
         return self.world.sample(rows, seed=seed, do=self.values)
+
+
+def set_to(value: Any, rows: int) -> FloatArray:
+    """A column of one number, or of those that are given for each row."""
+    return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), rows))
 
 
 def check_set(values: Mapping[str, Any], nodes: tuple[str, ...]) -> None:

@@ -21,7 +21,7 @@ from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks.hidden import HiddenWorld
-from dpcurate.networks.interventions import Intervened
+from dpcurate.networks.interventions import Intervened, set_to
 from dpcurate.networks.streams import stream, streams, whole
 from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Schema
 
@@ -136,7 +136,7 @@ class MixedWorld:
                 raise QueryError(
                     f"{node!r} shows the same value for many latent ones, so it cannot be set to {value!r}"
                 )
-            latent = np.clip(LATENT[column.margin](np.full(count, float(value))), -FAR, FAR)
+            latent = np.clip(LATENT[column.margin](set_to(value, count)), -FAR, FAR)
             return latent, MARGINS[column.margin](latent)
         levels = [str(i) for i in range(column.levels)]
         if str(value) not in levels:

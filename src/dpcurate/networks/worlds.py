@@ -20,7 +20,7 @@ from dpcurate.errors import DomainTooLarge, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks.hidden import HiddenWorld
 from dpcurate.networks.inference import MAX_CELLS
-from dpcurate.networks.interventions import Intervened
+from dpcurate.networks.interventions import Intervened, set_to
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream, streams, whole
 from dpcurate.schema import Numeric, Schema
@@ -166,13 +166,13 @@ class LinearWorld:
         a, b = (self.dag.nodes.index(name) for name in (cause, outcome))
         return float(np.linalg.inv(np.eye(len(self.variances)) - self.weights)[a, b])
 
-    def sample(self, rows: int, *, seed: int, do: Mapping[str, float] | None = None) -> dict[str, FloatArray]:
+    def sample(self, rows: int, *, seed: int, do: Mapping[str, Any] | None = None) -> dict[str, FloatArray]:
         """Draw `rows` rows, one array per column; columns in `do` are set."""
         place = {name: i for i, name in enumerate(self.dag.nodes)}
         return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.weights[place[i], place[j]] * x, do)
 
-    def do(self, values: Mapping[str, float] | None = None, /, **more: float) -> Intervened:
-        """The world with columns set from outside: `do(X1=2.0).sample(...)`."""
+    def do(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> Intervened:
+        """The world with columns set from outside, to one number or to one for each row: `do(X1=2.0).sample(...)`."""
         return Intervened(self, {**(values or {}), **more})
 
     def hide(self, *names: str) -> HiddenWorld:
@@ -221,12 +221,12 @@ class NonlinearWorld:
             ends[place[child]] += abs(effect.weight)
         return _schema(self.dag, ends)
 
-    def sample(self, rows: int, *, seed: int, do: Mapping[str, float] | None = None) -> dict[str, FloatArray]:
+    def sample(self, rows: int, *, seed: int, do: Mapping[str, Any] | None = None) -> dict[str, FloatArray]:
         """Draw `rows` rows, one array per column; columns in `do` are set."""
         return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.effects[i, j](x), do)
 
-    def do(self, values: Mapping[str, float] | None = None, /, **more: float) -> Intervened:
-        """The world with columns set from outside: `do(X1=2.0).sample(...)`."""
+    def do(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> Intervened:
+        """The world with columns set from outside, to one number or to one for each row: `do(X1=2.0).sample(...)`."""
         return Intervened(self, {**(values or {}), **more})
 
     def hide(self, *names: str) -> HiddenWorld:
@@ -264,7 +264,7 @@ def _simulate(
     rows: int,
     seed: int,
     effect: Callable[[str, str, FloatArray], FloatArray],
-    do: Mapping[str, float] | None = None,
+    do: Mapping[str, Any] | None = None,
 ) -> dict[str, FloatArray]:
     """Parents first, each column with its own stream of noise; columns in `do` are set."""
     count = whole("rows", rows)
@@ -276,7 +276,7 @@ def _simulate(
         for parent in dag.parents(node):
             table[node] += effect(parent, node, table[parent])
         if do is not None and node in do:
-            table[node] = np.full(count, float(do[node]))
+            table[node] = set_to(do[node], count)
     return {node: table[node] for node in dag.nodes}
 
 

@@ -10,6 +10,7 @@ from dpcurate.graphs.drawing.edges import Origin, Shown
 from dpcurate.graphs.drawing.text import clean, number
 from dpcurate.learn.found import FoundEdge, MarkedEdge
 from dpcurate.learn.outcome import Evidence, Pair
+from dpcurate.report.effects import shown_effects
 
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
@@ -25,7 +26,8 @@ def shown_edges(result: Discovery) -> tuple[Shown, ...]:
     for item in result.learned.evidence:
         told.setdefault(frozenset(item.pair), []).append(_without_chance(item, result.learned.linked))
     late = open_orders(result.learned.unfinished)
-    return tuple(_shown(edge, result.knowledge, told, late) for edge in result.edges)
+    effects = shown_effects(result)
+    return tuple(replace(_shown(e, result.knowledge, told, late), **effects.get((e.a, e.b), {})) for e in result.edges)
 
 
 def _without_chance(item: Evidence, linked: Mapping[Pair, float]) -> Evidence:

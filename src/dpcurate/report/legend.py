@@ -36,7 +36,7 @@ def legend(edges: Sequence[Shown]) -> Html:
     used = {sign(edge) for edge in edges}
     lines += [_entry(_sign(name), text) for name, text in SIGNS.items() if name in used]
     if any(edge.linked is not None for edge in edges):
-        lines.append(Html("<span>thicker: more surely linked</span>"))
+        lines.append(Html('<span id="thicker">thicker: more surely linked</span>'))
     return bullets(lines) if lines else Html("")
 
 

@@ -37,10 +37,15 @@ MEANS_NOT_HIDDEN = (
 MEANS_NOT = (
     "A missing edge is not proof of no effect. Noise for privacy hides weak effects: the smaller epsilon or the "
     "table, the more edges are missed.",
-    "The picture does not say how strong an effect is, nor its sign. Probabilities are about whether an edge is there, "
-    "and which way it points, under the assumptions below.",
+    "Probabilities are about whether an edge is there, and which way it points, under the assumptions below; not about "
+    "how strong it is.",
     "Another run with the same settings draws other noise and can give another graph. Choosing among several runs "
     "spends budget for each, and favours flukes.",
+)
+NO_EFFECTS = "The picture does not say how strong an effect is, nor its sign."
+EFFECTS = (
+    "An effect beside an edge a → b is what setting a would do to b, along all paths, if the graph is right. Its 95 % "
+    "interval holds sampling and privacy noise, not the doubt about the graph."
 )
 ASSUMES = (
     "Causal sufficiency: no common cause of two columns is missing from the table. With a hidden one, an "
@@ -57,9 +62,13 @@ CITE = "The dpcurate developers. dpcurate {version}: causal graph discovery with
 
 def meaning(result: Discovery, edges: Sequence[Shown]) -> Html:
     """The section for readers who did not make the graph."""
-    parts = [_list("It says", MEANS), _list("It does not say", MEANS_NOT), _list("It assumes", ASSUMES)]
+    sized = any(edge.strength is not None for edge in edges)
+    says, says_not = ((EFFECTS,), ()) if sized else ((), (NO_EFFECTS,))
+    parts = [_list("It says", (*MEANS, *says)), _list("It does not say", (*MEANS_NOT, *says_not))]
+    parts.append(_list("It assumes", ASSUMES))
     if isinstance(result.graph, Pag):  # the first assumption is the one that it does without
-        parts = [_list("It says", MEANS_HIDDEN), _list("It does not say", (*MEANS_NOT_HIDDEN, *MEANS_NOT))]
+        not_said = (*MEANS_NOT_HIDDEN, *MEANS_NOT, *says_not)
+        parts = [_list("It says", (*MEANS_HIDDEN, *says)), _list("It does not say", not_said)]
         parts.append(_list("It assumes", ASSUMES[1:]))
     known = sum("background" in edge.source.value for edge in edges)
     if result.knowledge is not None:

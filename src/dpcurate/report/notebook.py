@@ -29,6 +29,11 @@ def discovery_html(result: Discovery) -> str:
 
 def _numbers(edges: Sequence[Shown]) -> str:
     """How sure each edge is, folded."""
-    heads = [Head("Edge"), Head("Linked", True), Head("This way", True)]
-    rows = [(edge.between, chance_cell(edge.linked), chance_cell(edge.direction)) for edge in edges]
-    return folded("How sure each edge is", table("Every edge", heads, rows)) if rows else ""
+    heads = [Head("Edge"), Head("Linked", True), Head("This way", True), Head("Effect")]
+    rows = [
+        (edge.between, chance_cell(edge.linked), chance_cell(edge.direction), "; ".join(edge.effects) or "-")
+        for edge in edges
+    ]
+    if not any(edge.effects for edge in edges):
+        heads, rows = heads[:3], [row[:3] for row in rows]  # type: ignore[misc]
+    return folded("How sure and how strong each edge is", table("Every edge", heads, rows)) if rows else ""

@@ -15,6 +15,7 @@ from dpcurate.graphs.drawing.svg import draw, relations
 from dpcurate.graphs.drawing.text import clean, embedded
 from dpcurate.graphs.graph import Pag
 from dpcurate.report.edges import shown_edges
+from dpcurate.report.effects import effect_cell, thickness_choice
 from dpcurate.report.legend import legend
 from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, paragraphs, table
 from dpcurate.report.meaning import meaning, origin
@@ -33,6 +34,7 @@ EDGE_HEADS = (
     Head("To"),
     Head("Linked", True),
     Head("This way", True),
+    Head("Effect"),
     Head("Where from"),
     Head("Last decision"),
 )
@@ -90,7 +92,7 @@ def _controls(edges: Sequence[Shown]) -> Html:
     drawn = [element("button", text, type="button", id=i, aria_label=label) for i, text, label in [*buttons, *more]]
     return Html(
         '<div class="controls" role="group" aria-label="Drawing" hidden>'
-        f'{"".join(drawn)}<span class="space"></span>{_slider(edges)}</div>'
+        f'{"".join(drawn)}<span class="space"></span>{thickness_choice(edges)}{_slider(edges)}</div>'
     )
 
 
@@ -122,6 +124,8 @@ def _edges(edges: Sequence[Shown]) -> Html:
         if any(edge.linked is not None for edge in edges)
         else "Every edge. An undirected edge has no from and to: its two columns stand in the columns' order."
     )
+    if any(edge.effects for edge in edges):
+        caption += " Effect: what setting one column does to the other, with a 95 % interval; sorted by its strength."
     cells = [[row[i] for i in used] for row in rows]
     return table(caption, [EDGE_HEADS[i] for i in used], cells, sortable=True, row_name="data_edge", class_="cards")
 
@@ -131,7 +135,8 @@ def _edge_row(edge: Shown) -> list[TableCell]:
     kind = TableCell(f"{edge.glyph}\N{NO-BREAK SPACE}{edge.says}", edge.kind)
     late = f"; not tested at order {', '.join(map(str, edge.open_at))}" if edge.open_at else ""
     last = edge.evidence[-1] if edge.evidence else "-"
-    return [TableCell(edge.a), kind, TableCell(edge.b), *sure, TableCell(edge.source.value + late), TableCell(last)]
+    ends = TableCell(edge.a), kind, TableCell(edge.b)
+    return [*ends, *sure, effect_cell(edge), TableCell(edge.source.value + late), TableCell(last)]
 
 
 def _absent(result: Discovery) -> Html:
@@ -180,6 +185,8 @@ def _data(result: Discovery, edges: Sequence[Shown]) -> dict[str, Any]:
                 "linked": edge.linked,
                 "direction": edge.direction,
                 **({"sign": edge.glyph, "words": edge.says} if edge.sign else {}),
+                **({"effects": list(edge.effects)} if edge.effects else {}),
+                **({"bold": round(edge.bold, 2)} if edge.strength is not None else {}),
                 "about": edge.source.value,
                 "evidence": list(edge.evidence),
             }

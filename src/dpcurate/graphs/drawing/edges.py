@@ -34,6 +34,12 @@ class Shown:
     """Orders at which the budget ended before it was tested."""
     sign: str = ""
     """In a PAG, how the edge is written."""
+    effects: tuple[str, ...] = ()
+    """What setting one end does to the other, in words."""
+    strength: float | None = None
+    """Of the effect, between 0 and 1."""
+    raises: bool | None = None
+    """Its sign, where that is sure."""
 
     @property
     def kind(self) -> str:
@@ -72,6 +78,11 @@ class Shown:
         """Both numbers, as far as they are known."""
         said = [("linked", self.linked), ("this way" if self.directed else "→", self.direction)]
         return ", ".join(f"{word} {chance(p)}" for word, p in said if p is not None)
+
+    @property
+    def bold(self) -> float:
+        """As thick as its effect is strong, on the same scale."""
+        return 0.6 if self.strength is None else 0.6 + 2.8 * self.strength**0.5
 
     @property
     def thickness(self) -> float:

@@ -74,8 +74,17 @@ def _edge(i: int, edge: Shown, layout: Layout) -> str:
         f' aria-label="{escape(edge.words)}">'
         f'<path class="near" d="{path}" fill="none" stroke="transparent" stroke-width="14"/>'
         f'<path class="line" d="{path}" fill="none" stroke="currentColor" stroke-width="{edge.thickness:.2f}"{dash}/>'
-        f"{head}{_symbol(edge, halfway(line))}</g>"
+        f"{head}{_symbol(edge, halfway(line))}{_raises(edge, halfway(line))}</g>"
     )
+
+
+def _raises(edge: Shown, at: Point) -> str:
+    """A plus or a minus beside the edge, for the script to show."""
+    if edge.raises is None:
+        return ""
+    text = "+" if edge.raises else "−"
+    place = f'x="{at[0] + 9:.1f}" y="{at[1]:.1f}" dy=".36em"'
+    return f'<text class="raises" {place} display="none" fill="currentColor">{text}</text>'
 
 
 def route_of(edge: Shown, layout: Layout) -> tuple[Point, ...]:

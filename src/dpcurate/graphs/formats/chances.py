@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
 
@@ -13,6 +13,7 @@ from dpcurate.wording import shown
 
 SURE = "linked", "direction"
 AT_ENDS = "tail_from", "head_from", "tail_to", "head_to"
+EFFECT = "effect", "effect_low", "effect_high", "effect_in_words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Chance:
     head_from: float | None = None
     tail_to: float | None = None
     head_to: float | None = None
+    effect: tuple[tuple[str, str], ...] = field(default=(), compare=False, kw_only=True)
+    """What setting a does to b, by the names of EFFECT, as text; for people, and not read again."""
 
     def turned(self) -> Chance:
         """The same, written from b to a."""

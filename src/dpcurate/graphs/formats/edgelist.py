@@ -7,8 +7,10 @@
     smoke,fibre,o->  in a PAG: also <->, o-o and o--
 
 With two columns more, linked and direction, where it is known how sure the edges are, and four more for the marks
-of a PAG: tail_from, head_from, tail_to, head_to. A plain file with the columns from,to (or source,target) is read as
-arrows. A name that a spreadsheet would run as a formula is written behind an apostrophe, and read without it.
+of a PAG: tail_from, head_from, tail_to, head_to; then effect, effect_low, effect_high and effect_in_words, where it is
+known what setting the first column does to the second, which are not read. A plain file with the columns from,to (or
+source,target) is read as arrows. A name that a spreadsheet would run as a formula is written behind an apostrophe,
+and read without it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import csv
 import io
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.chances import AT_ENDS, NO_CHANCES, SURE, Chance, Chances, names_in
+from dpcurate.graphs.formats.chances import AT_ENDS, EFFECT, NO_CHANCES, SURE, Chance, Chances, names_in
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.graphs.pag import SIGNS
@@ -46,43 +48,49 @@ def _guarded(cell: str) -> bool:
 def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    more = names_in(chances)
+    told = EFFECT if any(chance.effect for chance in chances.values()) else ()
+    more = (*names_in(chances), *told)
     writer.writerow(["from", "to", "edge", *more])
     writer.writerow(["", "", kind_of(graph), *("" for _ in more)])
     writer.writerows([guard(name), "", "node", *("" for _ in more)] for name in graph.nodes)
     for a, mark, b in ordered_edges(graph):
-        sure = dict(chances.get((a, b), Chance()).items())
-        writer.writerow([guard(a), guard(b), WORDS[mark], *(sure.get(name, "") for name in more)])
+        chance = chances.get((a, b), Chance())
+        known = dict((*chance.items(), *chance.effect))
+        known |= {name: guard(known[name]) for name in EFFECT[-1:] if name in known}
+        writer.writerow([guard(a), guard(b), WORDS[mark], *(known.get(name, "") for name in more)])
     return out.getvalue()
 
 
 def read(text: str) -> Draft:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     draft = Draft()
-    width, start = 0, 1
+    names: list[str] = []
+    start = 1
     try:
         for row in reader:
             # line_num is where the row ends; a quoted name may hold newlines.
-            if width:
-                _read_row(draft, [*row, "arrow"] if width == 2 else row, width, start)
+            if names:
+                _read_row(draft, [*row, "arrow"] if len(names) == 2 else row, names, start)
             elif row:
-                width = _columns(row, start)
+                names = _columns(row, start)
             start = reader.line_num + 1
     except csv.Error as error:
         raise FormatError(f"not CSV: {error}", line=reader.line_num) from None
-    if not width:
+    if not names:
         raise FormatError("empty; the first row must be from,to,edge", line=1)
     return draft
 
 
-def _columns(row: list[str], line: int) -> int:
+def _columns(row: list[str], line: int) -> list[str]:
     names = [cell.strip().lower() for cell in row]
-    if names[:2] not in HEADS or names[2:] not in ([], ["edge"], ["edge", *SURE], ["edge", *NUMBERS]):
+    numbers = names[3 : -len(EFFECT)] if tuple(names[-len(EFFECT) :]) == EFFECT else names[3:]
+    if names[:2] not in HEADS or names[2:3] not in ([], ["edge"]) or tuple(numbers) not in ((), SURE, NUMBERS):
         raise FormatError(f"the first row must be from,to,edge or from,to, not {','.join(row)}", line=line)
-    return len(names)
+    return names
 
 
-def _read_row(draft: Draft, row: list[str], width: int, line: int) -> None:
+def _read_row(draft: Draft, row: list[str], names: list[str], line: int) -> None:
+    width = len(names)
     if row in ([], ["arrow"]):
         return
     if len(row) != max(width, 3):
@@ -93,7 +101,7 @@ def _read_row(draft: Draft, row: list[str], width: int, line: int) -> None:
         draft.mention(a, line)
         draft.mention(b, line)
         draft.edge(a, READ[word], b, line, word)
-        draft.sure(a, b, dict(zip(NUMBERS, row[3:], strict=False)), line)
+        draft.sure(a, b, dict(zip(names[3:], row[3:], strict=False)), line)
     elif word == "node" and not b:
         draft.declare(a, line)
     elif a or b:

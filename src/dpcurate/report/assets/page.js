@@ -122,6 +122,7 @@
     ];
     if (edge.linked !== null) said.push(make("p", `Linked ${chance(edge.linked)}`));
     if (edge.direction !== null) said.push(make("p", `${nameOf(edge.a)} → ${nameOf(edge.b)}, if linked: ${chance(edge.direction)}`));
+    said.push(...(edge.effects ?? []).map((text) => make("p", text)));
     const lines = document.createElement("ul");
     lines.append(...edge.evidence.map((text) => make("li", text)));
     said.push(edge.evidence.length ? lines : make("p", "No single decision was recorded for this edge.", "soft"));
@@ -240,6 +241,20 @@
     clear();
   };
   on("least", "input", sift);
+  const widths = edges.map((item) => item.querySelector(".line").getAttribute("stroke-width"));
+  on("thick", "change", () => {
+    const strong = byId("thick").value === "strength";
+    svg.classList.toggle("strong", strong);
+    edges.forEach((item, i) => {
+      const bold = data.edges[i].bold;
+      item.classList.toggle("unsized", strong && bold === undefined);
+      item.querySelector(".line").setAttribute("stroke-width", strong ? bold ?? 0.6 : widths[i]);
+    });
+    for (const text of svg.querySelectorAll(".raises")) text.setAttribute("display", strong ? "inline" : "none");
+    byId("thicker").textContent = strong
+      ? "thicker: a stronger effect; + raises, − lowers; faint: not known"
+      : "thicker: more surely linked";
+  });
   const labels = edges.map((item) => item.getAttribute("aria-label"));
   const turn = () => {
     leastWay = +byId("way").value;

@@ -1,0 +1,197 @@
+"""Whether effects are right: how often 95 % intervals hold the effect that setting a column has in a known world.
+
+    python -m benchmarks.effects [--kinds dirichlet linear ...] [--results FILE] [--write docs/effects.md]
+
+Every world has 100,000 rows drawn anew for each epsilon. The default method runs once on them; effects are then
+computed in the true graph, of every column on all that lie below it, and in the graph that was found, along its edges.
+What was run is kept in a file and not run again; a change of the method asks for a new file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.effects_page import page
+from dpcurate import Budget, Curator, networks
+from dpcurate.discovery import fit
+from dpcurate.effects.effect import Effect
+from dpcurate.effects.estimate import Effects, directions
+from dpcurate.graphs.latent import ancestors
+from dpcurate.networks import LinearWorld, Network
+
+ROWS, EPSILONS, DELTA = 100_000, (0.1, 1.0, 5.0), 1e-10
+MOST_PAIRS = 40
+"""Effects looked at in one world."""
+DRAWN = 200_000
+"""Rows that tell the truth of a world that has no formula for it."""
+World = Any
+"""Whatever has `dag`, `schema`, `sample` and `do`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One world at one epsilon: of each effect its state, whether its interval holds the truth, and its half width."""
+
+    table: str
+    kind: str
+    epsilon: float
+    true: tuple[tuple[str, bool, float], ...]
+    found: tuple[tuple[str, bool, float], ...]
+
+
+def worlds() -> Iterator[tuple[str, str, Callable[[], World]]]:
+    """Names, kinds, and how each is made."""
+    draw = random.Random(21)
+    for name in networks.SHIPPED:
+        yield name, "network", lambda name=name: networks.load(name)
+    for i in range(30):
+        yield (
+            f"dirichlet{i}",
+            "dirichlet",
+            _dirichlet(draw.randint(4, 9), draw.uniform(1.2, 3), draw.uniform(-1, 1.5), i),
+        )
+    for i in range(30):
+        yield f"linear{i}", "linear", _linear(draw.randint(4, 12), draw.uniform(1.2, 3), draw.uniform(0.1, 0.5), i)
+    for i in range(8):
+        yield f"mixed{i}", "mixed", _mixed(draw.randint(4, 9), draw.uniform(1.2, 3), i)
+    for i in range(8):
+        yield f"bent{i}", "bent", _bent(draw.randint(4, 9), draw.uniform(1.2, 3), i)
+
+
+def _dirichlet(size: int, degree: float, spread: float, seed: int) -> Callable[[], World]:
+    dag = networks.random_dag(size, degree=degree, seed=2100 + seed)
+    return lambda: networks.random_network(dag, levels=(2, 4), concentration=float(np.exp(spread)), seed=2100 + seed)
+
+
+def _linear(size: int, degree: float, least: float, seed: int) -> Callable[[], World]:
+    dag = networks.random_dag(size, degree=degree, seed=2200 + seed)
+    return lambda: networks.random_linear(dag, weights=(least, 1.0), variances=(0.5, 2.0), seed=2200 + seed)
+
+
+def _mixed(size: int, degree: float, seed: int) -> Callable[[], World]:
+    dag = networks.random_dag(size, degree=degree, seed=2300 + seed)
+    return lambda: networks.random_mixed(dag, margins=("plain",), seed=2300 + seed)
+
+
+def _bent(size: int, degree: float, seed: int) -> Callable[[], World]:
+    dag = networks.random_dag(size, degree=degree, seed=2400 + seed)
+    return lambda: networks.random_nonlinear(dag, seed=2400 + seed)
+
+
+def truth(world: World, effect: Effect) -> float:
+    """What setting the cause does in this world."""
+    if isinstance(world, LinearWorld):
+        return world.effect(effect.cause, effect.outcome)
+    if isinstance(world, Network):
+        at = world[effect.outcome].levels.index(str(effect.level))
+        after, before = (world.do({effect.cause: x}).marginal([effect.outcome]) for x in _settings(effect))
+        return float(after[at] - before[at])
+    after, before = (_shown(world, effect, x) for x in _values(world, effect))
+    return float((after - before).mean())
+
+
+def _settings(effect: Effect) -> tuple[str, str]:
+    return str(effect.to), str(effect.instead_of)
+
+
+def _values(world: World, effect: Effect) -> tuple[Any, Any]:
+    """Two levels; or its own values, in another order, and one more."""
+    if effect.to is not None:
+        return _settings(effect)
+    own = np.random.default_rng(0).permutation(world.sample(DRAWN, seed=1)[effect.cause])
+    return own + 1, own
+
+
+def _shown(world: World, effect: Effect, value: Any) -> Any:
+    column = world.do({effect.cause: value}).sample(DRAWN, seed=2)[effect.outcome]
+    return column.astype(float) if effect.level is None else (column == effect.level).astype(float)
+
+
+def looked_at(world: World, name: str) -> list[tuple[str, str]]:
+    """Causes with all that lies below them, some of a large world."""
+    above = ancestors(world.dag)
+    pairs = [(cause, outcome) for outcome in world.dag.nodes for cause in sorted(above[outcome])]
+    random.Random(name).shuffle(pairs)
+    return sorted(pairs[:MOST_PAIRS])
+
+
+def run(name: str, kind: str, world: World, epsilon: float) -> Cell:
+    """One discovery, and effects in the true graph and in the one it found."""
+    seed = 1000 * EPSILONS.index(epsilon) + 7
+    budget = Budget(epsilon=epsilon, delta=DELTA)
+    found = fit(Curator(world.sample(ROWS, seed=seed), world.schema, budget=budget, insecure_seed=seed))
+    given = Effects.of(world.dag, found.learned.released, world.schema)
+    true = [_held(world, given.effect(*pair)) for pair in looked_at(world, name)]
+    drawn = [_held(world, found.effect(*pair)) for pair in directions(found.graph)[:MOST_PAIRS]]
+    return Cell(name, kind, epsilon, tuple(true), tuple(drawn))
+
+
+def _held(world: World, effect: Effect) -> tuple[str, bool, float]:
+    if effect.low is None or effect.high is None:
+        return effect.state, False, 0.0
+    if effect.state == "none":
+        effect = _as_usual(world, effect)
+    value = truth(world, effect)
+    close = 1e-9 if effect.state != "none" else 1e-3  # the found graph may be right that there is nothing
+    return effect.state, bool(effect.low - close <= value <= effect.high + close), (effect.high - effect.low) / 2
+
+
+def _as_usual(world: World, effect: Effect) -> Effect:
+    """What is not moved is compared at the usual levels."""
+    from dataclasses import replace
+
+    from dpcurate.effects.table import usual
+
+    cause, outcome = world.schema[effect.cause], world.schema[effect.outcome]
+    to, instead_of = usual(cause.levels) if cause.has_levels else (None, None)
+    level = usual(outcome.levels)[0] if outcome.has_levels else None
+    return replace(effect, to=to, instead_of=instead_of, level=level)
+
+
+class Results:
+    """Cells in one JSON file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        self.cells = {(row["table"], row["epsilon"]): Cell(**row) for row in rows}
+
+    def keep(self, cell: Cell) -> None:
+        self.cells[cell.table, cell.epsilon] = cell
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        part = self.path.with_suffix(".part")
+        part.write_text(json.dumps([asdict(c) for c in self.cells.values()]), encoding="utf-8")
+        os.replace(part, self.path)  # a run that is stopped leaves whole files
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--kinds", nargs="+", help="run these kinds of worlds alone")
+    options.add_argument("--results", type=Path, default=Path("speed/effects.json"), help="the file of runs")
+    options.add_argument("--write", type=Path, metavar="FILE", help="write the page")
+    args = options.parse_args()
+    results = Results(args.results)
+    for name, kind, make in worlds():
+        missing = [e for e in EPSILONS if (name, e) not in results.cells]
+        if missing and (not args.kinds or kind in args.kinds):
+            world = make()
+            for epsilon in missing:
+                results.keep(run(name, kind, world, epsilon))
+            print(name, flush=True)
+    text = page(list(results.cells.values()))
+    print(text)
+    if args.write:
+        args.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
