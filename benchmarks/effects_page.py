@@ -38,8 +38,9 @@ found.effect("smoke", "lung", to="no", instead_of="yes", level="no")
 * **Columns with levels**: the table of cause, outcome and adjustment set is put together from released contrasts, and
   P(outcome | cause, stratum) is averaged over strata. This is exact for any network. It needs the contrasts of all
   subsets of these columns: pairs are always there, which is enough where nothing has to be adjusted for; triples and
-  larger sets are bought around edges where noise is small. Otherwise the answer is *not determined*, and `dpcurate.quantify` buys what is
-  missing. A stratum whose rows do not stand out of the noise may hold anything, and widens the interval by its share.
+  larger sets are bought around edges where noise is small. Otherwise the answer is *not determined*, and
+  `dpcurate.quantify` buys what is missing. A stratum whose rows do not stand out of the noise may hold anything, and
+  widens the interval by its share.
 * **Numbers**: a joint normal distribution is fitted that would have released what was released, scores, their ends and
   shrunk rows included; the effect is a regression coefficient in it, for one more unit of the cause. Of columns that
   are not nearly normal, and of tables with other columns, *not determined*.
