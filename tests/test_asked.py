@@ -201,7 +201,7 @@ def test_too_few_rows_for_an_interval_give_the_whole_range_and_spend_less(tmp_pa
     asked = ask(few, SCHEMA, Quantiles("income", (0.5,)), epsilon=0.1)
     (row,) = asked.tables[0].rows
     assert (row.low, row.high) == (0, 200_000)
-    assert asked.privacy.spent < 0.3 * float(asked.privacy.budget.ceiling)
+    assert asked.privacy.spent < 0.55 * float(asked.privacy.budget.ceiling)
 
 
 def test_the_reach_of_noise_and_sampling_is_what_it_says():

@@ -30,7 +30,7 @@ from dpcurate.queries import (
 )
 from dpcurate.schema import GRID, OWN, Neighbours, Numeric
 
-COUNT, POINT, END = Fraction(1, 20), Fraction(1, 5), Fraction(3, 8)
+COUNT, POINT, END = Fraction(1, 20), Fraction(9, 20), Fraction(1, 4)
 """Shares of the budget: for the count, for where the quantiles lie, and for each end of their intervals."""
 KEPT_BACK = Fraction(1, 10**6)
 """Left unspent, for the rounding of costs."""
