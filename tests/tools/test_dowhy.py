@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import dpcurate
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.discovery import Discovery
 from dpcurate.errors import GraphError
@@ -64,3 +65,14 @@ def test_a_found_graph_is_a_graphical_causal_model_too(asia):
 
     dag = asia[2].to_dag()
     assert set(gcm.StructuralCausalModel(dag.to_networkx()).graph.edges) == dag.arrows
+
+
+def test_it_estimates_from_a_synthetic_table_what_the_model_says(asia):
+    network, table, found = asia
+    curator = dpcurate.Curator(table, network.schema, budget=dpcurate.Budget(epsilon=5, delta=1e-10), insecure_seed=1)
+    fitted = dpcurate.quantify(found, curator)
+    rows = {name: cells == "yes" for name, cells in fitted.sample(50_000, seed=1).items()}
+    model = found.to_dowhy("bronc", "dysp", rows)  # an arrow in every DAG of the class
+    estimate = model.estimate_effect(model.identify_effect(), method_name="backdoor.linear_regression")
+    truth = fitted.effect("bronc", "dysp", to="yes", instead_of="no", level="yes").estimate
+    assert estimate.value == pytest.approx(truth, abs=0.05)

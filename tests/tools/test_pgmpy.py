@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import dpcurate
 from dpcurate.errors import FormatError
 from dpcurate.graphs.export import pgmpy_network
 from dpcurate.graphs.formats import from_pgmpy, to_pgmpy
@@ -58,6 +59,38 @@ def test_a_network_has_the_same_chances_in_both():
             network.marginal(joint.variables), abs=1e-3
         )  # published digits, which pgmpy does not normalise
         assert joint.state_names[pair[0]] == list(levels[pair[0]])
+
+
+@pytest.fixture(scope="module")
+def model(asia):
+    network, table, found = asia
+    curator = dpcurate.Curator(table, network.schema, budget=dpcurate.Budget(epsilon=5, delta=1e-10), insecure_seed=1)
+    return dpcurate.quantify(found, curator)
+
+
+def test_a_fitted_model_has_the_same_chances_in_both(model):
+    theirs = model.to_pgmpy()
+    assert theirs.check_model()
+    assert set(theirs.edges) == model.dag.arrows
+    assert theirs.graph["note"] == model.dag.note
+    ask = inference.VariableElimination(theirs)
+    for level, p in model.predict({"smoke": "yes", "dysp": "no"}, "lung").items():
+        chances = ask.query(["lung"], evidence={"smoke": "yes", "dysp": "no"}, show_progress=False)
+        assert chances.get_value(lung=level) == pytest.approx(p, abs=1e-6)
+
+
+def test_it_reads_the_file_of_a_model(model, tmp_path):
+    readwrite = pytest.importorskip("pgmpy.readwrite", reason="pgmpy is not installed here")
+    theirs = readwrite.BIFReader(str(model.save(tmp_path / "model.bif"))).get_model()
+    assert set(theirs.edges) == model.dag.arrows
+    joint = inference.VariableElimination(theirs).query(["smoke", "lung"], show_progress=False)
+    assert joint.get_value(smoke="yes", lung="yes") == pytest.approx(
+        model.marginal(["smoke", "lung"])[_place(model, "smoke"), _place(model, "lung")], abs=1e-5
+    )
+
+
+def _place(model, column):
+    return model.network[column].levels.index("yes")
 
 
 def test_a_table_of_another_shape_is_refused():
