@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from test_measure_once_search import Fixed, Oracle
 
+from dpcurate import discover, networks
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.latent import true_pag
@@ -17,7 +18,7 @@ from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.hidden import Found, thinned, unexplained, with_hidden_causes
+from dpcurate.learn.measure_once.hidden import JOINED, Found, dependence_of, with_hidden_causes
 from dpcurate.networks import random_dag
 
 
@@ -39,7 +40,8 @@ def found(dag: Dag, hidden: list[str], knowledge: Knowledge | None = None) -> Fo
     known = (knowledge or Knowledge()).undirected()
     families = FamilySearch.of(evidence, Constraints.of(evidence.names, known), Constants())
     decision = decide(families, Random(0))
-    return with_hidden_causes(evidence.names, decision, families, no_interaction, decision.probabilities, knowledge)
+    dependence, sure = dependence_of(families, no_interaction), decision.probabilities
+    return with_hidden_causes(evidence.names, decision, families, no_interaction, dependence, sure, knowledge)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -69,14 +71,35 @@ def test_knowledge_gives_marks_and_no_tail() -> None:
     assert found(dag, ["h"], both).pag.sign("a", "b") == "<->"
 
 
-def test_pairs_that_few_parents_do_not_explain_are_joined() -> None:
-    evidence = Fixed(np.full((4, 4), 9.0))
+def left_out(knowledge: Knowledge | None = None) -> Found:
+    """Four columns of which each two depend on each other whatever is given, in a graph that joins but two pairs."""
     names = list("abcd")
-    families = FamilySearch.of(evidence, Constraints.of(names, None), Constants())
+    families = FamilySearch.of(Fixed(np.full((4, 4), 9.0)), Constraints.of(names, knowledge), Constants())
     decision = Decision(((), (0,), (1,), ()), (0, 1, 2, 3), np.zeros((4, 4)))
-    joined = unexplained(decision, families)
-    assert joined[0, 2]
-    assert joined[0, 3]
-    assert not joined[0, 1]  # it is a parent already
-    kept, _ = thinned(joined, families)
-    assert (kept == joined).all()  # nothing separates them
+    dependence = dependence_of(families, no_interaction)
+    return with_hidden_causes(names, decision, families, no_interaction, dependence, decision.probabilities, knowledge)
+
+
+def test_pairs_that_few_parents_do_not_explain_are_joined_and_likely() -> None:
+    here = left_out()
+    assert len(here.pag.edges) == 6  # nothing separates them
+    assert here.linked[0, 2] == here.linked[2, 0] == JOINED
+    assert here.linked[0, 1] == 0  # the search's own edge keeps what the search said
+
+
+def test_a_pair_that_is_forbidden_is_not_joined() -> None:
+    here = left_out(Knowledge.of(forbidden_edges=["ac"]))
+    assert here.pag.sign("a", "c") == ""
+    assert len(here.pag.edges) == 5
+
+
+def test_dependence_is_on_average_or_in_another_way_at_other_levels() -> None:
+    families = FamilySearch.of(Fixed(np.full((3, 3), -4.0)), Constraints.of(list("abc"), None), Constants())
+    assert dependence_of(families, lambda *_: 7.0)(0, 1, (2,)) == 3.0
+    assert dependence_of(families, lambda *_: -7.0)(0, 1, (2,)) == -4.0
+
+
+def test_what_a_regression_without_all_terms_may_miss_separates_nothing() -> None:
+    world = networks.load("cancer").hide("Cancer")  # both symptoms depend on each other, weakly
+    found = discover(world.sample(100_000, seed=10), world.schema, epsilon=1e4, latent=True, insecure_seed=1)
+    assert frozenset(("Dyspnoea", "Xray")) in found.graph.edges

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,6 +36,10 @@ class ContrastEvidence:
         self._larger: Remembered[Columns, tuple[tuple[Columns, int], ...]] = Remembered(self._larger_terms)
         self._interactions: Remembered[tuple[int, int, int, Columns], float] = Remembered(self._interaction)
         self.marginal = self._marginal()
+
+    def without_misfit(self) -> ContrastEvidence:
+        """The same, but what a regression that lacks terms leaves counts as dependence."""
+        return ContrastEvidence(self.moments, replace(self.constants, misfit=0.0))
 
     def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence; where nothing speaks for a link to `column` or `given` marginal evidence stands."""

@@ -1,14 +1,16 @@
 """Where common causes may be hidden: from the graph of the search to a PAG, by what was released, at no cost.
 
 The search looks for a DAG. With a hidden cause the best one joins columns that no DAG of the visible columns needs to:
-as in FCI, an edge goes if a set of neighbours of either end makes the two independent. Unshielded triples are colliders
-by their odds, the rules of Zhang (2008) do the rest. How sure a mark is comes from drawing every triple by its odds.
+as in FCI, an edge goes if a set of neighbours of either end makes the two independent. It also leaves out pairs, for a
+column has few parents, and what a regression without all its terms may miss explains a weak dependence away. To FCI
+that is no separation: such pairs are joined again. Unshielded triples are colliders by their odds, the rules of
+Zhang (2008) do the rest. How sure a mark is comes from drawing every triple by its odds.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import exp
@@ -31,13 +33,16 @@ from dpcurate.learn.measure_once.orientation import MOST_LOG_ODDS
 
 SEPARATED = -2.0
 """Log evidence of dependence below which a set separates two columns; without power it stays near 0."""
-UNEXPLAINED = 3.0
-"""Log evidence of dependence from which on a pair that the search left out is joined again."""
+JOINED = 0.85
+"""P(linked) of a pair that is joined again. These and the prior odds from which on it is were looked at on random
+worlds (docs/methods.md)."""
 MOST_GIVEN = 3
 MOST_NEIGHBOURS = 7
 """Columns in a set that is tried, and neighbours it is drawn from, those that depend most on the other end."""
 DRAWS = 40
 
+Dependence = Callable[[int, int, Columns], float]
+"""The log evidence that two columns depend on each other given a set: what tells whether it separates them."""
 Separating = dict[Columns, Columns]
 """By pair, the lower column first."""
 
@@ -57,51 +62,60 @@ def with_hidden_causes(
     decision: Decision,
     families: FamilySearch,
     interaction: Interaction,
+    dependence: Dependence,
     linked: FloatArray,
     knowledge: Knowledge | None,
 ) -> Found:
-    """The PAG of the decision's edges that no set of neighbours explains away."""
-    before = adjacency(decision, families.constraints) | unexplained(decision, families)
-    adjacent, separating = thinned(before, families)
-    separating |= _apart(adjacent, separating, families)
+    """The PAG of the decision's edges and of pairs it does not explain, without those that neighbours separate."""
+    chosen = adjacency(decision, families.constraints)
+    before = chosen | unexplained(decision, families, dependence)
+    adjacent, separating = thinned(before, families, dependence)
+    separating |= _apart(adjacent, separating, families, dependence)
     odds = collider_log_odds(decision, adjacent, families, interaction)
     skeleton = _skeleton(names, adjacent, separating)
     sure = np.where(before & ~adjacent, np.minimum(linked, HALF), linked)
+    sure = np.where(adjacent & ~chosen, np.maximum(sure, JOINED), sure)
     triples = {t: 1.0 if x > 0 else 0.0 for t, x in odds.items()}
     pag = orient_pag(skeleton, knowledge, triples=_triples(names, triples, Random(0)))
     return Found(pag, skeleton, sure, _drawn_marks(names, skeleton, knowledge, odds))
 
 
-def unexplained(decision: Decision, families: FamilySearch) -> BoolArray:
-    """Pairs left out although the parents of the later column do not explain them: the search allows few parents.
+def dependence_of(families: FamilySearch, interaction: Interaction) -> Dependence:
+    """On average over levels of the set, or in another way at other levels: independence is the lack of both."""
+    return lambda a, b, given: families.dependence(b, a, given) + max(interaction(a, b, given), 0.0)
+
+
+def unexplained(decision: Decision, families: FamilySearch, dependence: Dependence) -> BoolArray:
+    """Pairs left out that more likely than not depend on each other given the parents of the later column.
 
     The children of a hidden cause are all joined with each other, and may be many.
     """
-    place = {column: i for i, column in enumerate(decision.order)}
-    found = np.zeros((families.columns, families.columns), dtype=bool)
-    for column, parents in enumerate(decision.parents):
-        row = families.row(column, parents)
-        for other in np.flatnonzero((row > UNEXPLAINED) & families.evidence.measured[column]).tolist():
-            if place[other] < place[column]:
-                found[column, other] = found[other, column] = True
+    allowed = (families.constraints.allowed | families.constraints.allowed.T) & families.evidence.measured
+    found = np.zeros_like(allowed)
+    for place, column in enumerate(decision.order):
+        parents = decision.parents[column]
+        for other in decision.order[:place]:
+            if allowed[column, other] and other not in parents:
+                odds = dependence(other, column, parents) + families.edge_log_odds
+                found[column, other] = found[other, column] = odds > 0
     return found
 
 
-def thinned(before: BoolArray, families: FamilySearch) -> tuple[BoolArray, Separating]:
+def thinned(before: BoolArray, families: FamilySearch, dependence: Dependence) -> tuple[BoolArray, Separating]:
     """Without the edges that some neighbours of either end separate, small sets first, and what separated them."""
     adjacent, separating = before.copy(), Separating()
     for size in range(MOST_GIVEN + 1):
         around = adjacent.copy()  # as it was when the size began: nothing depends on the order of columns
         for a, b in np.argwhere(np.triu(around & ~families.constraints.required)).tolist():
             sets = [s for s in _sets(around, families, a, b) if len(s) == size]
-            found = _most_independent(families, a, b, sets)
+            found = _most_independent(dependence, a, b, sets)
             if found is not None and found[1] < SEPARATED:
                 adjacent[a, b] = adjacent[b, a] = False
                 separating[a, b] = found[0]
     return adjacent, separating
 
 
-def _apart(adjacent: BoolArray, known: Separating, families: FamilySearch) -> Separating:
+def _apart(adjacent: BoolArray, known: Separating, families: FamilySearch, dependence: Dependence) -> Separating:
     """A set that separates each two columns with a common neighbour, the smallest that does."""
     near = adjacent.astype(int) @ adjacent.astype(int) > 0
     pairs = np.argwhere(np.triu(near & ~adjacent & families.evidence.measured, 1)).tolist()
@@ -110,7 +124,7 @@ def _apart(adjacent: BoolArray, known: Separating, families: FamilySearch) -> Se
         if (a, b) not in known:
             sets = sorted(_sets(adjacent, families, a, b), key=len)
             for size in range(MOST_GIVEN + 1):
-                found = _most_independent(families, a, b, [s for s in sets if len(s) == size])
+                found = _most_independent(dependence, a, b, [s for s in sets if len(s) == size])
                 if found is not None and found[1] < SEPARATED:
                     separating[a, b] = found[0]
                     break
@@ -127,9 +141,9 @@ def _sets(adjacent: BoolArray, families: FamilySearch, a: int, b: int) -> set[Co
     return found
 
 
-def _most_independent(families: FamilySearch, a: int, b: int, sets: list[Columns]) -> tuple[Columns, float] | None:
+def _most_independent(dependence: Dependence, a: int, b: int, sets: list[Columns]) -> tuple[Columns, float] | None:
     """The set given which least speaks for a dependence, and the log evidence that does."""
-    evidence = {s: families.gain(b, a, s) - families.edge_log_odds for s in sorted(sets)}
+    evidence = {s: dependence(a, b, s) for s in sorted(sets)}
     return min(evidence.items(), key=lambda item: item[1]) if evidence else None
 
 

@@ -19,7 +19,7 @@ from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norms_cost
-from dpcurate.learn.measure_once.hidden import with_hidden_causes
+from dpcurate.learn.measure_once.hidden import Dependence, dependence_of, with_hidden_causes
 from dpcurate.learn.measure_once.memory import check_memory, free_memory
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
@@ -224,7 +224,8 @@ def _names(queryable: Queryable) -> tuple[str, ...]:
 def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, knowledge: Knowledge | None) -> Learned:
     """The same releases, read where common causes may be hidden."""
     sure = learnt.confidence.linked
-    found = with_hidden_causes(names, learnt.decision, learnt.families, learnt.interaction, sure, knowledge)
+    dependence = _separation(learnt)
+    found = with_hidden_causes(names, learnt.decision, learnt.families, learnt.interaction, dependence, sure, knowledge)
     evidence = evidence_of(names, constraints, learnt.decision, found.skeleton, found.linked)
     return Learned(
         found.pag,
@@ -238,6 +239,15 @@ def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, k
         noise=learnt.noise,
         released=learnt.released,
     )
+
+
+def _separation(learnt: _Learnt) -> Dependence:
+    """By what it is judged whether a set separates two columns: what a misfit may explain is no independence."""
+    families = learnt.families
+    if not isinstance(families.evidence, ContrastEvidence):
+        return dependence_of(families, learnt.interaction)
+    strict = families.evidence.without_misfit()
+    return dependence_of(FamilySearch.of(strict, families.constraints, families.constants), strict.interaction)
 
 
 def _directions(names: tuple[str, ...], constraints: Constraints, ways: FloatArray) -> dict[tuple[str, str], float]:
