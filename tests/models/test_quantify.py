@@ -15,7 +15,7 @@ from dpcurate.learn.measure_once.release import buy
 from dpcurate.models.chosen import MOST_CELLS, checked, graph_of
 from dpcurate.models.family import Shares, fit_family
 from dpcurate.models.fitting import fitted
-from dpcurate.models.purchase import families, family_weights, importance
+from dpcurate.models.purchase import PAIRS, families, family_weights, importance
 
 ROWS = 100_000
 ASIA = networks.load("asia")
@@ -185,8 +185,8 @@ def test_importance_is_what_variance_adds_to_tables():
     levels = [2, 3, 4]
     matters = importance(levels, [(0,), (1,), (0, 1, 2)])
     # a pair's own table has it in (r - 1)(s - 1) coordinates; the triple's spreads it over the third column
-    assert matters[0, 1] == pytest.approx(2 * (1 + 1 / 4))
-    assert matters[0,] == pytest.approx(1 / 3 + 1 / 4 + 1 / 12)
+    assert matters[0, 1] == pytest.approx(2 * (PAIRS + 1 / 4))
+    assert matters[0,] == pytest.approx(PAIRS * (1 / 3 + 1 / 4) + 1 / 12)
 
 
 def test_water_fills_up_to_one_level():

@@ -19,8 +19,8 @@ from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert, kron, sorted_set
 from dpcurate.learn.measure_once.moments import Margin, Released
 
-SPREAD = 0.5
-"""How far from the column's margin a probability in a row may well lie, before anything is seen of that row."""
+SPREAD = 1.0
+"""How far from its margin a column may well lie in a row of its table, before anything is seen of that row."""
 SETTLING = 3
 ROUNDS = 12
 """Solutions at most, each with the entries at zero that came out negative before."""

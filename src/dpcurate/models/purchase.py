@@ -24,7 +24,7 @@ from dpcurate.learn.measure_once.release import Weights
 HALVINGS = 60
 LEAST = 1e-4
 """Contrasts that would get less than this part of the most are left as they are."""
-PAIRS = 1.0
+PAIRS = 3.0
 """What the error of a pair's table counts beside that of a family's."""
 
 
