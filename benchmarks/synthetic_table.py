@@ -75,15 +75,15 @@ def pc_on(table: dict[str, np.ndarray], net: Network) -> float:
 
 
 def tables(names: list[str], epsilons: list[float], seeds: int, shares: list[float]) -> None:
-    print("world epsilon share | TV to the truth (no privacy, true graph) | to the rows | F1, PC on synthetic rows | seconds")
+    print("world epsilon share | TV to the truth (without privacy) | to the rows | F1, PC on synthetic rows | seconds")
     for name in names:
         for epsilon in epsilons:
             for share in shares:
                 rows = [_table(world(name, seed), epsilon, seed, share, name) for seed in range(seeds)]
                 truth, floor, sample, f1, pc, seconds = np.mean(rows, axis=0)
                 print(
-                    f"{name:7} {epsilon:<5g} {share:.2f} | {truth:.5f} ({floor:.5f}) | {sample:.5f} | {f1:.2f} {pc:.2f} "
-                    f"| {seconds:.1f}",
+                    f"{name:7} {epsilon:<5g} {share:.2f} | {truth:.5f} ({floor:.5f}) | {sample:.5f} | {f1:.2f} "
+                    f"{pc:.2f} | {seconds:.1f}",
                     flush=True,
                 )
 

@@ -40,6 +40,7 @@ class Request:
     purpose: str | None = None
     result: str = ""
     schema_file: str = ""
+    quantify: float | None = None
 
     @property
     def facts(self) -> RunFacts:
@@ -48,6 +49,7 @@ class Request:
 
         spending = [self.epsilon, self.share]
         same = [_place(self.table), self.schema.hash, repr(self.recipe), self.knowledge, *spending, __version__]
+        same += [] if self.quantify is None else [self.quantify]  # runs without it stay the same command
         return RunFacts(
             command=hashlib.sha256(json.dumps(same, default=str).encode()).hexdigest(),
             method=self.method,

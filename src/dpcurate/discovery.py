@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dpcurate import models
 from dpcurate.accounting import Privacy
 from dpcurate.allowance import Allowance, Request, RunRecord, running
 from dpcurate.effects.effect import Effect
@@ -30,9 +31,11 @@ from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_marked
 from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.verdict import Verdict, verdict_on
+from dpcurate.models.fitting import check_part
+from dpcurate.models.model import Model
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
-from dpcurate.queryables import Notice, Watched
+from dpcurate.queryables import Keeping, Notice, Watched
 from dpcurate.schema import Neighbours, Schema
 
 LIKELIEST = 3
@@ -43,7 +46,8 @@ LIKELIEST = 3
 class Discovery(Exports):
     """What was found: the graph, how sure it is, what it cost, and what was left undone.
 
-    `cut` says which probabilities are drawn, see `at`; it is None for the method's own graph.
+    `cut` says which probabilities are drawn, see `at`; it is None for the method's own graph. `model` is there if a
+    part of the budget was set aside for it (`quantify`).
     """
 
     learned: Learned
@@ -54,6 +58,7 @@ class Discovery(Exports):
     versions: Mapping[str, str] = field(default_factory=dict)
     cut: Cut | None = field(default_factory=Cut)
     run: RunRecord | None = None
+    model: Model | None = None
 
     @cached_property
     def graph(self) -> Cpdag | Dag | Pag:
@@ -276,6 +281,7 @@ def discover(
     by: str | None = None,
     purpose: str | None = None,
     latent: bool = False,
+    quantify: float | None = None,
 ) -> Discovery:
     """Find which columns drive which, within a privacy budget.
 
@@ -286,20 +292,23 @@ def discover(
     `purpose`, which reports show too, and stores its answers: the same call again resumes a run that was
     stopped. Published and non-private recipes run only on a curator that allows them: see `Curator` and a
     recipe's `fit`. With `latent` common causes may be missing from the table, and the graph is a PAG, whose
-    every edge says less.
+    every edge says less. `quantify` sets a part of the budget aside, such as 0.5, for the tables of what was found:
+    then `found.model` is a fitted model, see `dpcurate.quantify`.
     """
     methods.check_keeps_budget(method)  # before the table is opened, as is a wrong name
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
     facts = Schema.of(schema)
     if known is not None:
         known.check(facts.names)
+    check_part(quantify, facts, latent=latent)
     file = Path(schema).name if isinstance(schema, (str, Path)) else ""
     request = request_of(
-        data, facts, method, known, latent=latent, epsilon=epsilon, by=by, purpose=purpose, schema_file=file
-    )
+        data, facts, method, known, latent=latent, epsilon=epsilon, by=by, purpose=purpose, schema_file=file,
+        quantify=quantify,
+    )  # fmt: skip
     allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, request=request)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
-    return fit(curator, method, known, share=allowance.share, request=request, latent=latent)
+    return fit(curator, method, known, share=allowance.share, request=request, latent=latent, quantify=quantify)
 
 
 def discover_from(
@@ -333,6 +342,7 @@ def request_of(
     purpose: str | None = None,
     result: str = "",
     schema_file: str = "",
+    quantify: float | None = None,
 ) -> Request:
     """A run as a ledger knows it again."""
     recipe = methods.get(method, latent=latent)
@@ -347,6 +357,7 @@ def request_of(
         purpose=purpose,
         result=result,
         schema_file=schema_file,
+        quantify=quantify,
     )
 
 
@@ -359,6 +370,7 @@ def fit(
     notice: Notice | None = None,
     request: Request | None = None,
     latent: bool = False,
+    quantify: float | None = None,
 ) -> Discovery:
     """The same on a curator that is already open.
 
@@ -368,7 +380,10 @@ def fit(
     from dpcurate import __version__
 
     chosen = methods.get(method, latent=latent)
-    request = request or replace(request_of(None, curator.schema, method, knowledge, latent=latent), share=share)
+    check_part(quantify, curator.schema, latent=latent)
+    asked = request_of(None, curator.schema, method, knowledge, latent=latent, quantify=quantify)
+    request = request or replace(asked, share=share)
+    name = method if isinstance(method, str) else type(chosen).__name__
     before = curator.privacy().run or 0.0
     with running(curator, request, share) as queryable:
         if queryable.remaining <= 0:
@@ -376,9 +391,13 @@ def fit(
                 "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
             )
         run = RunRecord.of(curator, request)
-        learned = chosen.fit(queryable if notice is None else Watched(queryable, notice), knowledge)
-    name = method if isinstance(method, str) else type(chosen).__name__
+        first = queryable if quantify is None else Keeping(queryable, quantify * queryable.remaining)
+        learned = chosen.fit(first if notice is None else Watched(first, notice), knowledge)
+        found = Discovery(
+            learned, curator.privacy(), name, curator.schema, knowledge, {"dpcurate": __version__}, run=run
+        )
+        model = None if quantify is None else models.quantify(found, queryable)
     # The privacy statement comes after the block, which has given back what it did not use.
     privacy = curator.privacy()
     privacy = replace(privacy, run=None if privacy.run is None else privacy.run - before)
-    return Discovery(learned, privacy, name, curator.schema, knowledge, {"dpcurate": __version__}, run=run)
+    return replace(found, privacy=privacy, model=model)

@@ -83,6 +83,18 @@ class _Share(Passing):
         return nullcontext()
 
 
+class Keeping(Passing):
+    """Keeps an amount for later: of what is left it is not told."""
+
+    def __init__(self, queryable: Queryable, amount: float) -> None:
+        super().__init__(queryable)
+        self._amount = amount
+
+    @property
+    def remaining(self) -> float:
+        return max(super().remaining - self._amount, 0.0)
+
+
 @contextmanager
 def limited(queryable: Queryable, amount: float | None) -> Iterator[Queryable]:
     """A queryable that can spend `amount` and no more, which the ledger enforces; None is all that is left."""

@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 
 from dpcurate.allowance import Allowance, Request, running
-from dpcurate.cli import from_answers, not_private
+from dpcurate.cli import from_answers, not_private, quantified
 from dpcurate.cli.asking import check_worth
 from dpcurate.cli.cuts import asked_cut, at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
@@ -37,11 +37,12 @@ def _run(args: Namespace, cut: Cut | None) -> None:
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
     if knowledge is not None:
         knowledge.check(schema.names)
+    quantified.check(args, schema)
     request = request_of(
         table, schema, args.method, knowledge, latent=args.latent, epsilon=args.epsilon, by=args.by,
         purpose=args.purpose,
         result="standard output" if args.output is None else os.path.abspath(args.output),
-        schema_file=os.path.basename(args.schema),
+        schema_file=os.path.basename(args.schema), quantify=args.quantify,
     )  # fmt: skip
     allowance = Allowance.of(
         epsilon=args.epsilon, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, request=request
@@ -57,6 +58,7 @@ def _run(args: Namespace, cut: Cut | None) -> None:
         if curator.passes > 1:  # a table that is held is read once
             say(f"passes over the table: {curator.passes}")
         hand_over(at_cut(result, cut), folder)
+        quantified.write(result, folder, args.synthetic)
         if sys.stdout is not None:  # closed by the caller
             sys.stdout.flush()
 
@@ -69,6 +71,8 @@ def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:
     say(f"  on      the edges among {columns} columns of {table} ({columns * (columns - 1) // 2} pairs)")
     hidden = ", causes may be hidden" if args.latent else ""
     say(f"  method  {one_line(args.method)}{hidden}; neighbours: {allowance.neighbours.value}; unit: {unit}")
+    if args.quantify is not None:
+        say(f"  model   {args.quantify:.0%} of it is set aside for the tables of what is found")
     say(f"  ledger  {one_line(allowance.kept)}")
     if args.insecure_seed is not None:
         say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
@@ -80,7 +84,10 @@ def _learn(
     bar, before = Bar(), curator.ledger.spent
     notice = progress(queryable, bar)
     try:
-        return fit(queryable, request.method, knowledge, notice=notice, request=request, latent=latent)
+        return fit(
+            queryable, request.method, knowledge, notice=notice, request=request, latent=latent,
+            quantify=request.quantify,
+        )  # fmt: skip
     except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong
         bar.clear()
         if curator.ledger.spent > before:

@@ -12,6 +12,7 @@ from dpcurate.accounting import Budget
 from dpcurate.cli.cuts import at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar
+from dpcurate.cli.quantified import refuse
 from dpcurate.cli.texts import existing, one_line, say, show, some_table, table_name
 from dpcurate.discovery import Discovery, fit
 from dpcurate.errors import LedgerError, NotPrivate, QueryError
@@ -45,6 +46,7 @@ def asked(args: Namespace) -> bool:
 def run(args: Namespace, cut: Cut | None) -> None:
     entry = methods.find(args.method, variant=args.variant)
     _refuse_what_has_no_meaning(args)
+    refuse(args, "models are made of private answers")
     recipe = methods.get(_with_claim(entry, args), latent=args.latent)
     folder = result_folder(args.output, force=args.force, mark=MARK)
     table, schema = some_table(args.table), load_schema(args.schema)

@@ -21,6 +21,7 @@ from dpcurate.networks.inference import joint
 from dpcurate.networks.network import Network, Variable
 from dpcurate.queries import Queryable
 from dpcurate.schema import Schema
+from dpcurate.wording import shown
 
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
@@ -53,9 +54,28 @@ def quantify(found: Discovery, curator: Queryable, *, share: float | None = None
     return fitted(released.merged(bought.answers), graph, curator.schema, cost)
 
 
+def check_part(part: float | None, schema: Schema, *, latent: bool) -> None:
+    """Refuse, before anything is read, a part of a budget that is none, and a table of which there is no model."""
+    if part is None:
+        return
+    if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 < part < 1:
+        raise QueryError(
+            f"quantify is the part of the budget for a model, between 0 and 1, not {shown(part)}: 0.5 serves"
+        )
+    if latent:
+        raise QueryError(
+            "a model needs a graph without hidden common causes: leave out latent, or quantify (--latent, --quantify)"
+        )
+    _check_levels(schema)
+
+
 def _check(found: Schema, schema: Schema) -> None:
     if found.hash != schema.hash:
         raise QueryError("the graph was found with another schema than the curator has: quantify it where it was found")
+    _check_levels(schema)
+
+
+def _check_levels(schema: Schema) -> None:
     wide = [c.name for c in schema.columns if not c.has_levels]
     if wide:
         raise QueryError(f"a model of tables needs levels, and {wide[0]!r} is a number without bins: give it bins")

@@ -1,0 +1,109 @@
+"""One run that finds a graph and fits its model: its budget, its ledger, its files, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+import dpcurate
+from dpcurate import models, networks
+from dpcurate.cli import main
+from dpcurate.errors import QueryError
+from dpcurate.private.ledger import Ledger
+
+ASIA = networks.load("asia")
+TABLE = ASIA.sample(4000, seed=3)
+
+
+def rows_of(path):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(TABLE)
+        writer.writerows(zip(*TABLE.values(), strict=True))
+    return path
+
+
+def test_a_part_of_the_budget_is_set_aside():
+    found = dpcurate.discover(TABLE, ASIA.schema, epsilon=1, quantify=0.5)
+    assert found.at(0.8).model is found.model
+    costs = [float(e.cost.rho) for e in found.privacy.events]
+    assert costs[-1] == pytest.approx(sum(costs) / 2, rel=1e-3)
+    assert found.privacy.epsilon == pytest.approx(1, rel=1e-3)
+
+
+def test_without_it_there_is_no_model():
+    assert dpcurate.discover(TABLE, ASIA.schema, epsilon=1).model is None
+
+
+@pytest.mark.parametrize("part", [0, 1, -0.1, float("nan"), True, "half"])
+def test_a_part_lies_between_0_and_1(part):
+    with pytest.raises(QueryError, match="between 0 and 1"):
+        dpcurate.discover(TABLE, ASIA.schema, epsilon=1, quantify=part)
+
+
+def test_hidden_causes_and_numbers_have_no_tables():
+    with pytest.raises(QueryError, match="hidden common causes"):
+        dpcurate.discover(TABLE, ASIA.schema, epsilon=1, quantify=0.5, latent=True)
+    schema = dpcurate.Schema((dpcurate.Numeric("x", 0, 1), dpcurate.Categorical("y", ("a", "b"))))
+    with pytest.raises(QueryError, match="'x' is a number without bins"):
+        dpcurate.discover({"x": [1], "y": ["a"]}, schema, epsilon=1, quantify=0.5)
+
+
+def test_a_run_that_was_stopped_before_its_model_is_resumed(tmp_path, monkeypatch):
+    path, real = tmp_path / "a.ledger", models.fitting.fitted
+
+    def dies(*args):
+        raise KeyboardInterrupt
+
+    def run():
+        return dpcurate.discover(TABLE, ASIA.schema, epsilon=1, quantify=0.5, ledger=path)
+
+    monkeypatch.setattr(models.fitting, "fitted", dies)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    paid = Ledger.open(path).spent
+    monkeypatch.setattr(models.fitting, "fitted", real)
+    found = run()
+    assert Ledger.open(path).spent == paid
+    assert [run.outcome for run in Ledger.open(path).log()] == ["finished"]
+    assert found.model is not None
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("quantified")
+    rows_of(folder / "asia.csv")
+    ASIA.schema.save(folder / "asia.toml")
+    return folder
+
+
+def command(files, *more):
+    return main(["discover", str(files / "asia.csv"), "--schema", str(files / "asia.toml"), "--epsilon", "1", *more])
+
+
+def test_the_command_writes_a_model_and_synthetic_rows(files, tmp_path, capsys):
+    assert command(files, "--quantify", "0.5", "--synthetic", "500", "-o", str(tmp_path)) == 0
+    said = capsys.readouterr().err
+    assert "50% of it is set aside" in said
+    assert "500 synthetic rows" in said
+    assert networks.load(tmp_path / "model.bif").nodes == ASIA.nodes
+    with (tmp_path / "synthetic.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert tuple(header) == ASIA.nodes
+    assert len(rows) == 500
+    assert {row[0] for row in rows} <= {"yes", "no"}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--synthetic", "5", "-o", "x"], "drawn from a model"),
+        (["--quantify", "0.5"], "say where with -o"),
+        (["--quantify", "0.5", "--synthetic", "0", "-o", "x"], "at least 1"),
+        (["--quantify", "2", "-o", "x"], "between 0 and 1"),
+    ],
+)
+def test_the_command_refuses_before_it_reads(files, capsys, options, why):
+    assert command(files, *options) == 1
+    assert why in capsys.readouterr().err
