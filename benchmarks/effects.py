@@ -25,6 +25,7 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.discovery import fit
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, directions
+from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.latent import ancestors
 from dpcurate.networks import LinearWorld, Network
 
@@ -33,6 +34,8 @@ MOST_PAIRS = 40
 """Effects looked at in one world."""
 DRAWN = 200_000
 """Rows that tell the truth of a world that has no formula for it."""
+STEP = 0.01
+"""How far a number is moved, in its units."""
 World = Any
 """Whatever has `dag`, `schema`, `sample` and `do`."""
 
@@ -50,41 +53,40 @@ class Cell:
 
 def worlds() -> Iterator[tuple[str, str, Callable[[], World]]]:
     """Names, kinds, and how each is made."""
-    draw = random.Random(21)
     for name in networks.SHIPPED:
         yield name, "network", lambda name=name: networks.load(name)
-    for i in range(30):
-        yield (
-            f"dirichlet{i}",
-            "dirichlet",
-            _dirichlet(draw.randint(4, 9), draw.uniform(1.2, 3), draw.uniform(-1, 1.5), i),
-        )
-    for i in range(30):
-        yield f"linear{i}", "linear", _linear(draw.randint(4, 12), draw.uniform(1.2, 3), draw.uniform(0.1, 0.5), i)
-    for i in range(8):
-        yield f"mixed{i}", "mixed", _mixed(draw.randint(4, 9), draw.uniform(1.2, 3), i)
-    for i in range(8):
-        yield f"bent{i}", "bent", _bent(draw.randint(4, 9), draw.uniform(1.2, 3), i)
+    for kind, (count, make) in RANDOM.items():
+        for i in range(count):
+            draw = random.Random(f"{kind}{i}")
+            yield (
+                f"{kind}{i}",
+                kind,
+                make(draw, networks.random_dag(draw.randint(4, 9), degree=draw.uniform(1.2, 3), seed=i)),
+            )
 
 
-def _dirichlet(size: int, degree: float, spread: float, seed: int) -> Callable[[], World]:
-    dag = networks.random_dag(size, degree=degree, seed=2100 + seed)
-    return lambda: networks.random_network(dag, levels=(2, 4), concentration=float(np.exp(spread)), seed=2100 + seed)
+def _dirichlet(draw: random.Random, dag: Dag) -> Callable[[], World]:
+    spread, seed = float(np.exp(draw.uniform(-1, 1.5))), draw.randrange(10**6)
+    return lambda: networks.random_network(dag, levels=(2, 4), concentration=spread, seed=seed)
 
 
-def _linear(size: int, degree: float, least: float, seed: int) -> Callable[[], World]:
-    dag = networks.random_dag(size, degree=degree, seed=2200 + seed)
-    return lambda: networks.random_linear(dag, weights=(least, 1.0), variances=(0.5, 2.0), seed=2200 + seed)
+def _linear(draw: random.Random, dag: Dag) -> Callable[[], World]:
+    least, seed = draw.uniform(0.1, 0.5), draw.randrange(10**6)
+    return lambda: networks.random_linear(dag, weights=(least, 1.0), variances=(0.5, 2.0), seed=seed)
 
 
-def _mixed(size: int, degree: float, seed: int) -> Callable[[], World]:
-    dag = networks.random_dag(size, degree=degree, seed=2300 + seed)
-    return lambda: networks.random_mixed(dag, margins=("plain",), seed=2300 + seed)
+def _mixed(draw: random.Random, dag: Dag) -> Callable[[], World]:
+    seed = draw.randrange(10**6)
+    return lambda: networks.random_mixed(dag, margins=("plain",), seed=seed)
 
 
-def _bent(size: int, degree: float, seed: int) -> Callable[[], World]:
-    dag = networks.random_dag(size, degree=degree, seed=2400 + seed)
-    return lambda: networks.random_nonlinear(dag, seed=2400 + seed)
+def _bent(draw: random.Random, dag: Dag) -> Callable[[], World]:
+    seed = draw.randrange(10**6)
+    return lambda: networks.random_nonlinear(dag, seed=seed)
+
+
+RANDOM = {"dirichlet": (50, _dirichlet), "linear": (50, _linear), "mixed": (8, _mixed), "bent": (10, _bent)}
+"""How many worlds of each kind, and how they are made."""
 
 
 def truth(world: World, effect: Effect) -> float:
@@ -96,7 +98,7 @@ def truth(world: World, effect: Effect) -> float:
         after, before = (world.do({effect.cause: x}).marginal([effect.outcome]) for x in _settings(effect))
         return float(after[at] - before[at])
     after, before = (_shown(world, effect, x) for x in _values(world, effect))
-    return float((after - before).mean())
+    return float((after - before).mean()) / (STEP if effect.to is None else 1.0)
 
 
 def _settings(effect: Effect) -> tuple[str, str]:
@@ -104,11 +106,11 @@ def _settings(effect: Effect) -> tuple[str, str]:
 
 
 def _values(world: World, effect: Effect) -> tuple[Any, Any]:
-    """Two levels; or its own values, in another order, and one more."""
+    """Two levels; or its own values, in another order, and a little more: the mean slope."""
     if effect.to is not None:
         return _settings(effect)
     own = np.random.default_rng(0).permutation(world.sample(DRAWN, seed=1)[effect.cause])
-    return own + 1, own
+    return own + STEP, own
 
 
 def _shown(world: World, effect: Effect, value: Any) -> Any:
@@ -137,7 +139,7 @@ def run(name: str, kind: str, world: World, epsilon: float) -> Cell:
 
 def _held(world: World, effect: Effect) -> tuple[str, bool, float]:
     if effect.low is None or effect.high is None:
-        return effect.state, False, 0.0
+        return "not determined", False, 0.0
     if effect.state == "none":
         effect = _as_usual(world, effect)
     value = truth(world, effect)

@@ -11,7 +11,7 @@ from dpcurate.effects.counts import NoisedCounts
 from dpcurate.effects.estimate import Effects
 from dpcurate.effects.standardise import standardised
 from dpcurate.errors import QueryError
-from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.networks import Network, Variable
@@ -135,6 +135,16 @@ def test_a_class_has_all_its_effects() -> None:
     assert [(one.cause, one.outcome) for one in effects.edges] == [("z", "x"), ("x", "z")]
     star = Cpdag.of([*"zxyw", *"abcdefgh"], lines=[("z", x) for x in "xywabcdefgh"])
     assert Effects.of(star, None, WORLD.schema).effect("z", "x").state == "not identified"
+
+
+def test_where_causes_may_be_hidden_an_effect_is_told_if_it_is_identified() -> None:
+    pag = Pag.of("zxyw", [("z", "o->", "x"), ("w", "o->", "x"), ("x", "->", "y")])
+    effects = Effects.of(pag, released(CODES, ALL, 2.0, 3), WORLD.schema)
+    assert effects.effect("x", "y").state == "estimated"
+    assert effects.effect("y", "x").state == "none"
+    hidden = effects.effect("z", "y")
+    assert hidden.state == "not identified"
+    assert "a hidden cause may move z" in hidden.reason
 
 
 def test_questions_that_make_no_sense_are_refused() -> None:

@@ -12,6 +12,7 @@ from dpcurate.effects.from_features import FromFeatures
 from dpcurate.errors import QueryError
 from dpcurate.graphs.adjustment import Adjustment, adjustments
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
+from dpcurate.graphs.pag_adjustment import pag_adjustment
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.releases import Releases
@@ -64,13 +65,23 @@ class Effects:
         """The total effect of setting the cause; levels as usual where none are named."""
         asked = Asked(cause=cause, outcome=outcome, to=to, instead_of=instead_of, level=level)
         self._check(asked)
-        if isinstance(self.graph, Pag):
-            return Effect.unknown(cause, outcome, "not identified", "common causes may be hidden")
-        possible = adjustments(self.graph, cause, outcome)
+        possible = self._possible(cause, outcome)
         if not possible:
-            why = f"{cause} has too many lines to try every direction of them; knowledge that directs some would help"
-            return Effect.unknown(cause, outcome, "not identified", why)
+            return Effect.unknown(cause, outcome, "not identified", self._unidentified(cause))
         return Effect.several([self._by(asked, one) for one in possible])
+
+    def _possible(self, cause: str, outcome: str) -> tuple[Adjustment, ...]:
+        if not isinstance(self.graph, Pag):
+            return adjustments(self.graph, cause, outcome)
+        found = pag_adjustment(self.graph, cause, outcome)
+        return () if found is None else (found,)
+
+    def _unidentified(self, cause: str) -> str:
+        if isinstance(self.graph, Pag):
+            return (
+                f"a hidden cause may move {cause} and what it leads to; a column that causes {cause} alone would tell"
+            )
+        return f"{cause} has too many lines to try every direction of them; knowledge that directs some would help"
 
     def _by(self, asked: Asked, adjustment: Adjustment) -> Effect:
         if not adjustment.acts:

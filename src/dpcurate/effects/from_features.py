@@ -15,10 +15,12 @@ import numpy as np
 from dpcurate.arrays import FloatArray
 from dpcurate.effects.asked import Asked
 from dpcurate.effects.effect import Effect
-from dpcurate.effects.gaussian import Gaussian, NormalMargin, all_numbers, gaussian
+from dpcurate.effects.gaussian import Gaussian, NormalMargin, all_numbers, gaussian, together
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.schema import Schema
 
+CLOSE = 0.015
+"""A distance from a normal distribution beyond which lines bend so much that it matters."""
 CLEAR = 5.0
 """What a column varies beyond those it is regressed with must exceed so many standard deviations of its noise."""
 WIDE = 40
@@ -40,6 +42,11 @@ class FromFeatures:
         return tuple(NormalMargin.of(known, self.released.rows) for known in self.released.distributions)
 
     @cached_property
+    def clear(self) -> bool:
+        """Whether a column that is not normal would show; or, where noise hides it in one, whether all seem to be."""
+        return max(m.allowed for m in self.margins) <= CLOSE or together(self.margins)
+
+    @cached_property
     def fitted(self) -> Gaussian:
         """All columns together."""
         return gaussian(self.released, self.margins)
@@ -48,6 +55,8 @@ class FromFeatures:
         """Of the sets that tell, the one of the smallest error."""
         if not all_numbers(self.released):
             return asked.undetermined("the table has columns that are not numbers", sets[0])
+        if not self.clear:
+            return asked.undetermined("its columns are not normally distributed, so lines may bend", sets[0])
         bent = [name for name in (asked.cause, asked.outcome) if not self._margin(name).fits]
         if bent:
             return asked.undetermined(f"{' and '.join(bent)} not normally distributed, so lines may bend", sets[0])

@@ -7,6 +7,7 @@ released (indirect inference; Gourieroux, Monfort and Renault 1993).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -23,10 +24,11 @@ from dpcurate.schema import OWN, Numeric
 ROUNDS = 12
 MOST_DRAWN, MOST_NUMBERS, FEW_DRAWN = 60_000, 600_000, 10_000
 """Rows that stand for the distribution, fewer in wide tables, and to see how it moves."""
-NEAR = 0.02
-"""A distribution function may lie so far from a normal one, beyond what noise explains."""
-LOUD = 4.0
-"""Standard deviations of noise that may lie between the two."""
+LOUD, DRAWN = 3.6, 1.4
+"""A distribution function may lie so many standard deviations of a share's noise from a normal one, and this over the
+root of the rows: what a normal column shows, and few others."""
+TYPICAL, SPREAD = 0.62, 0.3
+"""The mean distance over columns may be this share of what one may have, plus this over the root of their number."""
 BULK = 2.0
 """Scores within which a normal distribution is laid through a released one."""
 FLATTEST = 1e-3
@@ -61,7 +63,7 @@ class NormalMargin:
         deviation = max(slope, (column.high - column.low) / len(known.shares))
         mean = at - deviation * scored
         distance = float(np.abs(below[1:-1] - ndtr((edges[1:-1] - mean) / deviation)).max())
-        return cls(mean, deviation, distance, NEAR + LOUD * (known.noise * 2 + 0.5 / np.sqrt(rows)))
+        return cls(mean, deviation, distance, LOUD * known.noise + DRAWN / float(np.sqrt(rows)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,6 +138,12 @@ def gaussian(released: ReleasedFeatures, margins: Sequence[NormalMargin]) -> Gau
         covariance = covariance + missing * np.outer(scale, scale) / kept.mean()
         mean = mean + (means - scores.mean(axis=0)) * scale / np.sqrt(kept.mean())
     return Gaussian(mean, covariance, made, float(kept.mean()), released.products.noise, released.rows)
+
+
+def together(margins: Sequence[NormalMargin]) -> bool:
+    """Whether columns, taken together, are as near to normal as normal columns are: many show what one hides."""
+    typical = float(np.mean([m.distance / m.allowed for m in margins]))
+    return typical <= TYPICAL + SPREAD / math.sqrt(len(margins))
 
 
 def all_numbers(released: ReleasedFeatures) -> bool:
