@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,16 @@ import pytest
 
 import dpcurate
 from dpcurate import Budget, Categorical, Curator, Numeric, Quantiles, Schema, quantiles
-from dpcurate.asked import Asked, answer, ask
-from dpcurate.errors import BudgetError, BudgetExceeded, DomainTooLarge, FormatError, QueryError
+from dpcurate.asked import Asked, answer, ask, asked_from
+from dpcurate.errors import (
+    BudgetError,
+    BudgetExceeded,
+    DomainTooLarge,
+    DpcurateError,
+    FormatError,
+    LedgerError,
+    QueryError,
+)
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
 from dpcurate.private.row_sums import Rows
@@ -123,10 +132,19 @@ def test_an_answer_draws_itself_with_error_bars(counted):
     assert ax.get_yticklabels()[0].get_text() == "[0, 25), f"
     curator = Curator(TABLE, SCHEMA, budget=BUDGET)
     assert curator.ask(Release(Means(("age",)), Gaussian(rho=0.01))).plot(ax) is ax
+    (median,) = answer(curator, Quantiles("age", (0.5,))).tables
+    lower, upper = median.plot().containers[0][2][0].get_segments()[0][:, 0]
+    assert (lower, upper) == pytest.approx((median.rows[0].low, median.rows[0].high))
     many = Estimates(("x",), "count", counted.tables[0].rows * 30)
     with pytest.raises(QueryError, match="240 numbers"):
         many.plot()
     matplotlib.pyplot.close("all")
+
+
+def test_without_matplotlib_a_plot_says_what_to_install(counted, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(DpcurateError, match="pip install matplotlib"):
+        counted.plot()
 
 
 # --- what its errors mean ------------------------------------------------------------------------------
@@ -150,6 +168,14 @@ def test_a_mean_is_of_the_cells_that_are_not_missing():
     (table,) = ask({"x": x}, schema, Means(("x",)), epsilon=1).tables
     assert table.rows[0].value == pytest.approx(np.nanmean(x), abs=5 * table.rows[0].error + 0.01)
     assert table.rows[0].error < 0.05
+
+
+def test_quantiles_are_of_the_cells_that_are_not_missing():
+    schema = Schema((Numeric("x", 0, 10, missing=OWN),))
+    x = np.where(np.arange(20_000) % 2 == 0, np.nan, np.random.default_rng(1).normal(5, 1, 20_000))
+    (row,) = ask({"x": x}, schema, Quantiles("x", (0.25,)), epsilon=1).tables[0].rows
+    assert row.value == pytest.approx(np.nanquantile(x, 0.25), abs=0.2)
+    assert 4 < row.low < row.value < row.high < 5
 
 
 def test_a_mean_over_a_count_that_is_mostly_noise_says_nothing():
@@ -237,6 +263,26 @@ def test_it_spends_its_epsilon_of_the_ledger_and_is_logged(tmp_path):
     assert [run.spent for run in log] == pytest.approx([share] * 3, rel=1e-4)
     assert all(run.spent <= share for run in log)
     assert [run.answers for run in log] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("question", [Counts(("sex",)), Tables(((), ("sex",))), Means(("age",)), Quantiles("income")])
+def test_a_stored_answer_is_shown_again_for_nothing(question, tmp_path):
+    path = created(tmp_path / "l")
+    first = ask(TABLE, SCHEMA, question, epsilon=0.5, ledger=path, by="me")
+    ask(TABLE, SCHEMA, Counts(("age",)), epsilon=0.1, ledger=path)
+    before = spent(path)
+    again = asked_from(path, 1)
+    assert again.tables == first.tables
+    assert (again.run.by, again.run.number, again.privacy.run) == ("me", 1, 0)
+    assert asked_from(path).tables[0].names == ("age",)
+    assert spent(path) == before
+    with pytest.raises(LedgerError, match=r"no run 7 of `ask` with a stored answer; it has 1, 2"):
+        asked_from(path, 7)
+
+
+def test_a_ledger_without_answers_has_none_to_show(tmp_path):
+    with pytest.raises(LedgerError, match="has no run of `ask`"):
+        asked_from(created(tmp_path / "l"))
 
 
 @pytest.mark.parametrize("question", [Counts(("sex",)), Means(("age",)), Quantiles("age", (0.5,))], ids=str)

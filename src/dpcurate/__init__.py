@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpcurate import audit, errors, networks, queries
     from dpcurate.accounting import Budget
-    from dpcurate.asked import Asked, ask
+    from dpcurate.asked import Asked, ask, asked_from
     from dpcurate.discovery import Discovery, discover, discover_from, fit
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
     from dpcurate.graphs.graph import Cpdag, Dag, Pag
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery",
-    "DpcurateError", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate", "Numeric", "Ordinal",
-    "OwnerError", "Pag", "Person", "Quantiles", "Schema", "SchemaError", "TextFormat", "ask", "audit", "discover",
-    "discover_from", "draft", "errors", "fit", "methods", "networks", "plan", "quantify", "queries", "score",
-    "score_pag",
+    "DpcurateError", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate", "Numeric",
+    "Ordinal", "OwnerError", "Pag", "Person", "Quantiles", "Schema", "SchemaError", "TextFormat", "ask",
+    "asked_from", "audit", "discover", "discover_from", "draft", "errors", "fit", "methods", "networks", "plan",
+    "quantify", "queries", "score", "score_pag",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
@@ -36,7 +36,7 @@ _MODULES = {
 }  # fmt: skip
 _HOMES = {
     "accounting": ("Budget",),
-    "asked": ("Asked", "ask"),
+    "asked": ("Asked", "ask", "asked_from"),
     "discovery": ("Discovery", "discover", "discover_from", "fit"),
     "errors": ("BudgetExceeded", "DpcurateError", "LedgerError", "NotPrivate", "OwnerError", "SchemaError"),
     "graphs.graph": ("Cpdag", "Dag", "Pag"),

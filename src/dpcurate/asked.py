@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,13 +10,15 @@ from typing import Any
 
 from dpcurate.accounting import Privacy
 from dpcurate.allowance import DUST, Allowance, Request, RunRecord, running
-from dpcurate.errors import BudgetError, BudgetExceeded, FormatError, QueryError
+from dpcurate.errors import BudgetError, BudgetExceeded, FormatError, LedgerError, QueryError
 from dpcurate.files import save_text
 from dpcurate.graphs.formats.jsontext import one_a_line
+from dpcurate.private.ledger.place import real
+from dpcurate.private.ledger.released import stored_runs
 from dpcurate.private.session import preview
-from dpcurate.private.stored import ASKED
+from dpcurate.private.stored import ASKED, StoredAnswers
 from dpcurate.quantiles import Quantiles, first_queries, measure, noise_of
-from dpcurate.queries import Counts, Estimates, Means, Queryable, Release, Tables
+from dpcurate.queries import Counts, Estimates, Means, Quantile, Query, Queryable, Release, Tables
 from dpcurate.schema import Neighbours, Schema
 
 Question = Counts | Tables | Means | Quantiles
@@ -89,6 +91,35 @@ def ask(
     allowance = allowed(request, question, delta=delta, neighbours=neighbours, ledger=ledger)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
     return answer(curator, question, share=allowance.share, request=request)
+
+
+def asked_from(ledger: str | Path, run: int | None = None) -> Asked:
+    """The answer that a run of `ask` has stored in a ledger or in a copy of one: no table, no charge.
+
+    `run` is its number in the log, by default the newest.
+    """
+    path = real(ledger)
+    runs = [n for n, one in stored_runs(path).items() if one.logged.facts.method.startswith(ASKED)]
+    if not runs or (run is not None and run not in runs):
+        one = "no run" if run is None else f"no run {run}"
+        there = f"; it has {', '.join(map(str, runs))}" if runs else ""
+        raise LedgerError(f"{path} has {one} of `ask` with a stored answer{there} ('dpcurate ledger log' lists runs)")
+    stored = StoredAnswers(path, max(runs) if run is None else run)
+    question = _question(stored.queries)
+    return answer(
+        stored, question, request=request_of(None, stored.schema, question, epsilon=stored.logged.facts.epsilon)
+    )
+
+
+def _question(queries: Sequence[Query[Any]]) -> Question:
+    """What was asked, from the queries that it became."""
+    points = [q for q in queries if isinstance(q, Quantile) and not q.cuts]
+    if points:
+        return Quantiles(points[0].column, tuple(float(q.probability) for q in points))
+    (release,) = queries
+    assert isinstance(release, Release)
+    assert isinstance(release.statistic, (Counts, Tables, Means))
+    return release.statistic
 
 
 def request_of(table: Any, schema: Schema, question: Question, *, epsilon: float | None, **told: Any) -> Request:

@@ -140,6 +140,24 @@ def test_an_answer_that_could_not_be_written_is_shown_and_the_same_command_pays_
     assert spent() == paid
 
 
+def test_an_answer_is_shown_again_for_nothing_and_the_same_question_says_so(here, capsys):
+    for _ in range(2):
+        assert ask("--counts", "sex", "--epsilon", "0.1", "--csv") == 0
+    first, err = capsys.readouterr()
+    assert err.count("note: run 1 asked the same") == 1
+    assert "dpcurate ask --from-answers l 1" in err
+    paid = spent()
+    assert main(["ask", "--from-answers", "l", "1", "--csv", "-o", "again.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert first.splitlines()[-6:-3] == out.splitlines()
+    assert Path("again.csv").read_text() == out
+    assert "nothing is spent" in err
+    assert spent() == paid
+    for words, why in ((("--epsilon", "1"), "leave out --epsilon"), (("--purpose", "x"), "leave out --purpose")):
+        assert main(["ask", "--from-answers", "l", *words]) == 1
+        assert why in capsys.readouterr().err
+
+
 def test_a_seed_is_said_not_to_be_private(here, capsys):
     assert ask("--counts", "sex", "--epsilon", "1", "--insecure-seed", "1", ledger=None) == 0
     assert capsys.readouterr().err.count("NOT PRIVATE") == 2

@@ -6,17 +6,44 @@ import os
 import sys
 from argparse import Namespace
 
-from dpcurate.allowance import Allowance, running
-from dpcurate.asked import Asked, Question, allowed, answer, check_report, expected, request_of
+from dpcurate.allowance import Allowance, Request, running
+from dpcurate.asked import Asked, Question, allowed, answer, asked_from, check_report, expected, request_of
 from dpcurate.cli.files import load_schema
-from dpcurate.cli.texts import fresh, one_line, say, show, some_table, table_name
+from dpcurate.cli.texts import existing, fresh, one_line, say, show, some_table, table_name
 from dpcurate.errors import DpcurateError, QueryError
+from dpcurate.private.ledger import Ledger
+from dpcurate.private.ledger.runs import FINISHED
 from dpcurate.quantiles import Quantiles
 from dpcurate.queries import Counts, Means
 from dpcurate.schema import Schema
 
+_NEEDLESS = ("table", "schema", "epsilon", "counts", "mean", "quantiles", "delta", "neighbours", "ledger", "name")
+
 
 def run(args: Namespace) -> None:
+    if args.from_answers is not None:
+        _again(args)
+    else:
+        _run(args)
+
+
+def _again(args: Namespace) -> None:
+    """The answer of an earlier run, for nothing."""
+    for name in (*_NEEDLESS, "by", "purpose", "insecure_seed"):
+        if getattr(args, name) is not None:
+            word = {"table": "a table", "name": "--table"}.get(name, f"--{name.replace('_', '-')}")
+            raise QueryError(f"--from-answers reads no table and spends nothing: leave out {word}")
+    if args.output is not None:
+        check_report(fresh(args.output, force=args.force))
+    path, number = args.from_answers
+    asked = asked_from(existing(path, "ledger"), number)
+    say(f"from the answers stored in {one_line(path)}: no table is read and nothing is spent")
+    say(one_line(asked.run))
+    _hand_over(args, asked)
+    say(str(asked.privacy))
+
+
+def _run(args: Namespace) -> None:
     table, schema = some_table(args.table), load_schema(args.schema)
     question = _question(args, schema)
     request = request_of(
@@ -29,6 +56,7 @@ def run(args: Namespace) -> None:
     if args.output is not None:
         _writable(check_report(fresh(args.output, force=args.force or again)))
     _announce(args, question, schema, allowance)
+    _tell_of_earlier(args, request)
     curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
     with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
         _hand_over(args, answer(queryable, question, request=request))
@@ -77,6 +105,18 @@ def _announce(args: Namespace, question: Question, schema: Schema, allowance: Al
     say(f"  ledger  {one_line(allowance.kept)}")
     if args.insecure_seed is not None:
         say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
+
+
+def _tell_of_earlier(args: Namespace, request: Request) -> None:
+    """Another answer to the same question is paid for again; the first one is stored."""
+    if args.ledger is None or not Ledger.exists(args.ledger):
+        return
+    command = request.facts.command
+    for run in Ledger.open(args.ledger).log():
+        if run.facts.command == command and run.outcome == FINISHED:
+            say(f"note: run {run.number} asked the same, and its answer is stored. To see that one for nothing:")
+            say(f"  dpcurate ask --from-answers {one_line(args.ledger)} {run.number}")
+            return
 
 
 def _part(allowance: Allowance) -> float:

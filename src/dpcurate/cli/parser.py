@@ -131,12 +131,13 @@ def _seed(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--seed", type=_whole, default=0, metavar="N", help=line)
 
 
-def _privacy(parser: argparse.ArgumentParser, epsilon: str, *, required: bool) -> None:
-    parser.add_argument("--epsilon", type=_number, required=required, metavar="E", help=epsilon)
+def _privacy(parser: argparse.ArgumentParser, epsilon: str, *, required: bool) -> argparse.Action:
+    action = parser.add_argument("--epsilon", type=_number, required=required, metavar="E", help=epsilon)
     delta = f"chance that the epsilon bound fails; 0 for pure differential privacy (default: {DELTA:g})"
     parser.add_argument("--delta", type=_number, metavar="D", help=delta)
     line = "add-remove: one row or person more or less (default); replace: one changed, with a public number of rows"
     parser.add_argument("--neighbours", metavar="N", help=line)
+    return action
 
 
 def _discover(commands: _Parsers) -> None:
@@ -192,19 +193,23 @@ def _ask(commands: _Parsers) -> None:
         "  dpcurate ask patients.csv --schema patients.toml --ledger patients.ledger --counts age,sex --epsilon 0.1\n"
         "  dpcurate ask patients.csv --schema patients.toml --ledger patients.ledger --mean income --epsilon 0.1\n"
         "  dpcurate ask patients.csv --schema patients.toml --ledger patients.ledger --epsilon 0.2 \\\n"
-        "    --quantiles income 0.25,0.5,0.75 --purpose 'table 1' -o quartiles.csv"
+        "    --quantiles income 0.25,0.5,0.75 --purpose 'table 1' -o quartiles.csv\n"
+        "  dpcurate ask --from-answers patients.ledger"
     )
     line = "ask for a table of counts, for means or for quantiles, within the same privacy budget"
     parser = _command(commands, "ask", line, "ask:run", more=more)
-    _table(parser)
-    _described(parser)
+    table, schema = _table(parser), _described(parser)
     what = parser.add_mutually_exclusive_group(required=True)
     line = "how many rows have each combination of levels of these columns, such as age,sex"
     what.add_argument("--counts", metavar="COLUMNS", help=line)
     what.add_argument("--mean", "--means", metavar="COLUMNS", help="the means of these columns of numbers")
     line = "quantiles of a column of numbers, such as --quantiles income 0.25,0.5,0.75, each with an interval"
     what.add_argument("--quantiles", nargs=2, metavar=("COLUMN", "P,P"), help=line)
-    _privacy(parser, "what the answer may cost; of an existing ledger, so much of its budget", required=True)
+    line = "what the answer may cost; of an existing ledger, so much of its budget"
+    epsilon = _privacy(parser, line, required=True)
+    line = "instead of all these: the answer that a run of 'ask' (by default the newest) has stored; costs nothing"
+    again = parser.add_argument("--from-answers", nargs="+", metavar=("LEDGER", "RUN"), action=_FromAnswers, help=line)
+    again.needless = table, schema, what, epsilon  # type: ignore[attr-defined]
     _kept(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="print the answer as CSV, with all digits")

@@ -156,7 +156,7 @@ class Session(Unique):
                 return self._once(queries, asked)
             self._charge([one.event for one in asked])
             found = self._answers(asked)
-            return [_named(query, answer, self._schema) for query, answer in zip(queries, found, strict=True)]
+            return [named(query, answer, self._schema) for query, answer in zip(queries, found, strict=True)]
 
     def _once(self, queries: Sequence[Query[Any]], asked: Sequence[_Validated]) -> list[Any]:
         """Answers that a run stores before it returns them; those it has stored are returned and not charged."""
@@ -166,7 +166,7 @@ class Session(Unique):
         if body is None:
             body = answers.encode(queries, self._answers(asked))
             self._ledger.keep(name, body)  # refused if another process has the run by now: then nothing is returned
-        return [_named(q, a, self._schema) for q, a in zip(queries, answers.answers(body), strict=True)]
+        return [named(q, a, self._schema) for q, a in zip(queries, answers.answers(body), strict=True)]
 
     def _answers(self, asked: Sequence[_Validated]) -> list[Any]:
         parts = self._reader.read([needed for one in asked for needed in one.transformations])
@@ -351,7 +351,7 @@ def _answer(computed: Transformation, parts: Parts, mechanism: Mechanism, noise:
     return Answer(computed.natural(_noised(parts, computed.units, mechanism, noise)), scales)
 
 
-def _named(query: Query[Any], answer: Any, schema: Schema) -> Any:
+def named(query: Query[Any], answer: Any, schema: Schema) -> Any:
     """The answer to a release with what was asked, public as it is, so that it can show itself."""
     return replace(answer, statistic=query.statistic, schema=schema) if isinstance(query, Release) else answer
 

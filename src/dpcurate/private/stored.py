@@ -15,7 +15,7 @@ from dpcurate.private.ledger import LoggedRun, place
 from dpcurate.private.ledger.amounts import float_down
 from dpcurate.private.ledger.released import StoredRun, stored_runs
 from dpcurate.private.noise import Secure
-from dpcurate.private.session import describe
+from dpcurate.private.session import describe, named
 from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic, T
 from dpcurate.schema import Neighbours, Schema
@@ -68,6 +68,11 @@ class StoredAnswers:
         return self._run.facts.table
 
     @property
+    def queries(self) -> tuple[Query[Any], ...]:
+        """What the run asked and has answers to, in order."""
+        return tuple(query for _, body in self._run.answers.values() for query, _ in answers.decode(body))
+
+    @property
     def schema(self) -> Schema:
         return self._schema
 
@@ -97,7 +102,7 @@ class StoredAnswers:
             self._given.add(name)
             body = self._run.answers[name][1]
             self._pass_over(name)
-            return cast(list[T], answers.answers(body))
+            return [named(q, a, self._schema) for q, a in zip(queries, answers.answers(body), strict=True)]
         return [cast(T, self._from_sets(query)) for query in queries]
 
     def _pass_over(self, name: str) -> None:
