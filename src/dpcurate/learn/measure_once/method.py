@@ -20,7 +20,7 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norms_cost
 from dpcurate.learn.measure_once.hidden import Dependence, dependence_of, with_hidden_causes
-from dpcurate.learn.measure_once.memory import check_memory, free_memory
+from dpcurate.learn.measure_once.memory import check_memory, memory_in_all
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, ReleasedPairs, buy_pairs
@@ -114,7 +114,7 @@ class MeasureOnce:
     def _by_levels(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """By contrasts; in a wide table margins come first, and say whether pairs are better measured around them."""
         levels = [column.size for column in queryable.schema.columns]
-        check_memory(levels, constraints.pairs, free_memory())
+        check_memory(levels, constraints.pairs, memory_in_all())
         weights = first_weights(levels, constraints.pairs, self.constants.skew)
         nothing = Released.nothing(levels)
         if len(levels) < self.constants.wide:
