@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from dpcurate import Budget, Curator, Dag, Schema, fit, networks, quantify
-from dpcurate.errors import BudgetExceeded, QueryError
+from dpcurate.errors import BudgetExceeded, DomainTooLarge, QueryError
 from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.release import buy
+from dpcurate.models import fitting
 from dpcurate.models.chosen import MOST_CELLS, checked, graph_of
 from dpcurate.models.family import Shares, fit_family
 from dpcurate.models.fitting import fitted
-from dpcurate.models.purchase import PAIRS, families, family_weights, importance
+from dpcurate.models.purchase import families, family_weights, importance
 
 ROWS = 100_000
 ASIA = networks.load("asia")
@@ -125,7 +126,7 @@ def test_without_noise_a_table_is_that_of_the_rows():
     counts = np.random.default_rng(1).integers(500, 3000, (2, 3, 4)).astype(float)
     parents = counts.sum(axis=2).ravel() / counts.sum()
     known = Shares.of(parents, np.tile(parents, (2, 1)))
-    got = fit_family(exact(counts), (0, 1), 2, known).table
+    got = fit_family(exact(counts), (0, 1), 2, known, np.zeros((2, 24))).table
     assert got == pytest.approx((counts / counts.sum(axis=2, keepdims=True)).reshape(6, 4), abs=2e-3)
 
 
@@ -134,7 +135,8 @@ def test_the_order_of_columns_does_not_matter():
     turned = counts.transpose(2, 0, 1)
     parents = counts.sum(axis=2).ravel() / counts.sum()
     known = Shares.of(parents, np.tile(parents, (2, 1)))
-    one, other = fit_family(exact(counts), (0, 1), 2, known), fit_family(exact(turned), (1, 2), 0, known)
+    one = fit_family(exact(counts), (0, 1), 2, known, np.zeros((2, 24)))
+    other = fit_family(exact(turned), (1, 2), 0, known, np.zeros((2, 24)))
     assert one.table == pytest.approx(other.table, abs=1e-6)
 
 
@@ -148,9 +150,8 @@ def test_errors_are_those_of_sampling_and_noise():
         noised = exact(counts)
         sums = {u: s + random.normal(size=np.shape(s)) * 30 for u, s in noised.sums.items()}
         released = Released(noised.levels, sums, dict.fromkeys(sums, 900.0))
-        root = fit_family(released, (), 0, Shares(np.ones(1), np.zeros((1, 1))))
-        draws = root.free + np.einsum("cld,nd->ncl", root.root, random.normal(size=(50, root.root.shape[2])))
-        got = fit_family(released, (0,), 1, Shares.of(root.table, draws[:, 0]))
+        root = fit_family(released, (), 0, Shares(np.ones(1), np.zeros((200, 1))), random.normal(size=(200, 2)))
+        got = fit_family(released, (0,), 1, Shares.of(root.table, root.draws[:, 0]), random.normal(size=(200, 4)))
         scores.append((got.free[0, 0] - 0.75) / got.errors[0, 0])
     assert 0.88 < np.std(scores) < 1.12
     assert abs(np.mean(scores)) < 0.2
@@ -163,10 +164,20 @@ def test_a_table_has_no_negative_entry_and_rows_that_add_up():
     noised = exact(counts)
     sums = {u: s + random.normal(size=np.shape(s)) * 200 for u, s in noised.sums.items()}
     released = Released(noised.levels, sums, dict.fromkeys(sums, 200.0**2))
-    got = fit_family(released, (0, 1), 2, Shares(np.full(6, 1 / 6), np.zeros((6, 1))))
+    got = fit_family(released, (0, 1), 2, Shares(np.full(6, 1 / 6), np.zeros((1, 6))), np.zeros((1, 18)))
     assert (got.free < 0).any()
     assert (got.table >= 0).all()
     assert got.table.sum(axis=1) == pytest.approx(np.ones(6))
+
+
+def test_shares_are_drawn_where_they_cannot_be_computed(model, monkeypatch):
+    def too_large(*args):
+        raise DomainTooLarge("too large")
+
+    monkeypatch.setattr(fitting, "joint", too_large)
+    before = list(model.network.variables)
+    drawn = fitting._shares({v.name: v for v in before}, model.families, ("bronc", "either"))
+    assert drawn.values == pytest.approx(model.marginal(["bronc", "either"]).ravel(), abs=0.01)
 
 
 # --- what is bought ------------------------------------------------------------------------------------------
@@ -175,7 +186,7 @@ def test_a_table_has_no_negative_entry_and_rows_that_add_up():
 def test_every_set_of_every_family_matters():
     dag = Dag.of("abcd", [("a", "c"), ("b", "c"), ("c", "d")])
     assert families(dag) == [(0,), (1,), (0, 1, 2), (2, 3)]
-    assert set(importance([2] * 4, families(dag))) == {
+    assert set(importance([2] * 4, families(dag), 1.0)) == {
         (), (0,), (1,), (2,), (3,), (0, 1), (0, 2), (1, 2), (2, 3), (0, 1, 2)
     }  # fmt: skip
 
@@ -183,16 +194,16 @@ def test_every_set_of_every_family_matters():
 def test_importance_is_what_variance_adds_to_tables():
     """A contrast of variance 1 adds the squared length of its map into cells, summed over tables."""
     levels = [2, 3, 4]
-    matters = importance(levels, [(0,), (1,), (0, 1, 2)])
+    matters = importance(levels, [(0,), (1,), (0, 1, 2)], 3.0)
     # a pair's own table has it in (r - 1)(s - 1) coordinates; the triple's spreads it over the third column
-    assert matters[0, 1] == pytest.approx(2 * (PAIRS + 1 / 4))
-    assert matters[0,] == pytest.approx(PAIRS * (1 / 3 + 1 / 4) + 1 / 12)
+    assert matters[0, 1] == pytest.approx(2 * (3 + 1 / 4))
+    assert matters[0,] == pytest.approx(3 * (1 / 3 + 1 / 4) + 1 / 12)
 
 
 def test_water_fills_up_to_one_level():
     dag = Dag.of("ab", [("a", "b")])
     before = Released((2, 2), {(): np.array(1.0), (0,): np.zeros(1)}, {(): 1e-9, (0,): 4.0})
-    matters, price = importance([2, 2], families(dag)), {(): 1.0, (0,): 0.5, (1,): 0.5, (0, 1): 0.25}
+    matters, price = importance([2, 2], families(dag), 1.0), {(): 1.0, (0,): 0.5, (1,): 0.5, (0, 1): 0.25}
     weights = family_weights(before, dag, 10.0)
     assert () not in weights  # known well enough
     bought = {u: w * w for u, w in weights.items()}
@@ -200,6 +211,18 @@ def test_water_fills_up_to_one_level():
     after = {u: (1 / before.variances[u] if u in before.variances else 0) + scale * x for u, x in bought.items()}
     levels = [after[u] / np.sqrt(matters[u] / price[u]) for u in bought]
     assert levels == pytest.approx([levels[0]] * len(levels), rel=1e-6)
+
+
+def test_pairs_count_less_where_sampling_rules():
+    """A row count that dwarfs the noise turns the budget to families."""
+    dag = Dag.of("abc", [("a", "c"), ("b", "c")])
+
+    def weight(rows):
+        before = Released((2, 2, 2), {(): np.array(rows)}, {(): 1.0})
+        weights = family_weights(before, dag, 0.01)
+        return weights[0, 1, 2] / weights[0, 1]
+
+    assert weight(1e7) > 1.3 * weight(1e2)
 
 
 # --- the graph --------------------------------------------------------------------------------------------

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from dpcurate.arrays import FloatArray
 from dpcurate.graphs.graph import Dag
-from dpcurate.models.family import FittedFamily
 from dpcurate.networks.inference import Factor, joint
 from dpcurate.networks.network import Network
-from dpcurate.networks.streams import stream
 
 DRAW = "\0draw"
 """The axis of draws; no column can be called so."""
@@ -66,13 +64,3 @@ def if_set(made: Mapping[str, Factor], dag: Dag, cause: str, outcome: str) -> Fl
 def leads(dag: Dag, cause: str, outcome: str) -> bool:
     """Whether a directed path goes from one to the other."""
     return cause in upstream(dag, [outcome])
-
-
-def normals(name: str, family: FittedFamily, count: int) -> FloatArray:
-    """Normal numbers for draws of a column's table, the same whenever they are asked for."""
-    return stream(0, f"draws of {name}").standard_normal((count, family.root.shape[2]))
-
-
-def parts(count: int, size: int) -> Sequence[slice]:
-    """Draws in parts of a size that fit into memory."""
-    return [slice(start, min(start + size, count)) for start in range(0, count, size)]

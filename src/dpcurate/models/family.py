@@ -29,33 +29,33 @@ SMALLEST = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class FittedFamily:
-    """A column's probabilities in each combination of its parents, and a root of their covariance."""
+    """A column's probabilities in each combination of its parents, and draws of what they might as well be."""
 
     table: FloatArray
     """(combinations of parents, levels), the last parent changing fastest."""
     free: FloatArray
     """The same without bounds: entries may lie below 0 or above 1, and are right on average."""
-    root: FloatArray
-    """(combinations, levels, directions): the errors of `free` are this times independent normal numbers."""
+    draws: FloatArray
+    """(draws, combinations, levels): `free` with errors of sampling and noise, at the parents' shares of each draw."""
 
     @property
     def errors(self) -> FloatArray:
         """Standard errors of the table."""
-        return np.asarray(np.sqrt((self.root**2).sum(axis=2)))
+        return np.asarray(self.draws.std(axis=0))
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How often each combination of parents occurs in the model so far, and a root of the covariance of that."""
+    """How often each combination of parents occurs in the model so far, and in draws of it."""
 
     values: FloatArray
-    root: FloatArray
+    apart: FloatArray
+    """(draws, combinations): how far each draw lies from the mean of all."""
 
     @classmethod
     def of(cls, values: FloatArray, draws: FloatArray) -> Shares:
         """From the model so far and from draws of it, (draws, combinations)."""
-        apart = (draws - draws.mean(axis=0)).T / sqrt(max(len(draws) - 1, 1))
-        return cls(np.maximum(values.ravel(), SMALLEST), apart)
+        return cls(np.maximum(values.ravel(), SMALLEST), draws - draws.mean(axis=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,63 +69,76 @@ class _Seen:
     count_noise: float
     rows: float
 
-    def weights(self, table: FloatArray, parents: Shares) -> FloatArray:
-        """The inverse covariance of the coordinates, sampling and the parents' shares taken at this table."""
-        cells = (table * parents.values[:, None]).ravel()
+    def weights(self, cells: FloatArray) -> FloatArray:
+        """The inverse covariance of the coordinates, sampling taken at these cells."""
         mean = self.design @ cells
         sampling = ((self.design * cells) @ self.design.T - np.outer(mean, mean)) / self.rows
         total = np.diag(self.noise + SMALLEST / self.rows) + sampling
-        by_share = self.design.reshape(len(mean), *table.shape) * table
-        moved = by_share.sum(axis=2) @ parents.root
-        total += moved @ moved.T
         total += self.count_noise * np.outer(self.values, self.values)  # the count divides every sum
         return np.asarray(np.linalg.inv(total))
 
 
-def fit_family(released: Released, parents: Columns, column: int, shares: Shares) -> FittedFamily:
-    """The table of a column given its parents, whose combinations have these shares in the model so far."""
+@dataclass(frozen=True, slots=True)
+class _Solution:
+    table: FloatArray
+    root: FloatArray
+    """(combinations, levels, directions): the table's errors are this times independent normal numbers."""
+    by_shares: FloatArray
+    """(combinations, levels, combinations): how the table moves with the parents' shares."""
+
+
+def fit_family(released: Released, parents: Columns, column: int, shares: Shares, normals: FloatArray) -> FittedFamily:
+    """The table of a column given its parents, whose combinations have these shares in the model so far.
+
+    Draws are made of these normal numbers, (draws, cells).
+    """
     seen = _seen(released, (*parents, column))
     margin = Margin.of(released, column).probabilities
     free = np.tile(margin, (len(shares.values), 1))
     nowhere = np.zeros(free.shape, dtype=np.bool_)
     for _ in range(SETTLING):  # sampling errors are those of the table, which is not known at first
-        free, root = _solved(seen, margin, shares, free, nowhere)
-    table, zero = free, nowhere
+        solution = _solved(seen, margin, shares.values, free, nowhere)
+        free = solution.table
+    draws = free + np.einsum("clp,np->ncl", solution.by_shares, shares.apart)
+    draws += np.einsum("cld,nd->ncl", solution.root, normals[:, : solution.root.shape[2]])
+    return FittedFamily(_bounded(seen, margin, shares.values, free), free, draws)
+
+
+def _bounded(seen: _Seen, margin: FloatArray, shares: FloatArray, table: FloatArray) -> FloatArray:
+    """The best table without negative entries: those that come out negative are zero, and the others solved again."""
+    zero = table < 0
     for _ in range(ROUNDS):
         if not (table < 0).any():
             break
         zero = zero | (table < 0)
-        table, _ = _solved(seen, margin, shares, table, zero)
+        table = _solved(seen, margin, shares, table, zero).table
     table = np.maximum(table, 0.0)
-    return FittedFamily(table / table.sum(axis=1, keepdims=True), free, root)
+    return np.asarray(table / table.sum(axis=1, keepdims=True))
 
 
-def _solved(
-    seen: _Seen, margin: FloatArray, parents: Shares, before: FloatArray, zero: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Least squares with these entries at zero, and a root of its covariance."""
+def _solved(seen: _Seen, margin: FloatArray, shares: FloatArray, before: FloatArray, zero: BoolArray) -> _Solution:
+    """Least squares with these entries at zero."""
     offsets, bases = zip(*(_row(margin, fixed) for fixed in zero), strict=True)
     ends = np.cumsum([0, *(basis.shape[1] for basis in bases)])
-    levels, size = len(margin), int(ends[-1])
-    start, shares = np.array(offsets), parents.values
-    if not size:
-        return start, np.zeros((*start.shape, 0))
-    turn = np.zeros((len(shares), levels, size))
-    precision = np.zeros((size, size))
+    start: FloatArray = np.array(offsets)
+    size = int(ends[-1])
+    turn = np.zeros((*start.shape, size))
     for row, basis in enumerate(bases):
-        at = slice(ends[row], ends[row + 1])
-        turn[row, :, at] = basis
-        precision[at, at] = basis.T @ basis / SPREAD**2
-    by_cell = (turn * shares[:, None, None]).reshape(-1, size)
-    floor = np.clip(before, 0.5 / (seen.rows * np.maximum(shares, 1 / seen.rows))[:, None], 1.0)
-    weights = seen.weights(floor / floor.sum(axis=1, keepdims=True), parents)
-    design = seen.design @ by_cell
-    left = seen.values - seen.design @ (start * shares[:, None]).ravel()
-    precision += design.T @ weights @ design
-    covariance = np.linalg.inv(precision)
-    moved = covariance @ (design.T @ (weights @ left))
-    root = turn @ np.linalg.cholesky((covariance + covariance.T) / 2)
-    return start + turn @ moved, root
+        turn[row, :, ends[row] : ends[row + 1]] = basis
+    weights = seen.weights((_likely(seen, shares, before) * shares[:, None]).ravel())
+    design = seen.design @ (turn * shares[:, None, None]).reshape(start.size, size)
+    covariance = np.linalg.inv(np.eye(size) / SPREAD**2 + design.T @ weights @ design)
+    gain = turn @ (covariance @ design.T @ weights)
+    table = start + gain @ (seen.values - seen.design @ (start * shares[:, None]).ravel())
+    by_share = (seen.design.reshape(-1, *start.shape) * table).sum(axis=2)
+    return _Solution(table, turn @ np.linalg.cholesky((covariance + covariance.T) / 2), -gain @ by_share)
+
+
+def _likely(seen: _Seen, shares: FloatArray, table: FloatArray) -> FloatArray:
+    """A table with no entry below that of half a row: where sampling errors are taken."""
+    floor = 0.5 / (seen.rows * np.maximum(shares, 1 / seen.rows))[:, None]
+    table = np.clip(table, floor, 1.0)
+    return np.asarray(table / table.sum(axis=1, keepdims=True))
 
 
 def _row(margin: FloatArray, zero: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -157,8 +170,3 @@ def _seen(released: Released, family: Columns) -> _Seen:
 @cache
 def _with_constant(levels: int) -> FloatArray:
     return np.column_stack([np.full(levels, 1 / sqrt(levels)), helmert(levels)])
-
-
-def drawn(family: FittedFamily, normals: FloatArray) -> FloatArray:
-    """The table as it might as well be, without bounds: with errors of these normal numbers, (draws, directions)."""
-    return np.asarray(family.free + np.einsum("cld,nd->ncl", family.root, normals))

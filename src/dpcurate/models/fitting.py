@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpcurate.allowance import DUST, Request, running
-from dpcurate.errors import BudgetExceeded, QueryError
+from dpcurate.errors import BudgetExceeded, DomainTooLarge, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.pair_release import ReleasedPairs
 from dpcurate.learn.measure_once.release import buy, offered
 from dpcurate.models.chosen import checked, graph_of
-from dpcurate.models.draws import DRAW, factors, normals, upstream
-from dpcurate.models.family import FittedFamily, Shares, drawn, fit_family
+from dpcurate.models.draws import DRAW, factors, upstream
+from dpcurate.models.family import FittedFamily, Shares, fit_family
 from dpcurate.models.model import Model
 from dpcurate.models.purchase import family_weights
 from dpcurate.networks.inference import joint
 from dpcurate.networks.network import Network, Variable
+from dpcurate.networks.streams import stream
 from dpcurate.queries import Queryable
 from dpcurate.schema import Schema
 from dpcurate.wording import shown
@@ -26,8 +28,10 @@ from dpcurate.wording import shown
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
 
-DRAWS = 100
-"""Draws of the model so far, for how sure the parents' shares are."""
+DRAWS = 200
+"""Models that fit as well, drawn for the errors of what a model says."""
+SHARE_ROWS = 200_000
+"""Rows drawn for the shares of parents where they cannot be computed exactly."""
 PLENTY = 1e4
 """More zCDP than this buys nothing: the noise is far below one row."""
 
@@ -97,7 +101,8 @@ def fitted(released: Released, dag: Dag, schema: Schema, cost: str = "") -> Mode
     for name in dag.order():
         parents = dag.parents(name)
         shares = _shares(variables, families, parents)
-        families[name] = fit_family(released, tuple(place[p] for p in parents), place[name], shares)
+        normals = stream(0, f"draws of {name}").standard_normal((DRAWS, len(shares.values) * schema[name].size))
+        families[name] = fit_family(released, tuple(place[p] for p in parents), place[name], shares, normals)
         variables[name] = Variable(name, schema[name].levels, parents, families[name].table)
     network = Network("model", tuple(variables[name] for name in schema.names))
     return Model(network, families, schema, released.rows, dag, cost)
@@ -106,10 +111,19 @@ def fitted(released: Released, dag: Dag, schema: Schema, cost: str = "") -> Mode
 def _shares(variables: dict[str, Variable], families: dict[str, FittedFamily], parents: tuple[str, ...]) -> Shares:
     """How often each combination of parents occurs in the model so far, and how sure that is."""
     if not parents:
-        return Shares(np.ones(1), np.zeros((1, 1)))
+        return Shares(np.ones(1), np.zeros((DRAWS, 1)))
     so_far = Network("so far", tuple(variables.values()))
-    needed = upstream(so_far.dag, parents)
-    tables = {x: drawn(families[x], normals(x, families[x], DRAWS)) for x in needed}
-    some = list(factors(so_far, tables).values())
-    draws = joint(some, (DRAW, *parents))
-    return Shares.of(so_far.marginal(parents), draws.reshape(DRAWS, -1))
+    try:
+        return _exact_shares(so_far, families, parents)
+    except DomainTooLarge:  # a dense graph of many columns
+        codes = so_far.codes(SHARE_ROWS, seed=0)
+        place = [so_far.nodes.index(p) for p in parents]
+        sizes = [len(so_far[p].levels) for p in parents]
+        counts = np.bincount(np.ravel_multi_index([codes[:, i] for i in place], sizes), minlength=prod(sizes))
+        return Shares(np.maximum(counts / SHARE_ROWS, 1 / SHARE_ROWS), np.zeros((DRAWS, prod(sizes))))
+
+
+def _exact_shares(so_far: Network, families: dict[str, FittedFamily], parents: tuple[str, ...]) -> Shares:
+    tables = {x: families[x].draws for x in upstream(so_far.dag, parents)}
+    drawn = joint(list(factors(so_far, tables).values()), (DRAW, *parents))
+    return Shares.of(so_far.marginal(parents), drawn.reshape(DRAWS, -1))

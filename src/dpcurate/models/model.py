@@ -17,16 +17,12 @@ from dpcurate.files import save_text
 from dpcurate.graphs.export import pgmpy_network
 from dpcurate.graphs.graph import Dag
 from dpcurate.models import draws
-from dpcurate.models.family import FittedFamily, drawn
+from dpcurate.models.family import FittedFamily
 from dpcurate.models.synthetic import NOTE, cells_of
 from dpcurate.models.tables import ConditionalTable, combinations_of
 from dpcurate.networks import bif
 from dpcurate.networks.network import Network
 from dpcurate.schema import Schema
-
-DRAWS = 400
-"""Networks that fit as well, drawn for the errors of an effect."""
-AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,21 +96,14 @@ class Model:
         if not draws.leads(self.dag, cause, outcome):
             return Effect.none(cause, outcome)
         free = {x: family.free[None] for x, family in self.families.items()}
-        values = draws.if_set(draws.factors(self.network, free), self.dag, cause, outcome)[0]
-        table = EffectTable(one.levels, other.levels, values, covariance_of(self._drawn(cause, outcome)))
+        drawn = {x: family.draws for x, family in self.families.items()}
+        values, might_be = (
+            draws.if_set(draws.factors(self.network, tables), self.dag, cause, outcome) for tables in (free, drawn)
+        )
+        table = EffectTable(one.levels, other.levels, values[0], covariance_of(might_be))
         return Effect.of_levels(
             cause, outcome, table, adjusted_for=self.dag.parents(cause), to=to, instead_of=instead_of, level=level
         )
-
-    def _drawn(self, cause: str, outcome: str) -> FloatArray:
-        """P(outcome | do(cause)) in networks that fit as well."""
-        needed = draws.upstream(self.dag, [outcome], without=cause) - {cause}
-        normals = {x: draws.normals(x, self.families[x], DRAWS) for x in needed}
-        results = []
-        for some in draws.parts(DRAWS, AT_ONCE):
-            tables = {x: drawn(self.families[x], normals[x][some]) for x in needed}
-            results.append(draws.if_set(draws.factors(self.network, tables), self.dag, cause, outcome))
-        return np.concatenate(results)
 
     def sample(self, rows: int, *, seed: int) -> dict[str, Any]:
         """A synthetic table of the schema, a column of cells by name (`pandas.DataFrame(...)` takes it); see `note`."""

@@ -10,9 +10,9 @@ under convex loss functions", 2023 (ResidualPlanner).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import prod
+from math import prod, sqrt
 
 import numpy as np
 
@@ -25,7 +25,7 @@ HALVINGS = 60
 LEAST = 1e-4
 """Contrasts that would get less than this part of the most are left as they are."""
 PAIRS = 3.0
-"""What the error of a pair's table counts beside that of a family's."""
+"""What the error of a pair's table counts beside that of a family's, where both are noise."""
 
 
 def families(dag: Dag) -> list[Columns]:
@@ -34,33 +34,64 @@ def families(dag: Dag) -> list[Columns]:
     return [sorted_set(place[x], *(place[p] for p in dag.parents(x))) for x in dag.nodes]
 
 
-def importance(levels: Sequence[int], wanted: Sequence[Columns]) -> dict[Columns, float]:
-    """How much the variance of each contrast adds to the squared error of all tables of interest."""
+def importance(levels: Sequence[int], wanted: Sequence[Columns], pairs: float) -> dict[Columns, float]:
+    """How much the variance of each contrast adds to the squared error of all tables of interest, pairs so weighted."""
     matters = {(): 0.0} | {u: 0.0 for family in wanted for u in subsets(family)}
-    tables = [(family, 1.0) for family in wanted if len(family) > 2]
-    tables += [(pair, PAIRS) for pair in combinations(range(len(levels)), 2)]
-    for table, weight in tables:
-        cells = prod(levels[a] for a in table)
-        for u in ((), *subsets(table)):
-            if u in matters:
-                inside = prod(levels[a] for a in u)
-                matters[u] += weight * prod(levels[a] - 1 for a in u) * inside / cells
+    for table in (family for family in wanted if len(family) > 2):
+        _add(matters, levels, table, 1.0)
+    for pair in combinations(range(len(levels)), 2):
+        _add(matters, levels, pair, pairs)
     return matters
+
+
+def _add(matters: dict[Columns, float], levels: Sequence[int], table: Columns, weight: float) -> None:
+    cells = prod(levels[a] for a in table)
+    for u in ((), *subsets(table)):
+        if u in matters:
+            matters[u] += weight * prod(levels[a] * (levels[a] - 1) for a in u) / cells
 
 
 def family_weights(released: Released, dag: Dag, precision: float) -> Weights:
     """Weights of the contrasts to buy; `precision` is the sum of price times precision that can be paid for."""
-    matters = importance(released.levels, families(dag))
-    sets = list(matters)
-    price = np.array([prod(1 - 1 / released.levels[a] for a in u) for u in sets])
-    cost = np.array([matters[u] for u in sets])
-    before = np.array([1 / released.variances[u] if u in released.variances else 0.0 for u in sets])
-    ideal = np.sqrt(cost / price)
+    wanted = families(dag)
+    loud = _filled(released, importance(released.levels, wanted, PAIRS), precision)
+    share = _noise_share(released, loud, wanted)
+    bought = _filled(released, importance(released.levels, wanted, PAIRS * share), precision)
+    most = max(bought.values())
+    return {u: sqrt(x / most) for u, x in bought.items() if x > LEAST * most}
+
+
+def _filled(released: Released, matters: Mapping[Columns, float], precision: float) -> dict[Columns, float]:
+    """The precision to buy of each contrast."""
+    price = np.array([prod(1 - 1 / released.levels[a] for a in u) for u in matters])
+    before = np.array([_precision(released, u) for u in matters])
+    ideal = np.sqrt(np.array(list(matters.values())) / price)
     low, high = 0.0, (precision + float(price @ before)) / float(price @ ideal)
     for _ in range(HALVINGS):
         level = (low + high) / 2
         too_much = float(price @ np.maximum(level * ideal - before, 0.0)) > precision
         low, high = (low, level) if too_much else (level, high)
-    bought = np.maximum(high * ideal - before, 0.0)
-    most = float(bought.max())
-    return {u: float(np.sqrt(x / most)) for u, x in zip(sets, bought, strict=True) if x > LEAST * most}
+    return dict(zip(matters, np.maximum(high * ideal - before, 0.0).tolist(), strict=True))
+
+
+def _precision(released: Released, columns: Columns) -> float:
+    return 1 / released.variances[columns] if columns in released.variances else 0.0
+
+
+def _noise_share(released: Released, bought: Mapping[Columns, float], wanted: Sequence[Columns]) -> float:
+    """How much of the squared error of a pair's table would be noise, the rest being sampling; 1 without a row count.
+
+    Where sampling rules, less noise in pairs mends little, and families matter more.
+    """
+    if () not in released.sums:
+        return 1.0
+    pairs = sorted({u for family in wanted for u in subsets(family) if len(u) == 2})
+    noise = [
+        sum(
+            prod(released.levels[a] - 1 for a in u) / prod(released.levels[a] for a in pair if a not in u)
+            / (_precision(released, u) + bought[u])
+            for u in subsets(pair)
+        )
+        for pair in pairs
+    ]  # fmt: skip
+    return float(np.mean(noise) / (np.mean(noise) + released.rows)) if noise else 1.0
