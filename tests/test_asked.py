@@ -343,6 +343,13 @@ def test_a_question_that_has_no_answer_is_refused_before_a_ledger_is_made(questi
     assert not (tmp_path / "new").exists()
 
 
+def test_noise_too_large_for_integers_is_refused_before_a_ledger_is_made(tmp_path):
+    for question in (Counts(("sex",)), Means(("age",)), Quantiles("age")):
+        with pytest.raises(QueryError, match="ask for less noise"):
+            ask("no table.csv", SCHEMA, question, epsilon=1e-20, delta=0, ledger=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_more_cells_than_can_be_counted_are_refused_with_their_number():
     wide = Schema(tuple(Categorical(name, tuple(range(1000))) for name in "abc"))
     with pytest.raises(DomainTooLarge, match="1,000,000,000 cells"):

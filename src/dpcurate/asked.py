@@ -17,7 +17,7 @@ from dpcurate.private.ledger.place import real
 from dpcurate.private.ledger.released import stored_runs
 from dpcurate.private.session import preview
 from dpcurate.private.stored import ASKED, StoredAnswers
-from dpcurate.quantiles import Quantiles, first_queries, measure, noise_of
+from dpcurate.quantiles import Quantiles, first_queries, last_epsilon, measure, noise_of
 from dpcurate.queries import Counts, Estimates, Means, Quantile, Query, Queryable, Release, Tables
 from dpcurate.schema import Neighbours, Schema
 
@@ -158,7 +158,8 @@ def expected(question: Question, schema: Schema, allowance: Allowance) -> float 
     amount, budget = float(allowance.of_run.ceiling), allowance.budget
     _check_levels(question, schema)
     if isinstance(question, Quantiles):
-        for query in first_queries(question, amount, budget):
+        end = Quantile(column=question.column, probability=0.5, epsilon=last_epsilon(question, amount, budget))
+        for query in (*first_queries(question, amount, budget), end):  # nothing may be refused after the first is paid
             preview(query, schema, allowance.neighbours)
         return None
     return preview(Release(question, noise_of(Fraction(amount), budget)), schema, allowance.neighbours)

@@ -69,10 +69,18 @@ def _epsilon(amount: Fraction, budget: Budget) -> float:
 
 def first_queries(asked: Quantiles, amount: float, budget: Budget) -> list[Query[object]]:
     """What is asked at first: where each quantile lies, and a count."""
-    whole = Fraction(amount) * (1 - KEPT_BACK)
-    epsilon = _epsilon(whole * POINT / len(asked.probabilities), budget)
-    counts = Release(Means((asked.column,)), noise_of(whole * COUNT, budget))
+    epsilon = _epsilon(_part(asked, amount, POINT), budget)
+    counts = Release(Means((asked.column,)), noise_of(Fraction(amount) * (1 - KEPT_BACK) * COUNT, budget))
     return [*(Quantile(column=asked.column, probability=p, epsilon=epsilon) for p in asked.probabilities), counts]
+
+
+def last_epsilon(asked: Quantiles, amount: float, budget: Budget) -> float:
+    """The epsilon of every end."""
+    return _epsilon(_part(asked, amount, END), budget)
+
+
+def _part(asked: Quantiles, amount: float, share: Fraction) -> Fraction:
+    return Fraction(amount) * (1 - KEPT_BACK) * share / len(asked.probabilities)
 
 
 def measure(queryable: Queryable, asked: Quantiles) -> Estimates:
@@ -82,8 +90,7 @@ def measure(queryable: Queryable, asked: Quantiles) -> Estimates:
     assert isinstance(counts, Answer)
     column = queryable.schema[asked.column]
     assert isinstance(column, Numeric)
-    epsilon = _epsilon(Fraction(amount) * (1 - KEPT_BACK) * END / len(cells), budget)
-    ends = _Ends(column, *_present(column, counts), epsilon, _row_units(queryable))
+    ends = _Ends(column, *_present(column, counts), last_epsilon(asked, amount, budget), _row_units(queryable))
     wanted = [(p, _whole(cell)) for p, cell in zip(asked.probabilities, cells, strict=True)]
     found = _picked(queryable, [ends.query(p, cell, side) for p, cell in wanted for side in (-1, 1)])
     each = zip(wanted, found[::2], found[1::2], strict=True)

@@ -242,9 +242,7 @@ class Session(Unique):
                 "an exact release has no guarantee: ask for noise, or open the curator with allow_unproved=True "
                 "(or an unlimited budget) and accept a result that is NOT PRIVATE"
             )
-        mechanism = build(query.noise, bound)
-        for unit in set(computed.units):
-            mechanism.check(unit)
+        mechanism = _mechanism(query.noise, computed, bound)
         event = Event(
             mechanism.name,
             describe(query.statistic),
@@ -346,6 +344,14 @@ class Threshold(Unique):
         return None
 
 
+def _mechanism(noise: Noise, computed: Transformation, bound: Sensitivity) -> Mechanism:
+    """What a release asks for; noise that is too large for the integers of its parts is refused."""
+    mechanism = build(noise, bound)
+    for unit in set(computed.units):
+        mechanism.check(unit)
+    return mechanism
+
+
 def _answer(computed: Transformation, parts: Parts, mechanism: Mechanism, noise: Randomness) -> Answer:
     scales = tuple(mechanism.deviation / weight for weight in computed.weights())
     return Answer(computed.natural(_noised(parts, computed.units, mechanism, noise)), scales)
@@ -385,12 +391,13 @@ def preview(query: Query[Any], schema: Schema, neighbours: Neighbours) -> float 
     From public facts alone, and without a table.
     """
     if type(query) is Quantile:
-        assert QuantileTransformation(query, schema).row_sums  # refuses a column that is no number
+        assert Exponential(Fraction(query.epsilon)).cost  # refuses noise that is too large
+        assert QuantileTransformation(query, schema).row_sums  # and a column that is no number
         return None
     if type(query) is not Release:
         raise QueryError(f"{type(query).__name__} cannot be previewed: give a Release or a Quantile")
     computed = transformation(query.statistic, schema)
-    return build(query.noise, sensitivity(computed, schema, neighbours)).deviation
+    return _mechanism(query.noise, computed, sensitivity(computed, schema, neighbours)).deviation
 
 
 def describe(statistic: Statistic) -> str:

@@ -81,7 +81,7 @@ def row_sums(schema):
         MomentRows(names, steps, 0.9),
         GradientRows(names, steps, weights, 0.4),
         NormRows(names, steps, weights, (0.3, 1.0)),
-        *(IntervalRows(c.name, 64, c.missing == "own") for c in schema.columns if not c.has_levels),
+        *(IntervalRows(c.name, 64, c.missing == "own") for c in schema.columns if isinstance(c, Numeric)),
         FeatureRows(lookups(schema), 900.0),
         FeatureRows(lookups(schema)[:2], 1e6),
         FeatureNormRows(lookups(schema), (250_000.0, 1e6, 2.5e6)),
