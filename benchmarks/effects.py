@@ -14,7 +14,7 @@ import json
 import os
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.discovery import fit
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, directions
+from dpcurate.effects.table import usual
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.latent import ancestors
 from dpcurate.networks import LinearWorld, Network
@@ -149,10 +150,6 @@ def _held(world: World, effect: Effect) -> tuple[str, bool, float]:
 
 def _as_usual(world: World, effect: Effect) -> Effect:
     """What is not moved is compared at the usual levels."""
-    from dataclasses import replace
-
-    from dpcurate.effects.table import usual
-
     cause, outcome = world.schema[effect.cause], world.schema[effect.outcome]
     to, instead_of = usual(cause.levels) if cause.has_levels else (None, None)
     level = usual(outcome.levels)[0] if outcome.has_levels else None

@@ -21,10 +21,14 @@ graph that was found, from answers that were already released. It costs nothing.
 edge.
 
 ```python
+import dpcurate
+
+network = dpcurate.networks.load("asia")
+found = dpcurate.discover(network.sample(100_000, seed=1), network.schema, epsilon=1, delta=1e-10)
 effect = found.effect("smoke", "lung")
-print(effect)  # smoke -> lung: yes instead of no raises P(lung = yes) by 0.089 (0.083 to 0.095)
+print(effect)  # smoke -> lung: yes instead of no raises P(lung = yes) by 0.092 (0.089 to 0.095); or nothing, if ...
 effect.estimate, effect.error, effect.low, effect.high, effect.adjusted_for
-print(effect.table)  # P(lung | do(smoke)) for every level, with errors
+print(found.effect("either", "xray").table)  # P(xray | do(either)) for every level, with errors
 found.effect("smoke", "lung", to="no", instead_of="yes", level="no")
 ```
 
@@ -42,8 +46,8 @@ found.effect("smoke", "lung", to="no", instead_of="yes", level="no")
   `dpcurate.quantify` buys what is missing. A stratum whose rows do not stand out of the noise may hold anything, and
   widens the interval by its share.
 * **Numbers**: a joint normal distribution is fitted that would have released what was released, scores, their ends and
-  shrunk rows included; the effect is a regression coefficient in it, for one more unit of the cause. Of columns that
-  are not nearly normal, and of tables with other columns, *not determined*.
+  shrunk rows included; the effect is a regression coefficient in it, the mean slope for one more unit of the cause.
+  Where columns do not look normal links may bend, and in tables with other columns too: *not determined*.
 * **The error** holds sampling and the noise of every answer that was used; intervals are 1.96 of it on either side.
   It takes the graph as true: a wrong arrow is not in it.
 
@@ -57,7 +61,8 @@ def page(cells: Sequence[Any]) -> str:
     tables = sorted({c.table for c in cells})
     intro = (
         f"{len(tables)} worlds of 100,000 rows, delta = 1e-10: the true effect is known from the world itself (`do`). "
-        "Of every column on all that lie below it, at most 40 of a world.\n"
+        "Of every column on all that lie below it, at most 40 of a world. Numbers with bent links are there to be "
+        "refused: a link that bends between columns that look normal is not seen, and an interval for it means nothing.\n"
     )
     return "\n".join(
         [

@@ -1,12 +1,13 @@
 """Effects from contrasts of levels: the table, its noise, the adjustment formula, and what is not determined."""
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dpcurate import Budget, Curator, networks
-from dpcurate.discovery import Discovery, fit
+from dpcurate.discovery import Discovery, discover, discover_from, fit
 from dpcurate.effects.counts import NoisedCounts
 from dpcurate.effects.estimate import Effects
 from dpcurate.effects.standardise import standardised
@@ -176,3 +177,20 @@ def test_effects_of_a_finding_cost_nothing(found: tuple[Curator, Discovery]) -> 
     assert len(str(result.effects()).splitlines()) == len(result.graph.arrows) + 2 * len(result.graph.lines)
     assert curator.privacy() == before
     assert curator.remaining == left
+
+
+def test_the_ledger_of_a_table_is_the_same_after_every_free_call(tmp_path: Path) -> None:
+    kept = tmp_path / "table.ledger"
+    result = discover(WORLD.sample(ROWS, seed=2), WORLD.schema, epsilon=2, delta=1e-10, ledger=kept)
+    before = kept.read_bytes()
+    for cause, outcome in product(WORLD.nodes, repeat=2):
+        if cause != outcome:
+            str(result.effect(cause, outcome))
+    str(result.effects())
+    result.report(tmp_path / "edges.csv")
+    result.report(tmp_path / "page.html")
+    result.report(tmp_path / "report.json")
+    assert kept.read_bytes() == before
+    again = discover_from(kept)
+    assert str(again.effects()) == str(result.effects())
+    assert kept.read_bytes() == before

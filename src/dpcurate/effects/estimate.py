@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from dpcurate.effects.asked import Asked, Estimator
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.from_contrasts import FromContrasts
 from dpcurate.effects.from_features import FromFeatures
+from dpcurate.effects.question import Estimator, Question
 from dpcurate.errors import QueryError
 from dpcurate.graphs.adjustment import Adjustment, adjustments
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
@@ -63,7 +63,7 @@ class Effects:
         level: str | None = None,
     ) -> Effect:
         """The total effect of setting the cause; levels as usual where none are named."""
-        asked = Asked(cause=cause, outcome=outcome, to=to, instead_of=instead_of, level=level)
+        asked = Question(cause=cause, outcome=outcome, to=to, instead_of=instead_of, level=level)
         self._check(asked)
         possible = self._possible(cause, outcome)
         if not possible:
@@ -83,7 +83,7 @@ class Effects:
             )
         return f"{cause} has too many lines to try every direction of them; knowledge that directs some would help"
 
-    def _by(self, asked: Asked, adjustment: Adjustment) -> Effect:
+    def _by(self, asked: Question, adjustment: Adjustment) -> Effect:
         if not adjustment.acts:
             return Effect.none(asked.cause, asked.outcome)
         if self.estimator is None:
@@ -100,7 +100,7 @@ class Effects:
         """What reports tell of them: nothing where no answers were kept, nor of very large graphs."""
         return FoundEffects() if self.estimator is None or len(self.graph.edges) > MOST_EDGES else self.edges
 
-    def _check(self, asked: Asked) -> None:
+    def _check(self, asked: Question) -> None:
         for name in (asked.cause, asked.outcome):
             if name not in self.schema.names:
                 raise QueryError(f"there is no column {name!r}{did_you_mean(name, self.schema.names)}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpcurate.effects.asked import Asked
 from dpcurate.effects.counts import NoisedCounts
 from dpcurate.effects.effect import Effect
+from dpcurate.effects.question import Question
 from dpcurate.effects.standardise import standardised
 from dpcurate.effects.table import EffectTable
 from dpcurate.learn.measure_once.moments import Released
@@ -25,13 +25,13 @@ class FromContrasts:
     released: Released
     schema: Schema
 
-    def estimate(self, asked: Asked, sets: Sequence[tuple[str, ...]]) -> Effect:
+    def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
         """Of the sets whose table was released the one of the smallest error."""
         tried = [self._adjusted(asked, given) for given in sets]
         known = [effect for effect in tried if effect.error is not None]
         return min(known, key=_total_error) if known else tried[-1]
 
-    def _adjusted(self, asked: Asked, given: tuple[str, ...]) -> Effect:
+    def _adjusted(self, asked: Question, given: tuple[str, ...]) -> Effect:
         names = (asked.cause, asked.outcome, *given)
         counts = NoisedCounts.of(self.released, tuple(self.schema.names.index(name) for name in names))
         if counts is None:

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from dpcurate.arrays import FloatArray
-from dpcurate.effects.asked import Asked
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.gaussian import Gaussian, NormalMargin, all_numbers, gaussian, together
+from dpcurate.effects.question import Question
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.schema import Schema
 
@@ -51,7 +51,7 @@ class FromFeatures:
         """All columns together."""
         return gaussian(self.released, self.margins)
 
-    def estimate(self, asked: Asked, sets: Sequence[tuple[str, ...]]) -> Effect:
+    def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
         """Of the sets that tell, the one of the smallest error."""
         if not all_numbers(self.released):
             return asked.undetermined("the table has columns that are not numbers", sets[0])
@@ -75,18 +75,21 @@ class FromFeatures:
     def _margin(self, name: str) -> NormalMargin:
         return self.margins[self.schema.names.index(name)]
 
-    def _slope(self, asked: Asked, given: tuple[str, ...]) -> Slope | None:
+    def _slope(self, asked: Question, given: tuple[str, ...]) -> Slope | None:
         x, y, *others = (self.schema.names.index(name) for name in (asked.cause, asked.outcome, *given))
         return Slope.of(self.fitted, y, (x, *others))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slope:
-    """The coefficient of a regressor where every column has variance 1."""
+    """The coefficient of a regressor where every column has variance 1; the product of two sums of columns moves it.
+
+    One is what the regressor does not share with the others, over its variance; the other what is left of the outcome.
+    """
 
     coefficient: float
-    gradient: FloatArray
-    """By the covariance, symmetric."""
+    own: FloatArray
+    left: FloatArray
     about: float
     """Its variance, as if no row had been shrunk."""
 
@@ -100,36 +103,28 @@ class Slope:
         inverse = np.linalg.inv(within)
         with_outcome = correlation[list(regressors), outcome]
         coefficients = inverse @ with_outcome
-        gradient = _gradient(inverse[0], coefficients, outcome, regressors, len(correlation))
-        left = max(1 - float(with_outcome @ coefficients), 0.0)
-        about = left * float(inverse[0, 0]) / fitted.rows + _noise(fitted, gradient)
-        return cls(float(coefficients[0]), gradient, about)
+        own, left = np.zeros(len(correlation)), np.zeros(len(correlation))
+        own[list(regressors)], left[list(regressors)], left[outcome] = inverse[0], -coefficients, 1.0
+        sampled = max(1 - float(with_outcome @ coefficients), 0.0) * float(inverse[0, 0]) / fitted.rows
+        return cls(float(coefficients[0]), own, left, sampled + _noise(fitted, own, left))
 
     def error(self, fitted: Gaussian) -> float:
-        """Sampling and privacy noise of the released products, carried over to the coefficient."""
-        kept = self._released(fitted)
-        products = np.einsum("ri,ri->r", fitted.scores @ self.gradient, fitted.scores)
-        return float(np.sqrt(products.var() / fitted.rows + _noise(fitted, self.gradient))) / abs(kept)
+        """Sampling, privacy noise and what the fitted distribution is drawn with, carried over to the coefficient."""
+        released = (fitted.scores @ self.own) * (fitted.scores @ self.left)
+        whole = (fitted.standard @ self.own) * (fitted.standard @ self.left)
+        drawn = float((released - whole).var()) / len(whole)  # of the draws all but their covariance is left to chance
+        variance = float(released.var()) / fitted.rows + drawn + _noise(fitted, self.own, self.left)
+        return float(np.sqrt(variance)) / abs(self._released(fitted))
 
     def _released(self, fitted: Gaussian) -> float:
         """How much of a move of the coefficient is seen in what is released."""
-        if len(self.gradient) > WIDE:
+        if len(self.own) > WIDE:
             return fitted.kept
-        change = fitted.moved(STEP * self.gradient * np.outer(fitted.spread, fitted.spread)) / STEP
-        return float((change * self.gradient).sum() / (self.gradient**2).sum())
+        gradient = (np.outer(self.own, self.left) + np.outer(self.left, self.own)) / 2
+        change = fitted.moved(STEP * gradient * np.outer(fitted.spread, fitted.spread)) / STEP
+        return float((change * gradient).sum() / (gradient**2).sum())
 
 
-def _noise(fitted: Gaussian, gradient: FloatArray) -> float:
-    """A product stands in two entries of a symmetric matrix, and a square has twice its noise."""
-    return 2 * float((gradient**2).sum()) * fitted.noise
-
-
-def _gradient(
-    row: FloatArray, coefficients: FloatArray, outcome: int, regressors: tuple[int, ...], size: int
-) -> FloatArray:
-    """Of the first coefficient, by the covariance in units of the spread: symmetric."""
-    residual, instrument = np.zeros(size), np.zeros(size)
-    residual[outcome] = 1.0
-    residual[list(regressors)] = -coefficients
-    instrument[list(regressors)] = row
-    return np.asarray((np.outer(instrument, residual) + np.outer(residual, instrument)) / 2)
+def _noise(fitted: Gaussian, own: FloatArray, left: FloatArray) -> float:
+    """Of the sum of products that moves a slope, the noise: a square has twice that of a product."""
+    return float((own @ own) * (left @ left) + (own @ left) ** 2) * fitted.noise

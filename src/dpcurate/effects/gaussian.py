@@ -22,7 +22,7 @@ from dpcurate.queries import FEATURE_STEPS
 from dpcurate.schema import OWN, Numeric
 
 ROUNDS = 12
-MOST_DRAWN, MOST_NUMBERS, FEW_DRAWN = 60_000, 600_000, 10_000
+MOST_DRAWN, MOST_NUMBERS, FEW_DRAWN = 60_000, 2_000_000, 10_000
 """Rows that stand for the distribution, fewer in wide tables, and to see how it moves."""
 LOUD, DRAWN = 3.6, 1.4
 """A distribution function may lie so many standard deviations of a share's noise from a normal one, and this over the
@@ -111,6 +111,11 @@ class Gaussian:
     def spread(self) -> FloatArray:
         """Standard deviations."""
         return np.sqrt(np.diagonal(self.covariance))
+
+    @cached_property
+    def standard(self) -> FloatArray:
+        """Rows that stand for it, in units of the spread."""
+        return np.asarray((drawn(self.mean, self.covariance) - self.mean) / self.spread)
 
     @cached_property
     def scores(self) -> FloatArray:

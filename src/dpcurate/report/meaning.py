@@ -30,8 +30,8 @@ MEANS_HIDDEN = (
     "the pair is undecided.",
 )
 MEANS_NOT_HIDDEN = (
-    "A tail does not rule out that a hidden cause moves the two as well: a → b can be confounded, and the strength of "
-    "its effect cannot be read off the table by adjusting for what is drawn.",
+    "A tail does not rule out that a hidden cause moves the two as well: a → b can be confounded. Where it can, no "
+    "effect is given.",
     "An edge need not be a direct link: it says that no columns of this table separate the two.",
 )
 MEANS_NOT = (

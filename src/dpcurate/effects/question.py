@@ -13,7 +13,7 @@ QUANTIFY = "dpcurate.quantify(found, curator) buys what it takes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Question:
     """The effect of one column on another; levels as usual where none are named."""
 
     cause: str
@@ -31,6 +31,6 @@ class Asked:
 class Estimator(Protocol):
     """Effects from released answers."""
 
-    def estimate(self, asked: Asked, sets: Sequence[tuple[str, ...]]) -> Effect:
+    def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
         """By adjustment for one of these sets, whichever the answers tell most of."""
         ...
