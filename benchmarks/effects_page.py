@@ -62,7 +62,7 @@ def page(cells: Sequence[Any]) -> str:
     intro = (
         f"{len(tables)} worlds of 100,000 rows, delta = 1e-10: the true effect is known from the world itself (`do`). "
         "Of every column on all that lie below it, at most 40 of a world. Numbers with bent links are there to be "
-        "refused: a link that bends between columns that look normal is not seen, and an interval for it means nothing.\n"
+        "refused: a link that bends between columns that look normal is not seen, and its interval means nothing.\n"
     )
     return "\n".join(
         [
