@@ -18,7 +18,7 @@ from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.hidden import JOINED, Found, dependence_of, with_hidden_causes
+from dpcurate.learn.measure_once.hidden import JOINED, Found, believed, dependence_of, with_hidden_causes
 from dpcurate.networks import random_dag
 
 
@@ -85,6 +85,23 @@ def test_pairs_that_few_parents_do_not_explain_are_joined_and_likely() -> None:
     assert len(here.pag.edges) == 6  # nothing separates them
     assert here.linked[0, 2] == here.linked[2, 0] == JOINED
     assert here.linked[0, 1] == 0  # the search's own edge keeps what the search said
+
+
+def test_a_triangle_says_nothing_against_an_edge_where_a_hidden_cause_may_have_made_it() -> None:
+    names, zero = list("abc"), np.zeros((3, 3))
+    families = FamilySearch.of(Fixed(np.full((3, 3), 9.0)), Constraints.of(names, None), Constants())
+    decision = Decision(((), (0,), (0, 1)), (0, 1, 2), zero)
+    dependence = dependence_of(families, no_interaction)
+    said = np.array([[0.0, 0.5, 1.0], [0.5, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    here = with_hidden_causes(names, decision, families, no_interaction, dependence, said, None).linked
+    assert 0.65 < here[0, 1] < 0.75
+    assert (here[0, 2], here[1, 2]) == (1, 0)
+
+
+def test_marks_that_rules_give_are_not_quite_sure_and_open_ones_are_unlikely_either_way() -> None:
+    assert believed(0.0, 1.0) == pytest.approx((0.05, 0.95))
+    assert believed(0.0, 0.0) == (0.4, 0.4)
+    assert sum(believed(0.3, 0.7)) == pytest.approx(1)
 
 
 def test_a_pair_that_is_forbidden_is_not_joined() -> None:

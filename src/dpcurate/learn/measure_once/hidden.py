@@ -23,10 +23,10 @@ from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
 from dpcurate.graphs.pag_marks import Triples
-from dpcurate.graphs.pag_orient import orient_pag
+from dpcurate.graphs.pag_orient import known_marks, orient_pag
 from dpcurate.learn.measure_once.arrows import Interaction, Triple, adjacency, collider_log_odds
 from dpcurate.learn.measure_once.blocks import Columns
-from dpcurate.learn.measure_once.confidence import HALF
+from dpcurate.learn.measure_once.confidence import HALF, KEPT, MOST_TRIANGLES
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.orientation import MOST_LOG_ODDS
@@ -40,6 +40,10 @@ MOST_GIVEN = 3
 MOST_NEIGHBOURS = 7
 """Columns in a set that is tried, and neighbours it is drawn from, those that depend most on the other end."""
 DRAWS = 40
+RIGHT = 0.95
+OPEN = 0.4
+"""How often a mark that the rules give is right, and how much of the draws that leave a circle either mark gets: fitted
+on random worlds (docs/methods.md)."""
 
 Dependence = Callable[[int, int, Columns], float]
 """The log evidence that two columns depend on each other given a set: what tells whether it separates them."""
@@ -73,7 +77,8 @@ def with_hidden_causes(
     separating |= _apart(adjacent, separating, families, dependence)
     odds = collider_log_odds(decision, adjacent, families, interaction)
     skeleton = _skeleton(names, adjacent, separating)
-    sure = np.where(before & ~adjacent, np.minimum(linked, HALF), linked)
+    sure = np.where(adjacent & chosen, _whatever_triangles(linked, chosen), linked)
+    sure = np.where(before & ~adjacent, np.minimum(sure, HALF), sure)
     sure = np.where(adjacent & ~chosen, np.maximum(sure, JOINED), sure)
     triples = {t: 1.0 if x > 0 else 0.0 for t, x in odds.items()}
     pag = orient_pag(skeleton, knowledge, triples=_triples(names, triples, Random(0)))
@@ -147,6 +152,16 @@ def _most_independent(dependence: Dependence, a: int, b: int, sets: list[Columns
     return min(evidence.items(), key=lambda item: item[1]) if evidence else None
 
 
+def _whatever_triangles(linked: FloatArray, chosen: BoolArray) -> FloatArray:
+    """P(linked) of edges as if none were in a triangle.
+
+    By triangles a search for a DAG shows that it erred; hidden causes make them, and what erred has been thinned.
+    """
+    triangles = np.minimum(chosen.astype(int) @ chosen.astype(int), MOST_TRIANGLES)
+    against = np.divide(1 - linked, linked, out=np.full_like(linked, np.inf), where=linked > 0)
+    return np.asarray(1 / (1 + against * np.exp(KEPT[-1] * triangles)))
+
+
 def _skeleton(names: Sequence[str], adjacent: BoolArray, separating: Separating) -> Skeleton:
     edges = [(names[a], names[b]) for a, b in np.argwhere(np.triu(adjacent)).tolist()]
     apart = {frozenset((names[a], names[b])): tuple(names[x] for x in s) for (a, b), s in separating.items()}
@@ -164,13 +179,21 @@ def _triples(names: Sequence[str], chances: dict[Triple, float], random: Random)
 def _drawn_marks(
     names: Sequence[str], skeleton: Skeleton, knowledge: Knowledge | None, odds: dict[Triple, float]
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """P(tail) and P(arrowhead) of every end: how often the rules give it when triples are drawn by their odds."""
+    """P(tail) and P(arrowhead) of every end, by how often the rules give it when triples are drawn by their odds."""
     random, counts = Random(0), Counter[tuple[tuple[str, str], str]]()
     chances = {t: _chance(x) for t, x in odds.items()}
     for pag in _orientations(names, skeleton, knowledge, chances, random):
         counts.update(pag.marks.items())
     ends = [end for a, b in map(sorted, skeleton.edges) for end in ((a, b), (b, a))]
-    return {end: (counts[end, "tail"] / DRAWS, counts[end, "arrow"] / DRAWS) for end in ends}
+    drawn = {end: (counts[end, "tail"] / DRAWS, counts[end, "arrow"] / DRAWS) for end in ends}
+    known = {(a, b) for a, b, _ in known_marks(skeleton, knowledge)} if knowledge is not None else set()
+    return {end: shares if end in known else believed(*shares) for end, shares in drawn.items()}
+
+
+def believed(tail: float, arrow: float) -> tuple[float, float]:
+    """The probabilities of a tail and of an arrowhead, from their shares of the draws."""
+    either = OPEN * (1 - tail - arrow)
+    return RIGHT * tail + (1 - RIGHT) * arrow + either, RIGHT * arrow + (1 - RIGHT) * tail + either
 
 
 def _orientations(
