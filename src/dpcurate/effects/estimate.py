@@ -8,7 +8,7 @@ from functools import cached_property
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.from_contrasts import FromContrasts
 from dpcurate.effects.from_features import FromFeatures
-from dpcurate.effects.question import Estimator, Question
+from dpcurate.effects.question import Estimator, Question, way_on
 from dpcurate.errors import QueryError
 from dpcurate.graphs.adjustment import Adjustment, adjustments
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
@@ -87,7 +87,7 @@ class Effects:
         if not adjustment.acts:
             return Effect.none(asked.cause, asked.outcome)
         if self.estimator is None:
-            return asked.undetermined(self.why, adjustment.sets[0])
+            return asked.undetermined(self.why, adjustment.sets[0], way_on(self.schema))
         return self.estimator.estimate(asked, adjustment.sets)
 
     @cached_property

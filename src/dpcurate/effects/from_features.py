@@ -15,7 +15,7 @@ import numpy as np
 from dpcurate.arrays import FloatArray
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.gaussian import Gaussian, NormalMargin, all_numbers, gaussian, together
-from dpcurate.effects.question import Question
+from dpcurate.effects.question import Question, way_on
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.schema import Schema
 
@@ -54,23 +54,27 @@ class FromFeatures:
     def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
         """Of the sets that tell, the one of the smallest error."""
         if not all_numbers(self.released):
-            return asked.undetermined("the table has columns that are not numbers", sets[0])
+            return self._undetermined(asked, "the table has columns that are not numbers", sets[0])
         if not self.clear:
-            return asked.undetermined("its columns are not normally distributed, so lines may bend", sets[0])
+            return self._undetermined(asked, "columns are not normally distributed, so lines may bend", sets[0])
         bent = [name for name in (asked.cause, asked.outcome) if not self._margin(name).fits]
         if bent:
-            return asked.undetermined(f"{' and '.join(bent)} not normally distributed, so lines may bend", sets[0])
+            why = f"{' and '.join(bent)} not normally distributed, so lines may bend"
+            return self._undetermined(asked, why, sets[0])
         straight = [given for given in sets if all(self._margin(name).fits for name in given)]
         slopes = {given: self._slope(asked, given) for given in straight}
         known = {given: slope for given, slope in slopes.items() if slope is not None}
         if not known:
             why = "columns to adjust for are not normally distributed, or vary too little apart from the cause"
-            return asked.undetermined(why, sets[0])
+            return self._undetermined(asked, why, sets[0])
         given = min(known, key=lambda one: known[one].about)
         x, y = (self.schema.names.index(name) for name in (asked.cause, asked.outcome))
         ratio = float(self.fitted.spread[y] / self.fitted.spread[x])
         estimate, error = known[given].coefficient * ratio, known[given].error(self.fitted) * ratio
         return Effect.per_unit(asked.cause, asked.outcome, estimate, error, adjusted_for=given, spread=ratio)
+
+    def _undetermined(self, asked: Question, why: str, given: tuple[str, ...]) -> Effect:
+        return asked.undetermined(why, given, way_on(self.schema))
 
     def _margin(self, name: str) -> NormalMargin:
         return self.margins[self.schema.names.index(name)]

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dpcurate.effects.effect import Effect
+from dpcurate.schema import Schema
 
 QUANTIFY = "dpcurate.quantify(found, curator) buys what it takes"
 """What to do next where released answers do not tell."""
+BINS = "give its numbers bins in the schema and run again, and dpcurate.quantify(found, curator) buys what it takes"
+"""The same where a table has numbers without levels."""
+
+
+def way_on(schema: Schema) -> str:
+    """What to do next with such a table."""
+    return QUANTIFY if all(column.has_levels for column in schema.columns) else BINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +30,9 @@ class Question:
     instead_of: str | None = None
     level: str | None = None
 
-    def undetermined(self, why: str, given: Sequence[str] = ()) -> Effect:
-        """That what was released does not tell."""
-        reason = f"what was released does not tell: {why}; {QUANTIFY}"
+    def undetermined(self, why: str, given: Sequence[str] = (), then: str = QUANTIFY) -> Effect:
+        """That what was released does not tell, and what to do then."""
+        reason = f"what was released does not tell: {why}; {then}"
         return Effect.unknown(self.cause, self.outcome, "not determined", reason, adjusted_for=given)
 
 
