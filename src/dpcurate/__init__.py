@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dpcurate.graphs.metrics import score
     from dpcurate.graphs.pag_metrics import score_pag
     from dpcurate.learn import methods
-    from dpcurate.models import Model, quantify
+    from dpcurate.models import Model, ScoreModel, quantify
     from dpcurate.planning.plan import plan
     from dpcurate.private.curator import Curator
     from dpcurate.private.draft import draft
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery",
     "DpcurateError", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate", "Numeric",
-    "Ordinal", "OwnerError", "Pag", "Person", "Quantiles", "Schema", "SchemaError", "TextFormat", "ask",
+    "Ordinal", "OwnerError", "Pag", "Person", "Quantiles", "Schema", "SchemaError", "ScoreModel", "TextFormat", "ask",
     "asked_from", "audit", "discover", "discover_from", "draft", "errors", "fit", "methods", "networks", "plan",
     "quantify", "queries", "score", "score_pag",
 ]  # fmt: skip
@@ -43,7 +43,7 @@ _HOMES = {
     "graphs.knowledge": ("Knowledge",),
     "graphs.metrics": ("score",),
     "graphs.pag_metrics": ("score_pag",),
-    "models": ("Model", "quantify"),
+    "models": ("Model", "ScoreModel", "quantify"),
     "planning.plan": ("plan",),
     "private.curator": ("Curator",),
     "private.draft": ("draft",),

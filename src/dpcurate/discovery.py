@@ -32,6 +32,7 @@ from dpcurate.learn.methods import Method
 from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.verdict import Verdict, verdict_on
 from dpcurate.models.fitting import check_part
+from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
@@ -58,7 +59,7 @@ class Discovery(Exports):
     versions: Mapping[str, str] = field(default_factory=dict)
     cut: Cut | None = field(default_factory=Cut)
     run: RunRecord | None = None
-    model: Model | None = None
+    model: Model | ScoreModel | None = None
 
     @cached_property
     def graph(self) -> Cpdag | Dag | Pag:
@@ -300,7 +301,7 @@ def discover(
     facts = Schema.of(schema)
     if known is not None:
         known.check(facts.names)
-    check_part(quantify, facts, latent=latent)
+    check_part(quantify, latent=latent)
     file = Path(schema).name if isinstance(schema, (str, Path)) else ""
     request = request_of(
         data, facts, method, known, latent=latent, epsilon=epsilon, by=by, purpose=purpose, schema_file=file,
@@ -380,7 +381,7 @@ def fit(
     from dpcurate import __version__
 
     chosen = methods.get(method, latent=latent)
-    check_part(quantify, curator.schema, latent=latent)
+    check_part(quantify, latent=latent)
     asked = request_of(None, curator.schema, method, knowledge, latent=latent, quantify=quantify)
     request = request or replace(asked, share=share)
     name = method if isinstance(method, str) else type(chosen).__name__

@@ -42,12 +42,9 @@ def test_a_part_lies_between_0_and_1(part):
         dpcurate.discover(TABLE, ASIA.schema, epsilon=1, quantify=part)
 
 
-def test_hidden_causes_and_numbers_have_no_tables():
+def test_hidden_causes_have_no_model():
     with pytest.raises(QueryError, match="hidden common causes"):
         dpcurate.discover(TABLE, ASIA.schema, epsilon=1, quantify=0.5, latent=True)
-    schema = dpcurate.Schema((dpcurate.Numeric("x", 0, 1), dpcurate.Categorical("y", ("a", "b"))))
-    with pytest.raises(QueryError, match="'x' is a number without bins"):
-        dpcurate.discover({"x": [1], "y": ["a"]}, schema, epsilon=1, quantify=0.5)
 
 
 def test_a_run_that_was_stopped_before_its_model_is_resumed(tmp_path, monkeypatch):
@@ -107,3 +104,17 @@ def test_the_command_writes_a_model_and_synthetic_rows(files, tmp_path, capsys):
 def test_the_command_refuses_before_it_reads(files, capsys, options, why):
     assert command(files, *options) == 1
     assert why in capsys.readouterr().err
+
+
+def test_the_command_writes_a_model_with_numbers(tmp_path):
+    lines = ["x,y,z", *(f"{i % 7},{(i % 7) * 2 + i % 3},{'' if i % 4 == 0 else i % 5}" for i in range(500))]
+    (tmp_path / "n.csv").write_text("\n".join(lines))
+    numbers = [dpcurate.Numeric("x", 0, 7), dpcurate.Numeric("y", 0, 20), dpcurate.Numeric("z", 0, 5, missing="own")]
+    dpcurate.Schema(tuple(numbers)).save(tmp_path / "n.toml")
+    options = ["--schema", str(tmp_path / "n.toml"), "--epsilon", "5", "--quantify", "0.5", "--synthetic", "200"]
+    assert main(["discover", str(tmp_path / "n.csv"), *options, "-o", str(tmp_path / "out"), "--yes"]) == 0
+    assert (tmp_path / "out" / "model.json").exists()
+    with (tmp_path / "out" / "synthetic.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["x", "y", "z"]
+    assert {"" if row[2] == "" else float(row[2]) <= 5 for row in rows} == {"", True}

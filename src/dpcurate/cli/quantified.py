@@ -6,15 +6,16 @@ import csv
 import secrets
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 from dpcurate.cli.texts import say
 from dpcurate.discovery import Discovery
 from dpcurate.errors import QueryError
 from dpcurate.models.fitting import check_part
+from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
-from dpcurate.schema import Schema
 
-MODEL = "model.bif"
+MODEL, SCORES = "model.bif", "model.json"
 ROWS = "synthetic.csv"
 LARGEST_SEED = 2**32
 
@@ -25,9 +26,9 @@ def refuse(args: Namespace, why: str) -> None:
         raise QueryError(f"{why}: leave out --quantify and --synthetic")
 
 
-def check(args: Namespace, schema: Schema) -> None:
+def check(args: Namespace) -> None:
     """Before anything is read or spent."""
-    check_part(args.quantify, schema, latent=args.latent)
+    check_part(args.quantify, latent=args.latent)
     if args.synthetic is not None and args.quantify is None:
         raise QueryError("synthetic rows are drawn from a model: add --quantify 0.5, the part of the budget for it")
     if args.synthetic is not None and args.synthetic < 1:
@@ -40,16 +41,22 @@ def write(result: Discovery, folder: Path | None, rows: int | None) -> None:
     """The model, and rows drawn from it."""
     if result.model is None or folder is None:
         return
-    say(f"written: {result.model.save(folder / MODEL)}")
+    name = MODEL if isinstance(result.model, Model) else SCORES
+    say(f"written: {result.model.save(folder / name)}")
     if rows is not None:
         say(f"written: {_rows(result.model, folder / ROWS, rows)}, {rows:,} synthetic rows")
         say(f"note: {result.model.note}")
 
 
-def _rows(model: Model, path: Path, rows: int) -> Path:
+def _rows(model: Model | ScoreModel, path: Path, rows: int) -> Path:
     table = model.sample(rows, seed=secrets.randbelow(LARGEST_SEED))
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(table)
-        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+        writer.writerows(zip(*map(_written, table.values()), strict=True))
     return path
+
+
+def _written(column: Any) -> list[Any]:
+    """Cells as a file has them: a missing one is empty."""
+    return ["" if cell != cell else cell for cell in column.tolist()]

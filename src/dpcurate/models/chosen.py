@@ -14,6 +14,8 @@ from dpcurate.schema import Schema
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
 
+MOST_LEVELS = 32
+"""Beyond this a column's levels are measured by features, like numbers."""
 MOST_CELLS = 1024
 """Cells of a column's table with its parents: beyond this most would be noise, and solving for them takes long."""
 
@@ -21,14 +23,21 @@ MOST_CELLS = 1024
 def graph_of(found: Discovery) -> Dag:
     """The DAG of the highest expected F1, or of what the method found; the least sure parents of large tables go."""
     dag = (found.at(BEST_F1) if found.learned.linked else found).to_dag()
+    if not has_tables(found.schema):
+        return dag
     return _lean(dag, found.schema, lambda a, b: found.confidence.get(frozenset((a, b)), 1.0))
+
+
+def has_tables(schema: Schema) -> bool:
+    """Whether every column has levels, and few enough for tables of some columns together."""
+    return all(c.has_levels and c.size <= MOST_LEVELS for c in schema.columns)
 
 
 def checked(dag: Dag, schema: Schema) -> Dag:
     """A DAG that someone gave, refused where it does not fit."""
     if set(dag.nodes) != set(schema.names):
         raise QueryError("the graph has other columns than the schema: give a DAG of all of them, and of no others")
-    large = [x for x in dag.nodes if _cells(dag.parents(x), x, schema) > MOST_CELLS]
+    large = [x for x in dag.nodes if has_tables(schema) and _cells(dag.parents(x), x, schema) > MOST_CELLS]
     if large:
         cells = _cells(dag.parents(large[0]), large[0], schema)
         raise QueryError(

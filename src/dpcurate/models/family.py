@@ -135,10 +135,10 @@ def _solved(seen: _Seen, margin: FloatArray, shares: FloatArray, before: FloatAr
 
 
 def _likely(seen: _Seen, shares: FloatArray, table: FloatArray) -> FloatArray:
-    """A table with no entry below that of half a row: where sampling errors are taken."""
-    floor = 0.5 / (seen.rows * np.maximum(shares, 1 / seen.rows))[:, None]
-    table = np.clip(table, floor, 1.0)
-    return np.asarray(table / table.sum(axis=1, keepdims=True))
+    """A table with one row more of every level, where sampling errors are taken: what was never seen is not sure."""
+    rows = seen.rows * shares[:, None]
+    table = np.clip(table, 0.0, 1.0)
+    return np.asarray((rows * table / table.sum(axis=1, keepdims=True) + 1) / (rows + table.shape[1]))
 
 
 def _row(margin: FloatArray, zero: BoolArray) -> tuple[FloatArray, FloatArray]:

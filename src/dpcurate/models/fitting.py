@@ -10,14 +10,17 @@ import numpy as np
 from dpcurate.allowance import DUST, Request, running
 from dpcurate.errors import BudgetExceeded, DomainTooLarge, QueryError
 from dpcurate.graphs.graph import Dag
+from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.pair_release import ReleasedPairs
 from dpcurate.learn.measure_once.release import buy, offered
-from dpcurate.models.chosen import checked, graph_of
+from dpcurate.models.chosen import checked, graph_of, has_tables
 from dpcurate.models.draws import DRAW, factors, upstream
 from dpcurate.models.family import FittedFamily, Shares, fit_family
+from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
 from dpcurate.models.purchase import family_weights
+from dpcurate.models.scores import buy_products
 from dpcurate.networks.inference import joint
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream
@@ -28,7 +31,7 @@ from dpcurate.wording import shown
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
 
-DRAWS = 200
+DRAWS = 300
 """Models that fit as well, drawn for the errors of what a model says."""
 SHARE_ROWS = 200_000
 """Rows drawn for the shares of parents where they cannot be computed exactly."""
@@ -36,30 +39,39 @@ PLENTY = 1e4
 """More zCDP than this buys nothing: the noise is far below one row."""
 
 
-def quantify(found: Discovery, curator: Queryable, *, share: float | None = None, dag: Dag | None = None) -> Model:
-    """Buy the tables of the found graph's families, in one release, and fit a model to all that was released.
+def quantify(
+    found: Discovery, curator: Queryable, *, share: float | None = None, dag: Dag | None = None
+) -> Model | ScoreModel:
+    """Buy what the found graph's families still need, in one release, and fit a model to all that was released.
 
     It may spend `share` of what is left, in the budget's currency, or all of it when that is not given. What the run
     that found the graph has released counts too: nothing is paid twice. The model has the edges of the highest expected
     F1, `found.at("best-f1")`, of which some may be missing in `found.graph`: a table suffers more from a missing edge
-    than from one too many. `dag` is another graph to fit, such as `found.to_dag()`.
+    than from one too many. `dag` is another graph to fit, such as `found.to_dag()`. A table of levels gets tables of
+    its families; one with numbers or with long lists of levels regressions on scores (`ScoreModel`).
     """
-    _check(found.schema, curator.schema)
-    graph = graph_of(found) if dag is None else checked(dag, curator.schema)
-    released = _released(found)
-    request = Request(table=None, schema=curator.schema, method="quantify", recipe=sorted(graph.arrows), share=share)
+    schema = curator.schema
+    if found.schema.hash != schema.hash:
+        raise QueryError("the graph was found with another schema than the curator has: quantify it where it was found")
+    graph = graph_of(found) if dag is None else checked(dag, schema)
+    request = Request(table=None, schema=schema, method="quantify", recipe=sorted(graph.arrows), share=share)
     with running(curator, request, share) as queryable:
         amount = min(queryable.remaining, PLENTY)
         if amount <= DUST * float(curator.budget.ceiling):
             raise BudgetExceeded("nothing is left of this table's budget, so there is no model; nothing was read")
+        price = f"for {curator.budget.currency} = {amount:.3g}"
+        if not has_tables(schema):
+            kept = found.learned.released
+            before = kept if isinstance(kept, ReleasedFeatures) else None
+            return ScoreModel.of(buy_products(queryable, before, amount), graph, schema, f"products of scores {price}")
+        released = _released(found)
         weights = offered(queryable, family_weights(released, graph, 2 * amount))
-        bought = buy(queryable, weights, amount)
-    cost = f"{len(weights)} tables bought in one release, for {curator.budget.currency} = {bought.cost:.3g}"
-    return fitted(released.merged(bought.answers), graph, curator.schema, cost)
+        released = released.merged(buy(queryable, weights, amount).answers)
+    return fitted(released, graph, schema, f"{len(weights)} tables bought in one release, {price}")
 
 
-def check_part(part: float | None, schema: Schema, *, latent: bool) -> None:
-    """Refuse, before anything is read, a part of a budget that is none, and a table of which there is no model."""
+def check_part(part: float | None, *, latent: bool) -> None:
+    """Refuse, before anything is read, a part of a budget that is none, and a graph of which there is no model."""
     if part is None:
         return
     if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 < part < 1:
@@ -70,19 +82,6 @@ def check_part(part: float | None, schema: Schema, *, latent: bool) -> None:
         raise QueryError(
             "a model needs a graph without hidden common causes: leave out latent, or quantify (--latent, --quantify)"
         )
-    _check_levels(schema)
-
-
-def _check(found: Schema, schema: Schema) -> None:
-    if found.hash != schema.hash:
-        raise QueryError("the graph was found with another schema than the curator has: quantify it where it was found")
-    _check_levels(schema)
-
-
-def _check_levels(schema: Schema) -> None:
-    wide = [c.name for c in schema.columns if not c.has_levels]
-    if wide:
-        raise QueryError(f"a model of tables needs levels, and {wide[0]!r} is a number without bins: give it bins")
 
 
 def _released(found: Discovery) -> Released:
