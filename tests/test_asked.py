@@ -280,6 +280,18 @@ def test_a_stored_answer_is_shown_again_for_nothing(question, tmp_path):
         asked_from(path, 7)
 
 
+def test_a_stopped_run_has_nothing_to_show_yet(tmp_path, monkeypatch):
+    path = created(tmp_path / "l")
+    with monkeypatch.context() as patch:
+        patch.setattr("dpcurate.quantiles.tell", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            ask(TABLE, SCHEMA, Quantiles("income"), epsilon=0.5, ledger=path)
+    with pytest.raises(LedgerError, match="the same command resumes it"):
+        asked_from(path)
+    assert ask(TABLE, SCHEMA, Quantiles("income"), epsilon=0.5, ledger=path).tables == asked_from(path).tables
+    assert len(Ledger.open(path).log()) == 1
+
+
 def test_a_ledger_without_answers_has_none_to_show(tmp_path):
     with pytest.raises(LedgerError, match="has no run of `ask`"):
         asked_from(created(tmp_path / "l"))

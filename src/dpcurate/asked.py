@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,10 +15,11 @@ from dpcurate.files import save_text
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.private.ledger.place import real
 from dpcurate.private.ledger.released import stored_runs
+from dpcurate.private.ledger.runs import FINISHED
 from dpcurate.private.session import preview
 from dpcurate.private.stored import ASKED, StoredAnswers
-from dpcurate.quantiles import Quantiles, first_queries, last_epsilon, measure, noise_of
-from dpcurate.queries import Counts, Estimates, Means, Quantile, Query, Queryable, Release, Tables
+from dpcurate.quantiles import Quantiles, first_queries, last_epsilon, measure, noise_of, tell
+from dpcurate.queries import Counts, Estimates, Means, Quantile, Queryable, Release, Tables
 from dpcurate.schema import Neighbours, Schema
 
 Question = Counts | Tables | Means | Quantiles
@@ -105,21 +106,22 @@ def asked_from(ledger: str | Path, run: int | None = None) -> Asked:
         there = f"; it has {', '.join(map(str, runs))}" if runs else ""
         raise LedgerError(f"{path} has {one} of `ask` with a stored answer{there} ('dpcurate ledger log' lists runs)")
     stored = StoredAnswers(path, max(runs) if run is None else run)
-    question = _question(stored.queries)
-    return answer(
-        stored, question, request=request_of(None, stored.schema, question, epsilon=stored.logged.facts.epsilon)
-    )
+    if stored.logged.outcome != FINISHED:
+        raise LedgerError(f"run {stored.run} of {path} was stopped, or is under way: the same command resumes it")
+    question, tables = _shown(stored)
+    request = request_of(None, stored.schema, question, epsilon=None)
+    return Asked(tables, stored.privacy(), RunRecord.of(stored, request))
 
 
-def _question(queries: Sequence[Query[Any]]) -> Question:
-    """What was asked, from the queries that it became."""
-    points = [q for q in queries if isinstance(q, Quantile) and not q.cuts]
+def _shown(stored: StoredAnswers) -> tuple[Question, tuple[Estimates, ...]]:
+    """What was asked, and its tables."""
+    released = stored.released
+    points = [query for query, _ in released if isinstance(query, Quantile) and not query.cuts]
     if points:
-        return Quantiles(points[0].column, tuple(float(q.probability) for q in points))
-    (release,) = queries
-    assert isinstance(release, Release)
-    assert isinstance(release.statistic, (Counts, Tables, Means))
-    return release.statistic
+        asked = Quantiles(points[0].column, tuple(float(query.probability) for query in points))
+        return asked, (tell(stored.schema, released),)
+    ((_, answered),) = released
+    return answered.statistic, answered.estimates()
 
 
 def request_of(table: Any, schema: Schema, question: Question, *, epsilon: float | None, **told: Any) -> Request:

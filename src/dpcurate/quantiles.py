@@ -6,8 +6,10 @@ Mechanism and interval are proved in docs/proofs/quantiles.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from dpcurate import plain
 from dpcurate.accounting import Budget
@@ -28,7 +30,7 @@ from dpcurate.queries import (
     Release,
     places,
 )
-from dpcurate.schema import GRID, OWN, Neighbours, Numeric
+from dpcurate.schema import GRID, OWN, Neighbours, Numeric, Schema
 
 COUNT, POINT, END = Fraction(1, 20), Fraction(9, 20), Fraction(1, 4)
 """Shares of the budget: for the count, for where the quantiles lie, and for each end of their intervals."""
@@ -86,26 +88,37 @@ def _part(asked: Quantiles, amount: float, share: Fraction) -> Fraction:
 def measure(queryable: Queryable, asked: Quantiles) -> Estimates:
     """Quantiles within all that the queryable may spend, with intervals of at least 95 %."""
     amount, budget = queryable.remaining, queryable.budget
-    *cells, counts = queryable.ask_all(first_queries(asked, amount, budget))
+    column = _number(queryable.schema, asked.column)
+    first = first_queries(asked, amount, budget)
+    *cells, counts = queryable.ask_all(first)
     assert isinstance(counts, Answer)
-    column = queryable.schema[asked.column]
-    assert isinstance(column, Numeric)
     ends = _Ends(column, *_present(column, counts), last_epsilon(asked, amount, budget), _row_units(queryable))
-    wanted = [(p, _whole(cell)) for p, cell in zip(asked.probabilities, cells, strict=True)]
-    found = _picked(queryable, [ends.query(p, cell, side) for p, cell in wanted for side in (-1, 1)])
-    each = zip(wanted, found[::2], found[1::2], strict=True)
-    rows = tuple(ends.estimate(p, cell, low, high) for (p, cell), low, high in each)
+    each = zip(asked.probabilities, map(_whole, cells), strict=True)
+    more = [query for p, cell in each for side in (-1, 1) if (query := ends.query(p, cell, side)) is not None]
+    pairs = zip((*first, *more), (*cells, counts, *queryable.ask_all(more)), strict=True)
+    return tell(queryable.schema, tuple(pairs))
+
+
+def tell(schema: Schema, released: Sequence[tuple[Query[Any], Any]]) -> Estimates:
+    """Quantiles with their intervals, from all queries and what was answered."""
+    picked = [(query, _whole(index)) for query, index in released if isinstance(query, Quantile)]
+    (counts,) = (answer for query, answer in released if isinstance(query, Release))
+    column = _number(schema, picked[0][0].column)
+    ends = {(q.probability, q.shift > 0): (q.cuts[i], q.cuts[i + 1]) for q, i in picked if q.cuts}
+    points = [(q.probability, cell) for q, cell in picked if not q.cuts]
+    rows = tuple(_estimate(column, p, cell, ends.get((p, False)), ends.get((p, True))) for p, cell in points)
     notes = (
-        f"low and high: an interval of at least 95 % for noise and sampling together, from about {ends.rows:,.0f} rows",
+        "low and high: an interval of at least 95 % for noise and sampling together, from about "
+        f"{_present(column, counts)[0]:,.0f} rows",
         "each is picked by the exponential mechanism; rows are taken to be independent of each other",
     )
-    return Estimates((f"quantile of {asked.column}",), "value", rows, notes)
+    return Estimates((f"quantile of {column.name}",), "value", rows, notes)
 
 
-def _picked(queryable: Queryable, queries: list[Quantile | None]) -> list[tuple[int, int] | None]:
-    """The interval between cuts that each query picked."""
-    indices = iter(queryable.ask_all([query for query in queries if query is not None]))
-    return [None if q is None else (q.cuts[i := next(indices)], q.cuts[i + 1]) for q in queries]
+def _number(schema: Schema, name: str) -> Numeric:
+    column = schema[name]
+    assert isinstance(column, Numeric)
+    return column
 
 
 def _whole(index: object) -> int:
@@ -147,15 +160,20 @@ class _Ends:
             return None
         return Quantile(column=self.column.name, probability=p, epsilon=self.epsilon, shift=side * shift, cuts=cuts)
 
-    def estimate(self, p: float, cell: int, low: tuple[int, int] | None, high: tuple[int, int] | None) -> Estimate:
-        first = 0 if low is None else min(low[0], cell)
-        last = CELLS if high is None else max(high[1], cell + 1)
-        value = self._natural(int(places()[cell]) + GRID)
-        # A fine interval holds what lies up to one grid step above it.
-        return Estimate((f"{p:g}",), value, None, self._natural(2 * first), self._natural(min(2 * last + 1, 2 * GRID)))
 
-    def _natural(self, steps: int) -> float:
-        return self.column.low + (self.column.high - self.column.low) * steps / (2 * GRID)
+def _estimate(
+    column: Numeric, p: float | Fraction, cell: int, low: tuple[int, int] | None, high: tuple[int, int] | None
+) -> Estimate:
+    """A point and its interval; an end that was not asked for is that of the range."""
+
+    def natural(steps: int) -> float:
+        return column.low + (column.high - column.low) * steps / (2 * GRID)
+
+    first = 0 if low is None else min(low[0], cell)
+    last = CELLS if high is None else max(high[1], cell + 1)
+    # A fine interval holds what lies up to one grid step above it.
+    ends = natural(2 * first), natural(min(2 * last + 1, 2 * GRID))
+    return Estimate((f"{float(p):g}",), natural(int(places()[cell]) + GRID), None, *ends)
 
 
 def ladder(cell: int, side: int) -> tuple[int, ...]:

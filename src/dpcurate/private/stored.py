@@ -68,9 +68,10 @@ class StoredAnswers:
         return self._run.facts.table
 
     @property
-    def queries(self) -> tuple[Query[Any], ...]:
-        """What the run asked and has answers to, in order."""
-        return tuple(query for _, body in self._run.answers.values() for query, _ in answers.decode(body))
+    def released(self) -> tuple[tuple[Query[Any], Any], ...]:
+        """What the run asked, and what it was answered."""
+        pairs = (pair for _, body in self._run.answers.values() for pair in answers.decode(body))
+        return tuple((query, named(query, answer, self._schema)) for query, answer in pairs)
 
     @property
     def schema(self) -> Schema:

@@ -107,7 +107,8 @@ def _digits(row: Estimate) -> Any:
     spread = row.error if row.low is None or row.high is None else (row.high - row.low) / 4
     places = 0 if not spread or not math.isfinite(spread) else min(12, max(0, 1 - math.floor(math.log10(spread))))
     shown = f"{{:,.{places}f}}" if spread else "{:,.6g}"
-    return lambda number: "" if number is None else shown.format(number)
+    whole = row.value if row.value.is_integer() else None  # a count is a whole number, whatever its error
+    return lambda number: "" if number is None else f"{number:,.0f}" if number == whole else shown.format(number)
 
 
 def _aligned(table: list[tuple[str, ...]], left: int) -> Iterator[str]:
