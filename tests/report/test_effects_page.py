@@ -15,6 +15,8 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.discovery import Discovery, fit
 from dpcurate.graphs.formats import load, load_chances
 from dpcurate.graphs.formats.chances import EFFECT
+from dpcurate.graphs.graph import Cpdag, Pag
+from dpcurate.report.effects import shown_effects
 from dpcurate.report.meaning import EFFECTS, NO_EFFECTS
 from dpcurate.report.page import page
 
@@ -43,6 +45,22 @@ def test_every_edge_has_its_effect_in_words(found: Discovery) -> None:
     assert '<select id="thick">' in html
     assert EFFECTS in html
     assert NO_EFFECTS not in html
+
+
+def test_an_edge_whose_direction_is_open_says_what_it_would_do_either_way(found: Discovery) -> None:
+    nodes = found.graph.nodes
+    pag = Pag.of(nodes, [(nodes[0], "o-o", nodes[1]), (nodes[1], "o->", nodes[2]), (nodes[3], "<->", nodes[4])])
+    shown = shown_effects(replace(found, learned=replace(found.learned, graph=pag, linked={}), cut=None))
+    assert shown[nodes[0], nodes[1]]["effects"] == ("not identified",)
+    assert shown[nodes[1], nodes[2]]["effects"] == (f"if {nodes[1]} → {nodes[2]}: not identified",)
+    assert shown[nodes[1], nodes[2]]["strength"] is None
+    assert shown[nodes[3], nodes[4]] == {"effects": ("no effect either way",), "strength": 0.0}
+    line = Cpdag.of(nodes, lines=[nodes[:2]])
+    shown = shown_effects(replace(found, learned=replace(found.learned, graph=line, linked={}), cut=None))
+    one, other = shown[nodes[0], nodes[1]]["effects"]
+    assert one.startswith(f"if {nodes[0]} → {nodes[1]}: ")
+    assert other.startswith(f"if {nodes[1]} → {nodes[0]}: ")
+    assert "or nothing" not in one
 
 
 def test_without_answers_the_page_says_that_it_does_not_know(found: Discovery) -> None:

@@ -13,6 +13,11 @@ from dpcurate.report.markup import Html, TableCell
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
 
+WHY = {
+    "not identified": "Not identified: a hidden cause may move both, or too many directions are open.",
+    "not determined": "Not determined: what was released does not tell; found.effect says why, and what to do.",
+}
+
 
 def shown_effects(result: Discovery) -> dict[tuple[str, str], dict[str, Any]]:
     """What a drawn edge has of its effects, by its ends as they are drawn; nothing where no answers were kept."""
@@ -24,16 +29,30 @@ def shown_effects(result: Discovery) -> dict[tuple[str, str], dict[str, Any]]:
 def _shown(effect: Effect, other: Effect | None) -> dict[str, Any]:
     """Of an arrow its effect; of another edge both, and the stronger one to draw it by."""
     if other is None:
-        said = (clean(effect.sentence),)
-        sure = effect.sign in (-1, 1)
-        raises = effect.sign == 1 if sure else None
-        return {"effects": said, "strength": effect.strength, "raises": raises}
-    each = (effect, other)
-    strengths = [e.strength for e in each if e.strength is not None]
-    return {
-        "effects": tuple(clean(f"if {e.cause} → {e.outcome}: {e.supposed.sentence}") for e in each),
-        "strength": max(strengths, default=None),
-    }
+        raises = effect.sign == 1 if effect.sign in (-1, 1) else None
+        return {"effects": (clean(_brief(effect)),), "strength": effect.strength, "raises": raises}
+    acting = [e.supposed for e in (effect, other) if e.state != "none"]
+    strengths = [e.strength for e in acting if e.strength is not None]
+    return {"effects": _either_way(acting), "strength": max(strengths, default=None if acting else 0.0)}
+
+
+def _either_way(acting: Sequence[Effect]) -> tuple[str, ...]:
+    """What is said of an edge whose direction is open, by the directions in which it may act."""
+    if not acting:
+        return ("no effect either way",)
+    if len(acting) == 2 and acting[0].state in WHY and acting[0].state == acting[1].state:
+        return (acting[0].state,)
+    return tuple(clean(f"if {e.cause} → {e.outcome}: {_brief(e)}") for e in acting)
+
+
+def _brief(effect: Effect) -> str:
+    """In words; of an effect that is not known only that, for the reasons are the same for many edges."""
+    return effect.state if effect.state in WHY else effect.sentence
+
+
+def reasons(edges: Sequence[Shown]) -> str:
+    """Why some effects are not known, once for all edges."""
+    return "".join(f" {text}" for state, text in WHY.items() if any(state in said for e in edges for said in e.effects))
 
 
 def effect_cell(edge: Shown) -> TableCell:

@@ -15,7 +15,7 @@ from dpcurate.graphs.drawing.svg import draw, relations
 from dpcurate.graphs.drawing.text import clean, embedded
 from dpcurate.graphs.graph import Pag
 from dpcurate.report.edges import shown_edges
-from dpcurate.report.effects import effect_cell, thickness_choice
+from dpcurate.report.effects import effect_cell, reasons, thickness_choice
 from dpcurate.report.legend import legend
 from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, paragraphs, table
 from dpcurate.report.meaning import meaning, origin
@@ -126,6 +126,7 @@ def _edges(edges: Sequence[Shown]) -> Html:
     )
     if any(edge.effects for edge in edges):
         caption += " Effect: what setting one column does to the other, with a 95 % interval; sorted by its strength."
+        caption += reasons(edges)
     cells = [[row[i] for i in used] for row in rows]
     return table(caption, [EDGE_HEADS[i] for i in used], cells, sortable=True, row_name="data_edge", class_="cards")
 
