@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import pytest
@@ -13,8 +14,11 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.latent import ancestors, true_pag
 from dpcurate.graphs.pag import Pag
 from dpcurate.learn.constraint.fci import possible_d_sep
+from dpcurate.learn.constraint.search import search_in
+from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, Noleaks, PrivPC, with_hidden
 from dpcurate.learn.oracle import OracleQueryable
+from dpcurate.learn.outcome import Evidence
 
 EXACT = PC(test="kendall-proved", latent=True)
 PRIVATE = [kind(statistic="tau", latent=True) for kind in (EMPC, SVTPC, PrivPC, CuratePC)]
@@ -90,6 +94,37 @@ def test_possible_d_sep_lies_between_the_ends_and_may_cause_one() -> None:
     assert sets["a", "b"] == {"b"}  # c has arrowheads on all sides
     assert sets["b", "c"] == {"a", "c"}
     assert sets["c", "d"] == {"d"}  # nothing else lies between
+
+
+class CutGivenBoth:
+    """An edge test that finds independence given x and y, and notes what it was asked."""
+
+    scope, growth = "test", 1
+
+    def __init__(self) -> None:
+        self.evidence: list[Evidence] = []
+        self.asked: list[tuple[str, ...]] = []
+
+    def begin(self, *_: object) -> bool:
+        return True
+
+    def decide(self, tests: Sequence[Question], _: WorkingGraph) -> Iterator[tuple[Question, bool]]:
+        for test in tests:
+            self.asked.append(test.given)
+            yield test, set(test.given) == {"x", "y"}
+
+    def end(self, *_: object) -> None:
+        """Nothing is owed."""
+
+
+def test_a_set_of_which_each_part_has_been_tried_is_tried_and_those_are_not_again() -> None:
+    around = {"a": {"b", "x", "z"}, "b": {"a", "y"}, "x": {"a"}, "y": {"b"}, "z": {"a"}}
+    fixed = frozenset(map(frozenset, ("ax", "az", "by")))
+    graph, edge_test = WorkingGraph(tuple("abxyz"), around, fixed), CutGivenBoth()
+    graph.widen({("a", "b"): {"x", "y"}, ("b", "a"): {"x", "y"}})  # z, a neighbour, cannot be needed
+    search_in(graph, edge_test, min_order=1)
+    assert edge_test.asked == [("x", "y")]
+    assert not graph.joined("a", "b")
 
 
 def test_options_without_a_use_are_refused() -> None:
