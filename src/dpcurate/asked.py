@@ -16,7 +16,7 @@ from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.private.ledger.place import real
 from dpcurate.private.ledger.released import stored_runs
 from dpcurate.private.ledger.runs import FINISHED
-from dpcurate.private.session import preview
+from dpcurate.private.releases import preview
 from dpcurate.private.stored import ASKED, StoredAnswers
 from dpcurate.quantiles import Quantiles, first_queries, last_epsilon, measure, noise_of, tell
 from dpcurate.queries import Counts, Estimates, Means, Quantile, Queryable, Release, Tables

@@ -37,7 +37,8 @@ from dpcurate.private import process
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import STEPS
 from dpcurate.private.noise import Secure
-from dpcurate.private.session import Session, describe
+from dpcurate.private.releases import describe
+from dpcurate.private.session import Session
 from dpcurate.published import PublishedKendallP
 from dpcurate.queries import (
     AboveThreshold,

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcurate.errors import QueryError
+from dpcurate.private.releases import describe
 from dpcurate.private.row_sums import Rows, interval
-from dpcurate.private.session import describe
 from dpcurate.private.sources import Held
 from dpcurate.private.statistics.registry import transformation
 from dpcurate.queries import FEATURE_STEPS, FeatureMap, FeatureMoments, FeatureNorms, Histograms

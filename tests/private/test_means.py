@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpcurate import Budget, Categorical, Curator, Neighbours, Numeric, Ordinal, Person, Schema
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.private.mechanisms import STEPS
-from dpcurate.private.session import preview
+from dpcurate.private.releases import preview
 from dpcurate.private.statistics.means import LOWEST_SCORE, QuantileTransformation, score_steps
 from dpcurate.private.statistics.registry import sensitivity
 from dpcurate.queries import CELLS, Counts, Exact, Gaussian, Means, Quantile, Release, places

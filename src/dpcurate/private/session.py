@@ -23,11 +23,11 @@ from dpcurate.private.mechanisms import (
     Mechanism,
     NoNoise,
     Sensitivity,
-    build,
 )
 from dpcurate.private.noise import Ahead, Randomness
 from dpcurate.private.process import Unique
 from dpcurate.private.reader import Parts, Reader
+from dpcurate.private.releases import describe, mechanism_of, named
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics.base import Transformation
@@ -41,7 +41,6 @@ from dpcurate.queries import (
     Gate,
     Laplace,
     Noise,
-    PairStatistic,
     Quantile,
     Query,
     Release,
@@ -242,7 +241,7 @@ class Session(Unique):
                 "an exact release has no guarantee: ask for noise, or open the curator with allow_unproved=True "
                 "(or an unlimited budget) and accept a result that is NOT PRIVATE"
             )
-        mechanism = _mechanism(query.noise, computed, bound)
+        mechanism = mechanism_of(query.noise, computed, bound)
         event = Event(
             mechanism.name,
             describe(query.statistic),
@@ -344,22 +343,9 @@ class Threshold(Unique):
         return None
 
 
-def _mechanism(noise: Noise, computed: Transformation, bound: Sensitivity) -> Mechanism:
-    """What a release asks for; noise that is too large for the integers of its parts is refused."""
-    mechanism = build(noise, bound)
-    for unit in set(computed.units):
-        mechanism.check(unit)
-    return mechanism
-
-
 def _answer(computed: Transformation, parts: Parts, mechanism: Mechanism, noise: Randomness) -> Answer:
     scales = tuple(mechanism.deviation / weight for weight in computed.weights())
     return Answer(computed.natural(_noised(parts, computed.units, mechanism, noise)), scales)
-
-
-def named(query: Query[Any], answer: Any, schema: Schema) -> Any:
-    """The answer to a release with what was asked, public as it is, so that it can show itself."""
-    return replace(answer, statistic=query.statistic, schema=schema) if isinstance(query, Release) else answer
 
 
 def _noised(parts: Parts, units: tuple[Fraction, ...], mechanism: Mechanism, randomness: Randomness) -> Parts:
@@ -383,34 +369,6 @@ def _check_list(given: object) -> None:
     """A list of another kind could run the analyst's code, or fork, while it is gone through."""
     if type(given) is not list and type(given) is not tuple:
         raise QueryError(f"queries and scores come as a list or tuple, got {type(given).__name__}")
-
-
-def preview(query: Query[Any], schema: Schema, neighbours: Neighbours) -> float | None:
-    """The standard deviation of a release's noise, None for other queries; what no session would answer is refused.
-
-    From public facts alone, and without a table.
-    """
-    if type(query) is Quantile:
-        assert Exponential(Fraction(query.epsilon)).cost  # refuses noise that is too large
-        assert QuantileTransformation(query, schema).row_sums  # and a column that is no number
-        return None
-    if type(query) is not Release:
-        raise QueryError(f"{type(query).__name__} cannot be previewed: give a Release or a Quantile")
-    computed = transformation(query.statistic, schema)
-    return _mechanism(query.noise, computed, sensitivity(computed, schema, neighbours)).deviation
-
-
-def describe(statistic: Statistic) -> str:
-    """A statistic in a few words for the ledger; public facts only."""
-    kind = type(statistic).__name__
-    if isinstance(statistic, PairStatistic):
-        given = f" | {', '.join(statistic.given)}" if statistic.given else ""
-        return f"{kind}({statistic.x}, {statistic.y}{given})"
-    sets = getattr(statistic, "sets", None)
-    if sets is not None:
-        return f"{kind}({len(sets)} sets)"
-    columns: tuple[str, ...] = getattr(statistic, "columns", ())
-    return f"{kind}({', '.join(columns) if len(columns) <= 6 else f'{len(columns)} columns'})"
 
 
 def _claimed(noise: Noise) -> float | None:

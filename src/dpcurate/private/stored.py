@@ -15,7 +15,7 @@ from dpcurate.private.ledger import LoggedRun, place
 from dpcurate.private.ledger.amounts import float_down
 from dpcurate.private.ledger.released import StoredRun, stored_runs
 from dpcurate.private.noise import Secure
-from dpcurate.private.session import describe, named
+from dpcurate.private.releases import describe, named
 from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic, T
 from dpcurate.schema import Neighbours, Schema
