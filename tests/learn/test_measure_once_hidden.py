@@ -18,7 +18,7 @@ from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.hidden import JOINED, Found, believed, dependence_of, with_hidden_causes
+from dpcurate.learn.measure_once.hidden import ENOUGH, JOINED, Found, believed, dependence_of, with_hidden_causes
 from dpcurate.networks import random_dag
 
 
@@ -114,6 +114,8 @@ def test_dependence_is_on_average_or_in_another_way_at_other_levels() -> None:
     families = FamilySearch.of(Fixed(np.full((3, 3), -4.0)), Constraints.of(list("abc"), None), Constants())
     assert dependence_of(families, lambda *_: 7.0)(0, 1, (2,)) == 3.0
     assert dependence_of(families, lambda *_: -7.0)(0, 1, (2,)) == -4.0
+    clear = FamilySearch.of(Fixed(np.full((3, 3), ENOUGH + 1)), Constraints.of(list("abc"), None), Constants())
+    assert dependence_of(clear, lambda *_: 7.0)(0, 1, (2,)) == ENOUGH + 1
 
 
 def test_what_a_regression_without_all_terms_may_miss_separates_nothing() -> None:

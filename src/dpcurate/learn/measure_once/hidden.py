@@ -36,6 +36,8 @@ SEPARATED = -2.0
 JOINED = 0.85
 """P(linked) of a pair that is joined again. These and the prior odds from which on it is were looked at on random
 worlds (docs/methods.md)."""
+ENOUGH = 5.0
+"""Log evidence of a dependence on average above which no other way to depend is looked for: that costs time."""
 MOST_GIVEN = 3
 MOST_NEIGHBOURS = 7
 """Columns in a set that is tried, and neighbours it is drawn from, those that depend most on the other end."""
@@ -87,7 +89,12 @@ def with_hidden_causes(
 
 def dependence_of(families: FamilySearch, interaction: Interaction) -> Dependence:
     """On average over levels of the set, or in another way at other levels: independence is the lack of both."""
-    return lambda a, b, given: families.dependence(b, a, given) + max(interaction(a, b, given), 0.0)
+
+    def dependence(a: int, b: int, given: Columns) -> float:
+        average = families.dependence(b, a, given)
+        return average if average > ENOUGH else average + max(interaction(a, b, given), 0.0)
+
+    return dependence
 
 
 def unexplained(decision: Decision, families: FamilySearch, dependence: Dependence) -> BoolArray:
