@@ -58,6 +58,7 @@ class Request:
             purpose=self.purpose or "",
             epsilon=None if self.epsilon is None else float(self.epsilon),
             result=self.result,
+            quantify=self.quantify,
         )
 
 

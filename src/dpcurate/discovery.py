@@ -16,7 +16,7 @@ from dpcurate.allowance import Allowance, Request, RunRecord, running
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, FoundEffects
 from dpcurate.effects.told import plain, with_effects
-from dpcurate.errors import BudgetExceeded, QueryError
+from dpcurate.errors import BudgetExceeded, NotStored, QueryError
 from dpcurate.exports import Exports
 from dpcurate.files import save_text
 from dpcurate.graphs.difference import Difference, Result, difference
@@ -392,13 +392,24 @@ def fit(
                 "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
             )
         run = RunRecord.of(curator, request)
-        first = queryable if quantify is None else Keeping(queryable, quantify * queryable.remaining)
+        kept = curator.logged.facts.quantify if isinstance(curator, StoredAnswers) else quantify
+        first = queryable if kept is None else Keeping(queryable, kept * queryable.remaining)
         learned = chosen.fit(first if notice is None else Watched(first, notice), knowledge)
         found = Discovery(
             learned, curator.privacy(), name, curator.schema, knowledge, {"dpcurate": __version__}, run=run
         )
-        model = None if quantify is None else models.quantify(found, queryable)
+        model = None if kept is None else _model(found, queryable)
     # The privacy statement comes after the block, which has given back what it did not use.
     privacy = curator.privacy()
     privacy = replace(privacy, run=None if privacy.run is None else privacy.run - before)
     return replace(found, privacy=privacy, model=model)
+
+
+def _model(found: Discovery, queryable: Queryable) -> Model | ScoreModel | None:
+    """The model of a run with a part for it; none where stored answers are not those that this graph needs."""
+    if isinstance(found.graph, Pag):
+        return None
+    try:
+        return models.quantify(found, queryable)
+    except NotStored:
+        return None

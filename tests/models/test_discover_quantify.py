@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import pytest
 
@@ -11,6 +12,8 @@ from dpcurate import models, networks
 from dpcurate.cli import main
 from dpcurate.errors import QueryError
 from dpcurate.private.ledger import Ledger
+from dpcurate.private.ledger.notes import Note
+from dpcurate.private.ledger.runs import Story
 
 ASIA = networks.load("asia")
 TABLE = ASIA.sample(4000, seed=3)
@@ -118,3 +121,52 @@ def test_the_command_writes_a_model_with_numbers(tmp_path):
         header, *rows = csv.reader(file)
     assert header == ["x", "y", "z"]
     assert {"" if row[2] == "" else float(row[2]) <= 5 for row in rows} == {"", True}
+
+
+NUMBERS = dpcurate.Schema((dpcurate.Numeric("x", 0, 7), dpcurate.Numeric("y", 0, 20), dpcurate.Numeric("z", 0, 5)))
+ROWS = {name: [float(i * k % 7 % 5) for i in range(2000)] for k, name in enumerate("xyz", 1)}
+
+
+@pytest.mark.parametrize(("table", "schema"), [(TABLE, ASIA.schema), (ROWS, NUMBERS)], ids=["levels", "numbers"])
+def test_stored_answers_give_the_graph_and_the_model_again_for_nothing(tmp_path, table, schema):
+    path = tmp_path / "a.ledger"
+    found = dpcurate.discover(table, schema, epsilon=1, quantify=0.3, ledger=path)
+    before = path.read_bytes()
+    again = dpcurate.discover_from(path)
+    hidden = dpcurate.discover_from(path, latent=True)
+    assert again.learned.evidence == found.learned.evidence
+    one, other = found.model.sample(100, seed=1), again.model.sample(100, seed=1)
+    assert all(list(one[name]) == list(other[name]) for name in schema.names)
+    assert hidden.model is None
+    assert path.read_bytes() == before
+
+
+def test_a_graph_is_found_again_after_a_run_of_quantify(tmp_path):
+    path = tmp_path / "a.ledger"
+    budget = dpcurate.Budget(epsilon=1, delta=1e-10)
+    Ledger.create(path, table="asia", neighbours="add-remove", budget=budget, schema=ASIA.schema)
+    found = dpcurate.discover(TABLE, ASIA.schema, epsilon=0.6, ledger=path)
+    models.quantify(found, dpcurate.Curator(TABLE, ASIA.schema, ledger=path, name="asia"))
+    assert [run.facts.method for run in Ledger.open(path).log()] == ["auto", "quantify"]
+    assert dpcurate.discover_from(path).learned.evidence == found.learned.evidence
+
+
+def test_a_ledger_of_before_has_no_part_for_a_model():
+    facts = {"number": 1, "allowance": None, "command": "c", "method": "auto", "schema": "s", "by": "me"}
+    facts |= {"purpose": "", "epsilon": None, "result": ""}
+    assert Story(Note("run", json.dumps(facts), "")).logged().facts.quantify is None
+
+
+def test_the_command_draws_rows_again_from_answers(files, tmp_path, capsys):
+    kept, again = str(tmp_path / "a.ledger"), ["discover", "--from-answers", str(tmp_path / "a.ledger")]
+    assert command(files, "--quantify", "0.5", "--ledger", kept, "-o", str(tmp_path / "one")) == 0
+    assert main([*again, "--synthetic", "50", "-o", str(tmp_path / "two")]) == 0
+    assert (tmp_path / "two" / "model.bif").exists()
+    assert len((tmp_path / "two" / "synthetic.csv").read_text().splitlines()) == 51
+    assert main([*again, "--synthetic", "50"]) == 1
+    assert main([*again, "--quantify", "0.5", "-o", str(tmp_path / "three")]) == 1
+    assert main([*again, "--latent", "--synthetic", "50", "-o", str(tmp_path / "four")]) == 1
+    said = capsys.readouterr().err
+    assert "say where with -o" in said
+    assert "leave out --quantify" in said
+    assert "hold no model of this graph" in said

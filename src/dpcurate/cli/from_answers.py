@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from dpcurate.cli.cuts import at_cut
 from dpcurate.cli.files import hand_over, result_folder
-from dpcurate.cli.quantified import refuse
+from dpcurate.cli.quantified import check_stored, refuse_stored, write
 from dpcurate.cli.texts import existing, one_line, say
 from dpcurate.discovery import discover_from
 from dpcurate.errors import QueryError
@@ -23,7 +23,7 @@ def run(args: Namespace, cut: Cut | None) -> None:
             raise QueryError(f"--from-answers reads no table and spends nothing: leave out {word}")
     if args.not_private or args.variant != "proved":
         raise QueryError("--from-answers uses private answers, and methods with a proof: leave out --not-private")
-    refuse(args, "--from-answers spends nothing, and a model buys its tables")
+    refuse_stored(args)
     folder = result_folder(args.output, force=args.force)
     path, number = args.from_answers
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
@@ -31,4 +31,6 @@ def run(args: Namespace, cut: Cut | None) -> None:
     result = discover_from(
         existing(path, "ledger"), number, method=args.method, knowledge=knowledge, latent=args.latent
     )
+    check_stored(args, result)
     hand_over(at_cut(result, cut), folder)
+    write(result, folder, args.synthetic)

@@ -174,10 +174,10 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--direction", type=_number, metavar="P", help=line)
     line = "set this part of the budget aside, such as 0.5, for the tables of what is found, and write a model of it"
     parser.add_argument("--quantify", type=_number, metavar="PART", help=line)
-    line = "with --quantify: write so many rows drawn from the model, synthetic.csv, which no real row is in"
+    line = "with --quantify, or from answers of such a run: write so many rows drawn from the model, synthetic.csv"
     parser.add_argument("--synthetic", type=_whole, metavar="ROWS", help=line)
     files = "report.html, report.json, graph.json, graph.dot, graph.graphml and edges.csv"
-    _output(parser, f"write {files} to this folder", metavar="DIR")
+    _output(parser, f"write {files} to this folder, and the files of a model", metavar="DIR")
     line = "do not ask before spending on a run that is expected to find next to nothing (needs `rows` in the schema)"
     parser.add_argument("--yes", action="store_true", help=line)
     line = "repeatable noise, for simulations: NOT PRIVATE"

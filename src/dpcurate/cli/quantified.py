@@ -31,10 +31,32 @@ def check(args: Namespace) -> None:
     check_part(args.quantify, latent=args.latent)
     if args.synthetic is not None and args.quantify is None:
         raise QueryError("synthetic rows are drawn from a model: add --quantify 0.5, the part of the budget for it")
+    _check_rows(args)
+
+
+def _check_rows(args: Namespace) -> None:
     if args.synthetic is not None and args.synthetic < 1:
         raise QueryError(f"--synthetic is how many rows to write, at least 1, not {args.synthetic}")
-    if args.quantify is not None and args.output is None:
+    if args.output is None and (args.quantify, args.synthetic) != (None, None):
         raise QueryError(f"a model is written to a file, {MODEL}: say where with -o FOLDER")
+
+
+def refuse_stored(args: Namespace) -> None:
+    """With --from-answers nothing is bought; rows of a model that a run has paid for can be drawn again."""
+    if args.quantify is not None:
+        raise QueryError(
+            "--from-answers spends nothing, and a model that the run has paid for comes with it: leave out --quantify"
+        )
+    _check_rows(args)
+
+
+def check_stored(args: Namespace, result: Discovery) -> None:
+    """Synthetic rows need a model."""
+    if args.synthetic is not None and result.model is None:
+        raise QueryError(
+            "the stored answers hold no model of this graph to draw rows from: leave out --synthetic, or other "
+            "knowledge and methods than the run had; a run with --quantify 0.5 buys one"
+        )
 
 
 def write(result: Discovery, folder: Path | None, rows: int | None) -> None:

@@ -24,6 +24,7 @@ from dpcurate.models.scores import buy_products
 from dpcurate.networks.inference import joint
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream
+from dpcurate.private.stored import QUANTIFIED
 from dpcurate.queries import Queryable
 from dpcurate.schema import Schema
 from dpcurate.wording import shown
@@ -54,7 +55,7 @@ def quantify(
     if found.schema.hash != schema.hash:
         raise QueryError("the graph was found with another schema than the curator has: quantify it where it was found")
     graph = graph_of(found) if dag is None else checked(dag, schema)
-    request = Request(table=None, schema=schema, method="quantify", recipe=sorted(graph.arrows), share=share)
+    request = Request(table=None, schema=schema, method=QUANTIFIED, recipe=sorted(graph.arrows), share=share)
     with running(curator, request, share) as queryable:
         amount = min(queryable.remaining, PLENTY)
         if amount <= DUST * float(curator.budget.ceiling):

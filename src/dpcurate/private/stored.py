@@ -21,15 +21,15 @@ from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic,
 from dpcurate.schema import Neighbours, Schema
 
 Set = tuple[str, ...]
-ASKED = "ask"
-"""How the method of a run that a person asked for a single release begins."""
+ASKED, QUANTIFIED = "ask", "quantify"
+"""How the method of a run begins that released what a person asked for, or what a model of an earlier one needs."""
 
 
 class StoredAnswers:
     """The answers of one run, for methods that ask what it asked, or for contrasts of sets that it released.
 
     `ledger` is a ledger or a copy of one, which is read and never written; `run` its number in the log, by
-    default the newest that has stored something, not counting those of `dpcurate ask`.
+    default the newest that has stored something, not counting those of `dpcurate ask` and `dpcurate.quantify`.
     """
 
     def __init__(self, ledger: str | Path, run: int | None = None) -> None:
@@ -160,7 +160,7 @@ def _releases(body: bytes) -> list[Release]:
 def _chosen(path: Path, runs: dict[int, StoredRun], run: int | None) -> StoredRun:
     if not runs:
         raise LedgerError(f"{path} has no run with stored answers ('dpcurate ledger log' lists its runs)")
-    found = [n for n, one in runs.items() if not one.logged.facts.method.startswith(ASKED)]
+    found = [n for n, one in runs.items() if not one.logged.facts.method.startswith((ASKED, QUANTIFIED))]
     number = max(found or runs) if run is None else run
     if number not in runs:
         raise LedgerError(f"run {number} of {path} has no stored answers; runs that have: {', '.join(map(str, runs))}")

@@ -33,6 +33,8 @@ class RunFacts:
     purpose: str = ""
     epsilon: float | None = None
     result: str = ""
+    quantify: float | None = None
+    """The part that was set aside for a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ class Story:
     def logged(self) -> LoggedRun:
         told = self.started.facts
         allowance = None if told["allowance"] is None else int(told["allowance"])
-        facts = RunFacts(**{f.name: told[f.name] for f in fields(RunFacts)})
+        facts = RunFacts(**{f.name: told[f.name] for f in fields(RunFacts) if f.name in told})
         return LoggedRun(
             told["number"], facts, self.started.written, self.outcome, self.units, self.answers, allowance, self.ended
         )
