@@ -14,7 +14,7 @@ from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.release import buy
 from dpcurate.models import fitting
 from dpcurate.models.chosen import MOST_CELLS, checked, graph_of
-from dpcurate.models.family import Shares, fit_family
+from dpcurate.models.family import Shares, _bounded, fit_family
 from dpcurate.models.fitting import fitted
 from dpcurate.models.purchase import families, family_weights, importance
 
@@ -141,7 +141,7 @@ def test_the_order_of_columns_does_not_matter():
 
 
 def test_errors_are_those_of_sampling_and_noise():
-    """Over many noised samples of one table the errors of `free` are as wide as they say."""
+    """Over many noised samples of one table its errors are as wide as they say."""
     random = np.random.default_rng(2)
     chances = np.array([[0.3, 0.1], [0.15, 0.45]])
     scores = []
@@ -152,7 +152,7 @@ def test_errors_are_those_of_sampling_and_noise():
         released = Released(noised.levels, sums, dict.fromkeys(sums, 900.0))
         root = fit_family(released, (), 0, Shares(np.ones(1), np.zeros((200, 1))), random.normal(size=(200, 2)))
         got = fit_family(released, (0,), 1, Shares.of(root.table, root.draws[:, 0]), random.normal(size=(200, 4)))
-        scores.append((got.free[0, 0] - 0.75) / got.errors[0, 0])
+        scores.append((got.table[0, 0] - 0.75) / got.errors[0, 0])
     assert 0.88 < np.std(scores) < 1.12
     assert abs(np.mean(scores)) < 0.2
 
@@ -164,10 +164,12 @@ def test_a_table_has_no_negative_entry_and_rows_that_add_up():
     noised = exact(counts)
     sums = {u: s + random.normal(size=np.shape(s)) * 200 for u, s in noised.sums.items()}
     released = Released(noised.levels, sums, dict.fromkeys(sums, 200.0**2))
-    got = fit_family(released, (0, 1), 2, Shares(np.full(6, 1 / 6), np.zeros((1, 6))), np.zeros((1, 18)))
-    assert (got.free < 0).any()
-    assert (got.table >= 0).all()
-    assert got.table.sum(axis=1) == pytest.approx(np.ones(6))
+    shares = Shares(np.full(6, 1 / 6), np.zeros((50, 6)))
+    got = fit_family(released, (0, 1), 2, shares, random.normal(size=(50, 18)))
+    assert (got.table == 0).any()
+    for tables in (got.table, got.draws):
+        assert (tables >= 0).all()
+        assert tables.sum(axis=-1) == pytest.approx(np.ones(tables.shape[:-1]))
 
 
 def test_shares_are_drawn_where_they_cannot_be_computed(model, monkeypatch):
@@ -178,6 +180,19 @@ def test_shares_are_drawn_where_they_cannot_be_computed(model, monkeypatch):
     before = list(model.network.variables)
     drawn = fitting._shares({v.name: v for v in before}, model.families, ("bronc", "either"))
     assert drawn.values == pytest.approx(model.marginal(["bronc", "either"]).ravel(), abs=0.01)
+
+
+def test_an_entry_that_is_lifted_takes_along_what_errs_with_it():
+    """The nearest table without negative entries in the metric of its errors, as a general solver has it."""
+    random = np.random.default_rng(5)
+    root = random.normal(size=(2, 2, 2)) * [[[1.0], [0.0]], [[1.0], [0.0]]]
+    root[:, 1] = -root[:, 0]
+    table = np.array([[-0.1, 1.1], [0.3, 0.7]])
+    got = _bounded(table[None], root)[0]
+    inside = root[:, 0] @ root[:, 0].T
+    apart = got[:, 0] - table[:, 0]
+    assert got[0, 0] == pytest.approx(0)
+    assert apart[1] == pytest.approx(0.1 * inside[1, 0] / inside[0, 0])  # the conditional mean of a normal
 
 
 # --- what is bought ------------------------------------------------------------------------------------------

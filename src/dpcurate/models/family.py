@@ -15,15 +15,16 @@ from math import prod, sqrt
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate.arrays import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert, kron, sorted_set
 from dpcurate.learn.measure_once.moments import Margin, Released
 
 SPREAD = 1.0
 """How far from its margin a column may well lie in a row of its table, before anything is seen of that row."""
 SETTLING = 3
-ROUNDS = 12
-"""Solutions at most, each with the entries at zero that came out negative before."""
+ROUNDS = 30
+CLOSE = 1e-6
+"""Rounds at most that lift negative entries to zero, and a change of probabilities that needs no further one."""
 SMALLEST = 1e-9
 
 
@@ -33,15 +34,13 @@ class FittedFamily:
 
     table: FloatArray
     """(combinations of parents, levels), the last parent changing fastest."""
-    free: FloatArray
-    """The same without bounds: entries may lie below 0 or above 1, and are right on average."""
     draws: FloatArray
-    """(draws, combinations, levels): `free` with errors of sampling and noise, at the parents' shares of each draw."""
+    """(draws, combinations, levels): with errors of sampling and noise, at the parents' shares of each draw."""
 
     @property
     def errors(self) -> FloatArray:
         """Standard errors of the table."""
-        return np.asarray(self.draws.std(axis=0))
+        return np.asarray(np.sqrt(((self.draws - self.table) ** 2).mean(axis=0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,42 +94,47 @@ def fit_family(released: Released, parents: Columns, column: int, shares: Shares
     seen = _seen(released, (*parents, column))
     margin = Margin.of(released, column).probabilities
     free = np.tile(margin, (len(shares.values), 1))
-    nowhere = np.zeros(free.shape, dtype=np.bool_)
     for _ in range(SETTLING):  # sampling errors are those of the table, which is not known at first
-        solution = _solved(seen, margin, shares.values, free, nowhere)
+        solution = _solved(seen, margin, shares.values, free)
         free = solution.table
     draws = free + np.einsum("clp,np->ncl", solution.by_shares, shares.apart)
     draws += np.einsum("cld,nd->ncl", solution.root, normals[:, : solution.root.shape[2]])
-    return FittedFamily(_bounded(seen, margin, shares.values, free), free, draws)
+    bounded = _bounded(np.concatenate([free[None], draws]), solution.root)
+    return FittedFamily(bounded[0], bounded[1:])
 
 
-def _bounded(seen: _Seen, margin: FloatArray, shares: FloatArray, table: FloatArray) -> FloatArray:
-    """The best table without negative entries: those that come out negative are zero, and the others solved again."""
-    zero = table < 0
+def _bounded(tables: FloatArray, root: FloatArray) -> FloatArray:
+    """The likeliest tables without negative entries, each in place of one that has some (Hildreth 1957).
+
+    An entry that is lifted to zero takes others along, as their errors go together.
+    """
+    flat, errors = tables.reshape(len(tables), -1).copy(), root.reshape(-1, root.shape[2])
+    covariance = errors @ errors.T
+    lifted = np.zeros_like(flat)
+    below = np.flatnonzero((flat < 0).any(axis=0))
     for _ in range(ROUNDS):
-        if not (table < 0).any():
+        before = flat.copy()
+        for i in below:
+            wanted = np.maximum(lifted[:, i] - flat[:, i] / max(covariance[i, i], SMALLEST**2), 0.0)
+            flat += np.outer(wanted - lifted[:, i], covariance[i])
+            lifted[:, i] = wanted
+        below = np.flatnonzero((flat < 0).any(axis=0) | (lifted > 0).any(axis=0))
+        if np.abs(flat - before).max() < CLOSE:
             break
-        zero = zero | (table < 0)
-        table = _solved(seen, margin, shares, table, zero).table
-    table = np.maximum(table, 0.0)
-    return np.asarray(table / table.sum(axis=1, keepdims=True))
+    lowest = np.maximum(flat, 0.0).reshape(tables.shape)
+    return np.asarray(lowest / lowest.sum(axis=2, keepdims=True))
 
 
-def _solved(seen: _Seen, margin: FloatArray, shares: FloatArray, before: FloatArray, zero: BoolArray) -> _Solution:
-    """Least squares with these entries at zero."""
-    offsets, bases = zip(*(_row(margin, fixed) for fixed in zero), strict=True)
-    ends = np.cumsum([0, *(basis.shape[1] for basis in bases)])
-    start: FloatArray = np.array(offsets)
-    size = int(ends[-1])
-    turn = np.zeros((*start.shape, size))
-    for row, basis in enumerate(bases):
-        turn[row, :, ends[row] : ends[row + 1]] = basis
+def _solved(seen: _Seen, margin: FloatArray, shares: FloatArray, before: FloatArray) -> _Solution:
+    """Least squares; every row adds up to one, whatever its entries."""
+    levels, rows = len(margin), len(shares)
+    turn = np.einsum("cd,lk->cldk", np.eye(rows), helmert(levels)).reshape(rows, levels, -1)
     weights = seen.weights((_likely(seen, shares, before) * shares[:, None]).ravel())
-    design = seen.design @ (turn * shares[:, None, None]).reshape(start.size, size)
-    covariance = np.linalg.inv(np.eye(size) / SPREAD**2 + design.T @ weights @ design)
+    design = seen.design @ (turn * shares[:, None, None]).reshape(rows * levels, -1)
+    covariance = np.linalg.inv(np.eye(turn.shape[2]) / SPREAD**2 + design.T @ weights @ design)
     gain = turn @ (covariance @ design.T @ weights)
-    table = start + gain @ (seen.values - seen.design @ (start * shares[:, None]).ravel())
-    by_share = (seen.design.reshape(-1, *start.shape) * table).sum(axis=2)
+    table = margin + gain @ (seen.values - seen.design @ np.outer(shares, margin).ravel())
+    by_share = (seen.design.reshape(-1, rows, levels) * table).sum(axis=2)
     return _Solution(table, turn @ np.linalg.cholesky((covariance + covariance.T) / 2), -gain @ by_share)
 
 
@@ -139,15 +143,6 @@ def _likely(seen: _Seen, shares: FloatArray, table: FloatArray) -> FloatArray:
     rows = seen.rows * shares[:, None]
     table = np.clip(table, 0.0, 1.0)
     return np.asarray((rows * table / table.sum(axis=1, keepdims=True) + 1) / (rows + table.shape[1]))
-
-
-def _row(margin: FloatArray, zero: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Where a row starts, and the directions it may move in: those that keep its sum, and these entries at zero."""
-    free = np.flatnonzero(~zero)
-    start = np.where(zero, 0.0, margin)
-    basis = np.zeros((len(margin), len(free) - 1))
-    basis[free] = helmert(len(free))
-    return start / start.sum(), basis
 
 
 def _seen(released: Released, family: Columns) -> _Seen:

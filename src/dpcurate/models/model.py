@@ -95,12 +95,13 @@ class Model:
             raise QueryError(f"an effect is that of one column on another, got {cause!r} twice")
         if not draws.leads(self.dag, cause, outcome):
             return Effect.none(cause, outcome)
-        free = {x: family.free[None] for x, family in self.families.items()}
         drawn = {x: family.draws for x, family in self.families.items()}
         values, might_be = (
-            draws.if_set(draws.factors(self.network, tables), self.dag, cause, outcome) for tables in (free, drawn)
+            draws.if_set(draws.factors(self.network, tables), self.dag, cause, outcome) for tables in (None, drawn)
         )
-        table = EffectTable(one.levels, other.levels, values[0], covariance_of(might_be))
+        apart = might_be.mean(axis=0) - values  # where tables end at zero draws lie to one side
+        spread = covariance_of(might_be) + np.einsum("ij,kj->jik", apart, apart)
+        table = EffectTable(one.levels, other.levels, values, spread)
         return Effect.of_levels(
             cause, outcome, table, adjusted_for=self.dag.parents(cause), to=to, instead_of=instead_of, level=level
         )
