@@ -1,10 +1,13 @@
 """An effect reads as a sentence, and its interval, sign and strength follow from its numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpcurate.effects import Effect, EffectTable
 from dpcurate.effects.effect import covariance_of, mean_table
+from dpcurate.effects.estimate import FoundEffects
 from dpcurate.errors import QueryError
 
 YES_NO = ("yes", "no")
@@ -85,6 +88,26 @@ def test_an_effect_without_an_estimate_says_why() -> None:
     none = Effect.none("a", "b")
     assert (none.estimate, none.sign) == (0.0, 0)
     assert str(none) == "a -> b: no effect, since no directed path leads from a to b"
+
+
+def test_why_effects_are_not_known_is_said_once() -> None:
+    one, two = (Effect.unknown("a", x, "not determined", "ask for more", adjusted_for=[x]) for x in "bc")
+    assert Effect.several([one, replace(one, adjusted_for=("d",))]) is one
+    maybe = Effect.several([two, Effect.none("a", "c")])
+    assert maybe.brief == "not determined; or nothing, if a does not cause c"
+    sure = Effect.of_levels("a", "d", table(0.22, 0.1))
+    lines = str(FoundEffects([one, maybe, sure])).splitlines()
+    assert lines == ["a -> b: not determined", f"a -> c: {maybe.brief}", str(sure), "not determined: ask for more"]
+
+
+def test_no_probability_is_below_0_or_above_1() -> None:
+    effect = Effect.of_levels("a", "b", table(1.05, -0.1, 0.5))
+    assert (effect.estimate, effect.high) == (1.0, 1.0)
+    assert effect.low == pytest.approx(1.15 - 0.98, abs=0.001)
+    assert effect.table is not None
+    assert effect.table.values.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    beyond = Effect.of_levels("a", "b", table(1.05, -0.1, 0.001))
+    assert (beyond.low, beyond.estimate, beyond.high) == (1.0, 1.0, 1.0)
 
 
 def test_a_table_prints_its_errors_and_refuses_other_shapes() -> None:

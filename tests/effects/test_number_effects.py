@@ -109,7 +109,7 @@ def test_margins_that_are_not_normal_are_told_apart(quiet: ReleasedFeatures) -> 
     found = Effects.of(DAG, released, world.schema).effect("x", "y")
     assert found.state == "not determined"
     assert "not normally distributed" in found.reason
-    assert "give its numbers bins" in found.reason
+    assert "give numbers `bins`" in found.reason
     levels = random_mixed(DAG, ordinals=0.4, categories=0.4, seed=2)
     curator = Curator(
         levels.sample(5_000, seed=1), levels.schema, budget=Budget(epsilon=5, delta=1e-10), insecure_seed=1

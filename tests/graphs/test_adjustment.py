@@ -134,3 +134,12 @@ def test_a_line_has_two_possibilities_and_a_graph_of_no_dag_its_arrows() -> None
     assert adjustments(star, "x0", "x1") == ()
     with pytest.raises(GraphError, match="on itself"):
         adjustments(ring, "a", "a")
+
+
+def test_arrows_that_decide_lines_leave_one_possibility() -> None:
+    """Arrows drawn by their probability need not be all that follow: here a -> b decides b -- c and c -- d."""
+    lines = frozenset(map(frozenset, (("b", "c"), ("c", "d"), ("c", "e"))))
+    graph = Cpdag(("d", "e", "c", "b", "a", "f"), frozenset({("a", "b"), ("d", "f")}), lines)
+    assert [one.acts for one in adjustments(graph, "d", "f")] == [True]
+    assert [one.acts for one in adjustments(graph, "b", "d")] == [True]
+    assert [one.acts for one in adjustments(graph, "d", "b")] == [False]

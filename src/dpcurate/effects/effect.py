@@ -71,7 +71,7 @@ class Effect:
         return cls(
             cause=cause,
             outcome=outcome,
-            estimate=estimate,
+            estimate=min(max(estimate, low), high),
             error=error,
             low=low,
             high=high,
@@ -79,7 +79,7 @@ class Effect:
             to=to,
             instead_of=instead_of,
             level=None if table.of_number else level,
-            table=table,
+            table=table.possible,
             strength=strength,
         )
 
@@ -133,12 +133,12 @@ class Effect:
     def several(cls, possible: Sequence[Effect]) -> Effect:
         """Of a class of graphs: the one effect that all of them have, or all that are possible.
 
-        Two that were adjusted for the same are one.
+        Two that were adjusted for the same are one, and so are those of which nothing is known.
         """
         possible = list({(one.state, one.adjusted_for): one for one in possible}.values())
-        if len(possible) == 1:
-            return possible[0]
         first = possible[0]
+        if len(possible) == 1 or all(one.state == "not determined" for one in possible):
+            return first
         lows, highs = [e.low for e in possible], [e.high for e in possible]
         known = all(x is not None for x in (*lows, *highs))
         strengths = [e.strength for e in possible if e.strength is not None]
@@ -173,6 +173,17 @@ class Effect:
 
     def __str__(self) -> str:
         return f"{self.cause} -> {self.outcome}: {self.sentence}"
+
+    @property
+    def brief(self) -> str:
+        """The effect in words, without why it is not known: `why` says that, often the same of many effects."""
+        return self.sentence.replace(self.why, self.supposed.state) if self.why else self.sentence
+
+    @property
+    def why(self) -> str:
+        """Why it is not known, and what to do next; nothing if it is known."""
+        acting = self.supposed
+        return f"{acting.state}: {acting.reason}" if acting.state.startswith("not ") else ""
 
     @property
     def sentence(self) -> str:
@@ -218,7 +229,9 @@ def _other(to: str, usually: tuple[str, str], levels: tuple[str, ...]) -> str:
 
 
 def _interval(estimate: float, error: float, furthest: float = math.inf) -> tuple[float, float]:
-    return max(estimate - WIDTH * error, -furthest), min(estimate + WIDTH * error, furthest)
+    """No probability changes by more than 1; an interval that lies beyond is drawn to the end."""
+    ends = estimate - WIDTH * error, estimate + WIDTH * error
+    return min(max(ends[0], -furthest), furthest), max(min(ends[1], furthest), -furthest)
 
 
 def _strength(change: float, spread: float | None) -> float | None:

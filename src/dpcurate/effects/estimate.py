@@ -20,12 +20,13 @@ from dpcurate.schema import Schema, did_you_mean
 
 
 class FoundEffects(tuple[Effect, ...]):
-    """Effects that print one to a line."""
+    """Effects that print one to a line, and below them, once, why some are not known."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self))
+        lines = [f"{effect.cause} -> {effect.outcome}: {effect.brief}" for effect in self]
+        return "\n".join([*lines, *dict.fromkeys(effect.why for effect in self if effect.why)])
 
 
 MOST_EDGES = 400

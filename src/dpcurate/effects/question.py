@@ -9,9 +9,9 @@ from typing import Protocol
 from dpcurate.effects.effect import Effect
 from dpcurate.schema import Schema
 
-QUANTIFY = "dpcurate.quantify(found, curator) buys what it takes"
+QUANTIFY = "ask found.model.effect after a run with quantify=0.5, or dpcurate.quantify(found, curator).effect"
 """What to do next where released answers do not tell."""
-BINS = "give its numbers bins in the schema and run again, and dpcurate.quantify(found, curator) buys what it takes"
+BINS = "give numbers `bins` in the schema, and ask found.model.effect after a run with quantify=0.5"
 """The same where a table has numbers without levels."""
 
 
@@ -32,7 +32,7 @@ class Question:
 
     def undetermined(self, why: str, given: Sequence[str] = (), then: str = QUANTIFY) -> Effect:
         """That what was released does not tell, and what to do then."""
-        reason = f"what was released does not tell: {why}; {then}"
+        reason = f"{why}; {then}"
         return Effect.unknown(self.cause, self.outcome, "not determined", reason, adjusted_for=given)
 
 

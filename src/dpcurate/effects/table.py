@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -54,6 +54,14 @@ class EffectTable:
         c = self.covariances[j]
         variance = c[a, a] + c[b, b] - 2 * c[a, b]
         return float(self.values[a, j] - self.values[b, j]), float(np.sqrt(max(variance, 0.0)))
+
+    @property
+    def possible(self) -> EffectTable:
+        """The same with probabilities none of which is below 0 or above 1; errors and differences want it as it was."""
+        if self.of_number or (self.values.min() >= 0 and self.values.max() <= 1):
+            return self
+        within = np.clip(self.values, 0.0, 1.0)
+        return replace(self, values=within / np.maximum(within.sum(axis=1, keepdims=True), 1e-12))
 
     @property
     def strength(self) -> float:

@@ -26,7 +26,7 @@ def with_effects(chances: Chances, edges: Iterable[Arrow], effects: Iterable[Eff
 
 def _beside(effect: Effect) -> tuple[tuple[str, str], ...]:
     numbers = effect.estimate, effect.low, effect.high
-    return tuple(zip(EFFECT, (*("" if x is None else written(x) for x in numbers), effect.sentence), strict=True))
+    return tuple(zip(EFFECT, (*("" if x is None else written(x) for x in numbers), effect.brief), strict=True))
 
 
 def plain(effect: Effect) -> dict[str, Any]:

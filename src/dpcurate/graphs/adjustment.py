@@ -171,7 +171,15 @@ def _member(graph: Cpdag, some: Dag, cause: str, more: tuple[str, ...]) -> Dag |
     if find_cycle(graph.nodes, arrows):
         return None
     dag = Dag(graph.nodes, arrows)
-    return dag if _colliders(dag, near) == _colliders(graph, near) else None
+    return dag if _colliders(dag, near) == _colliders(graph, near) else _turned(graph, frozenset(turned))
+
+
+def _turned(graph: Cpdag, turned: frozenset[Arrow]) -> Dag | None:
+    """The same in a graph whose arrows decide some of its lines, as arrows drawn by their probability may."""
+    if find_cycle(graph.nodes, graph.arrows | turned):
+        return None
+    dag = extension(Cpdag(graph.nodes, graph.arrows | turned, graph.lines - frozenset(map(frozenset, turned))))
+    return dag if dag is not None and _colliders(dag, graph.nodes) == _colliders(graph, graph.nodes) else None
 
 
 def _joined(graph: Cpdag, cause: str) -> frozenset[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WHY = {
     "not identified": "Not identified: a hidden cause may move both, or too many directions are open.",
-    "not determined": "Not determined: what was released does not tell; found.effect says why, and what to do.",
+    "not determined": "Not determined: what was released does not tell; found.effects() says why, and what to do.",
 }
 
 
@@ -30,7 +30,7 @@ def _shown(effect: Effect, other: Effect | None) -> dict[str, Any]:
     """Of an arrow its effect; of another edge both, and the stronger one to draw it by."""
     if other is None:
         raises = effect.sign == 1 if effect.sign in (-1, 1) else None
-        return {"effects": (clean(_brief(effect)),), "strength": effect.strength, "raises": raises}
+        return {"effects": (clean(effect.brief),), "strength": effect.strength, "raises": raises}
     acting = [e.supposed for e in (effect, other) if e.state != "none"]
     strengths = [e.strength for e in acting if e.strength is not None]
     return {"effects": _either_way(acting), "strength": max(strengths, default=None if acting else 0.0)}
@@ -42,12 +42,7 @@ def _either_way(acting: Sequence[Effect]) -> tuple[str, ...]:
         return ("no effect either way",)
     if len(acting) == 2 and acting[0].state in WHY and acting[0].state == acting[1].state:
         return (acting[0].state,)
-    return tuple(clean(f"if {e.cause} → {e.outcome}: {_brief(e)}") for e in acting)
-
-
-def _brief(effect: Effect) -> str:
-    """In words; of an effect that is not known only that, for the reasons are the same for many edges."""
-    return effect.state if effect.state in WHY else effect.sentence
+    return tuple(clean(f"if {e.cause} → {e.outcome}: {e.brief}") for e in acting)
 
 
 def reasons(edges: Sequence[Shown]) -> str:
