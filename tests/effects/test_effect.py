@@ -97,6 +97,7 @@ def test_why_effects_are_not_known_is_said_once() -> None:
     assert maybe.brief == "not determined; or nothing, if a does not cause c"
     sure = Effect.of_levels("a", "d", table(0.22, 0.1))
     lines = str(FoundEffects([one, maybe, sure])).splitlines()
+    assert str(FoundEffects([one, two])) == "none of 2 effects along edges is known; not determined: ask for more"
     assert lines == ["a -> b: not determined", f"a -> c: {maybe.brief}", str(sure), "not determined: ask for more"]
 
 

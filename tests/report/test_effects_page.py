@@ -11,7 +11,7 @@ from shutil import which
 
 import pytest
 
-from dpcurate import Budget, Curator, networks
+from dpcurate import Budget, Curator, Numeric, Schema, networks
 from dpcurate.discovery import Discovery, fit
 from dpcurate.graphs.formats import load, load_chances
 from dpcurate.graphs.formats.chances import EFFECT
@@ -71,6 +71,16 @@ def test_without_answers_the_page_says_that_it_does_not_know(found: Discovery) -
     assert "not determined" not in html
     assert blank.to_dict()["effects"] == []
     assert "effect" not in (blank._repr_html_().split("<table")[-1])
+
+
+def test_a_page_that_knows_no_effect_says_why_once(found: Discovery) -> None:
+    nodes = found.graph.nodes
+    numbers = Schema(tuple(Numeric(name, 0, 1) for name in nodes))
+    quiet = Curator({name: [0.5, 0.1] * 500 for name in nodes}, numbers, budget=Budget(epsilon=5, delta=1e-10))
+    blank = replace(found, learned=replace(found.learned, released=fit(quiet).learned.released), schema=numbers)
+    html = page(blank)
+    assert html.count("ot determined") == 1
+    assert f"{NO_EFFECTS} Not determined: columns are not normally" in html
 
 
 def test_the_notebook_has_effects_beside_probabilities(found: Discovery) -> None:

@@ -24,7 +24,15 @@ class FoundEffects(tuple[Effect, ...]):
 
     __slots__ = ()
 
+    @property
+    def why_none(self) -> str:
+        """Why none of them is known, where all have the same reason and there are several."""
+        reasons = {effect.why for effect in self}
+        return next(iter(reasons)) if len(self) > 1 and len(reasons) == 1 else ""
+
     def __str__(self) -> str:
+        if self.why_none:
+            return f"none of {len(self)} effects along edges is known; {self.why_none}"
         lines = [f"{effect.cause} -> {effect.outcome}: {effect.brief}" for effect in self]
         return "\n".join([*lines, *dict.fromkeys(effect.why for effect in self if effect.why)])
 
