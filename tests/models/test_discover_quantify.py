@@ -121,6 +121,7 @@ def test_the_command_writes_a_model_with_numbers(tmp_path):
         header, *rows = csv.reader(file)
     assert header == ["x", "y", "z"]
     assert {"" if row[2] == "" else float(row[2]) <= 5 for row in rows} == {"", True}
+    assert max(len(cell.strip("-0.")) for row in rows for cell in row) <= 7
 
 
 NUMBERS = dpcurate.Schema((dpcurate.Numeric("x", 0, 7), dpcurate.Numeric("y", 0, 20), dpcurate.Numeric("z", 0, 5)))

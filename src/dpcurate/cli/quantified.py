@@ -14,6 +14,7 @@ from dpcurate.errors import QueryError
 from dpcurate.models.fitting import check_part
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
+from dpcurate.schema import Column, Numeric
 
 MODEL, SCORES = "model.bif", "model.json"
 ROWS = "synthetic.csv"
@@ -75,10 +76,13 @@ def _rows(model: Model | ScoreModel, path: Path, rows: int) -> Path:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(table)
-        writer.writerows(zip(*map(_written, table.values()), strict=True))
+        writer.writerows(zip(*(_written(model.schema[name], cells) for name, cells in table.items()), strict=True))
     return path
 
 
-def _written(column: Any) -> list[Any]:
-    """Cells as a file has them: a missing one is empty."""
-    return ["" if cell != cell else cell for cell in column.tolist()]
+def _written(column: Column, cells: Any) -> list[str]:
+    """Cells as a file has them: of a number six digits, which are within its bounds; a missing one is empty."""
+    if not isinstance(column, Numeric):
+        return list(cells)
+    short = ("" if cell != cell else f"{cell:.6g}" for cell in cells.tolist())
+    return [text and f"{min(max(float(text), column.low), column.high):.15g}" for text in short]
