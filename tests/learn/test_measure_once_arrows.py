@@ -17,6 +17,7 @@ from dpcurate.learn.measure_once.arrows import collider_log_odds, directed
 from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, skeleton_of
+from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.interactions import interaction_residuals, observed
 from dpcurate.networks.worlds import random_dag
@@ -95,7 +96,7 @@ def test_what_was_not_measured_is_no_evidence():
 # --- what is made of it ------------------------------------------------------------------------------------------
 
 
-class Known:
+class Known(DependenceEvidence):
     """Evidence of dependence by pair and set, -5 where nothing is said."""
 
     def __init__(self, size, said):

@@ -14,6 +14,7 @@ from dpcurate.learn.measure_once.arrows import no_interaction
 from dpcurate.learn.measure_once.confidence import HALF, UNLIKELY, confidence
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide
+from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.networks.worlds import random_dag
 
@@ -27,7 +28,7 @@ def sure(evidence, decision=None, knowledge=None):
     return confidence(decision or decide(families, Random(0)), families, no_interaction, Random(0))
 
 
-class ExplainedAway:
+class ExplainedAway(DependenceEvidence):
     """Like other evidence, but for X1 and X2 given a set that holds X3."""
 
     def __init__(self, evidence, value):

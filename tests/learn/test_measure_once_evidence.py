@@ -13,9 +13,10 @@ from dpcurate.learn.measure_once import Constants
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
+from dpcurate.learn.measure_once.designs import LEAST_CELL, LEAST_DIRECTION, Designs, soft_inverse
 from dpcurate.learn.measure_once.moments import CentralMoments, Released, signal_share
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
-from dpcurate.learn.measure_once.regression import LEAST_CELL, LEAST_DIRECTION, Regressions, soft_inverse
+from dpcurate.learn.measure_once.regression import Asked, Regressions
 
 LEVELS = (3, 2, 2, 3)
 A, B, S, T = range(4)
@@ -82,8 +83,8 @@ def true_noise(released, loud, given, terms):
 
 def stated_noise(released, given, terms):
     regressions = Regressions(CentralMoments.of(released))
-    left, right = regressions.fit([A], given, terms), regressions.single[B, given, terms]
-    return privacy_noise(regressions, [A], B, terms, left, right)[0]
+    sides = regressions.sides([Asked((A,), B, regressions.designs.settings[given, terms])])
+    return privacy_noise(regressions, *sides)[0, 0]
 
 
 CASES = [
@@ -164,6 +165,26 @@ def test_a_direction_without_any_variance_is_no_error():
     assert np.isfinite(log_bayes_factors(Residuals(np.array([[1.0, 0.0]]), flat, flat), (0.1,))).all()
 
 
+def test_sizes_differ_and_what_is_computed_together_is_what_is_computed_alone():
+    """Padding changes nothing: columns of 2 to 6 levels, one to three of them given, with and without larger terms."""
+    rng, levels = np.random.default_rng(5), (2, 6, 3, 2, 4)
+    sets = [u for size in range(4) for u in combinations(range(5), size)]
+    sums = {u: np.array(1e4) if not u else 60 * rng.normal(size=[levels[a] - 1 for a in u]) for u in sets}
+    found = ContrastEvidence(CentralMoments.of(Released(levels, sums, dict.fromkeys(sets, 900.0))), Constants())
+    wanted = [
+        ([x for x in range(5) if x != column and x not in given], column, given)
+        for column in range(5)
+        for size in range(4)
+        for given in combinations([x for x in range(5) if x != column], size)
+    ]
+    for together, (others, column, given) in zip(found.all_of(wanted), wanted, strict=True):
+        for evidence_of_one, a in zip(together, others, strict=True):
+            alone = found.residuals([a], column, given, found.terms(a, column, given))
+            assert alone.values.shape[1] == (levels[a] - 1) * (levels[column] - 1)  # nothing is padded
+            exact = log_bayes_factors(alone, Constants().effect_sizes)[0]
+            assert evidence_of_one == pytest.approx(exact, rel=1e-9, abs=1e-9)
+
+
 # --- moments ---------------------------------------------------------------------------------------------------
 
 
@@ -223,7 +244,8 @@ def test_counts_and_levels_lost_in_noise_stay_positive():
 def test_a_table_that_noise_made_impossible_keeps_its_cells_above_zero():
     rows, sums = 1e6, {(): np.array(1e6), (0,): np.zeros(1), (1,): np.zeros(1), (0, 1): np.array([[4e5]])}
     wild = Released((2, 2), {**sums, (0, 1): np.array([[2 * rows]])}, dict.fromkeys(sums, SILENT))
-    table = Regressions(CentralMoments.of(wild)).tables[0, 1].reshape(2, 2)
+    designs = Designs(CentralMoments.of(wild))
+    table = designs.stack([designs.settings[(0, 1), ()]]).tables[0].reshape(2, 2)
     assert table.min() / table.max() == pytest.approx(LEAST_CELL * 0.25 / table_peak(wild), rel=1e-6)
     assert table.sum() == pytest.approx(1)
 

@@ -16,11 +16,12 @@ from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
+from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.pair_release import ClipDependence, PairDesign, buy_pairs
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
-from dpcurate.learn.measure_once.regression import Regressions
+from dpcurate.learn.measure_once.regression import Asked, Regressions
 from dpcurate.learn.measure_once.release import buy, first_weights
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import random_dag, random_network
@@ -137,7 +138,7 @@ def test_it_finds_more_of_a_wide_table_of_rare_levels_than_contrasts_do():
 def test_a_column_is_exchanged_for_the_two_that_determine_it():
     """e is a or b: both together say what it says alone, and a alone says nearly as much."""
 
-    class Said:
+    class Said(DependenceEvidence):
         measured = ~np.eye(4, dtype=bool)
         marginal = np.array([0, 0, 0, 0])
 
@@ -170,10 +171,10 @@ def test_the_noise_of_a_pair_of_conditioning_columns_has_their_shapes():
     stated = []
     for loud in (moments, replace(moments, blocks=silent)):
         regressions = Regressions(loud)
-        left, right = regressions.fit([0], (1, 2), terms), regressions.single[3, (1, 2), terms]
-        stated.append(privacy_noise(regressions, [0], 3, terms, left, right)[0])
+        left, right = regressions.sides([Asked((0,), 3, regressions.designs.settings[(1, 2), terms])])
+        stated.append(privacy_noise(regressions, left, right)[0, 0])
     (left_s, left_t), (right_s, right_t) = (
-        [part.T for part in np.split(side.coefficients[0], side.design.starts[1:])] for side in (left, right)
+        [part.T for part in np.split(side.coefficients[0, 0], [moments.levels[1] - 1])] for side in (left, right)
     )
     by_pair = left_s[:, None, :, None] * right_t[None, :, None, :]
     by_pair = by_pair + left_t[:, None, None, :] * right_s[None, :, :, None]

@@ -16,6 +16,7 @@ from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, f1_threshold, skeleton_of
+from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.order_search import number_of_starts
@@ -25,7 +26,7 @@ from dpcurate.queries import Answer
 from dpcurate.schema import Categorical, Schema
 
 
-class Oracle:
+class Oracle(DependenceEvidence):
     """Evidence from a graph by d-separation: the search must not ask for more than the protocol has."""
 
     def __init__(self, dag, strength=20.0):
@@ -45,7 +46,7 @@ class Oracle:
         return out
 
 
-class Fixed:
+class Fixed(DependenceEvidence):
     """The same evidence for a pair whatever is given."""
 
     def __init__(self, matrix):
@@ -61,7 +62,7 @@ class Fixed:
         return row
 
 
-class Jittered:
+class Jittered(DependenceEvidence):
     """Evidence off by rounding."""
 
     def __init__(self, evidence, seed):
@@ -131,7 +132,7 @@ def test_a_parent_enters_if_its_evidence_is_worth_an_edge(second, found):
     assert parents_of_first(pairwise(30, X1X2=10.0, X1X3=second)) == found
 
 
-class Explained:
+class Explained(DependenceEvidence):
     """X1 depends on X2 until X3 is known: X2 speaks loudest, and is needless at last."""
 
     measured = ~np.eye(4, dtype=bool)

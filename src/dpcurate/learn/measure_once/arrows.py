@@ -20,7 +20,7 @@ from dpcurate.learn.measure_once.blocks import Columns, bits_of, members_of, sor
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import AGAINST_KNOWLEDGE, FamilySearch
-from dpcurate.learn.measure_once.order_search import best_order, number_of_starts, random_orders
+from dpcurate.learn.measure_once.order_search import BestParents, best_order, number_of_starts, random_orders
 
 Triple = tuple[int, int, int]
 """Two columns apart and, between them, a neighbour of both."""
@@ -44,7 +44,7 @@ def directed(decision: Decision, families: FamilySearch, interaction: Interactio
 
 
 @dataclass(frozen=True, slots=True)
-class Directions:
+class Directions(BestParents):
     """Families of a fixed skeleton: a column's parents are its neighbours before it, scored by the colliders there."""
 
     adjacent: BoolArray
@@ -88,9 +88,12 @@ def collider_log_odds(
         """Against a dependence on average over levels, and one that differs between them."""
         return -families.dependence(b, a, given) - interaction(a, b, given)
 
+    triples = {t: candidates(decision, adjacent, t) for t in unshielded(adjacent, families.evidence.measured)}
+    families.remember(
+        (b, a, some) for (a, c, b), sets in triples.items() for given in sets for some in (given, sorted_set(*given, c))
+    )
     odds = {}
-    for a, c, b in unshielded(adjacent, families.evidence.measured):
-        sets = candidates(decision, adjacent, (a, c, b))
+    for (a, c, b), sets in triples.items():
         without = [independence(a, b, given) for given in sets]
         having = [independence(a, b, sorted_set(*given, c)) for given in sets]
         odds[a, c, b] = _log_mean(without) - _log_mean(having)

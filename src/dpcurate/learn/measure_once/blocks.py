@@ -6,7 +6,7 @@ coordinates, in which a noised contrast has one noise variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations
 from math import inf, sqrt
@@ -85,6 +85,13 @@ def bits_of(members: BoolArray) -> int:
     return int.from_bytes(np.packbits(members, bitorder="little").tobytes(), "little")
 
 
+def bits_in(bits: int) -> Iterator[int]:
+    """The members of a set of bits, in rising order."""
+    while bits:
+        yield (bits & -bits).bit_length() - 1
+        bits &= bits - 1
+
+
 def members_of(bits: int, columns: int) -> BoolArray:
     """Which of so many columns are in a set of bits."""
     flat = np.frombuffer(bits.to_bytes(columns // 8 + 1, "little"), dtype=np.uint8)
@@ -104,12 +111,17 @@ def outer(left: FloatArray, right: FloatArray) -> FloatArray:
     return left[..., :, None] * right[..., None, :]
 
 
+def flat(stack: FloatArray) -> FloatArray:
+    """A stack of matrices as one of vectors."""
+    return stack.reshape(*stack.shape[:-2], stack.shape[-2] * stack.shape[-1])
+
+
 def kron_sum(left: FloatArray, right: FloatArray) -> FloatArray:
-    """The sum over m of the Kronecker products of left[:, m] and right[m], matrices all of them, by one product."""
-    (pairs, terms, size, _), other = left.shape, right.shape[1]
-    product = left.reshape(pairs, terms, -1).swapaxes(1, 2) @ right.reshape(terms, -1)
-    product = product.reshape(pairs, size, size, other, other).transpose(0, 1, 3, 2, 4)
-    return np.asarray(product.reshape(pairs, size * other, -1))
+    """The sum over m of the Kronecker products of left[s, i, m] and right[s, m], matrices all of them, by a product."""
+    (sets, pairs, _, size, _), other = left.shape, right.shape[2]
+    product = flat(left).swapaxes(2, 3) @ flat(right)[:, None]
+    product = product.reshape(sets, pairs, size, size, other, other).transpose(0, 1, 2, 4, 3, 5)
+    return np.asarray(product.reshape(sets, pairs, size * other, -1))
 
 
 def block_diagonal(blocks: Sequence[FloatArray]) -> FloatArray:

@@ -56,6 +56,10 @@ def confidence(decision: Decision, families: FamilySearch, interaction: Interact
 
 def _linked(decision: Decision, families: FamilySearch, adjacent: BoolArray) -> FloatArray:
     linked = np.minimum(decision.probabilities, UNLIKELY)
+    looked_at = [(a, b) for a, b in families.constraints.pairs if adjacent[a, b] or linked[a, b] == UNLIKELY]
+    families.remember(
+        (y, x, given) for pair in looked_at for x, y, given in _given_neighbours(families, adjacent, pair)
+    )
     for a, b in families.constraints.pairs:
         if adjacent[a, b]:
             linked[a, b] = linked[b, a] = _logistic(KEPT, signs_of_edge(decision, families, adjacent, (a, b)))
@@ -97,10 +101,13 @@ def _compressed(log_odds: float) -> float:
 
 def _weakest(families: FamilySearch, adjacent: BoolArray, pair: Columns) -> float:
     """The least log odds of an edge given some neighbours of either end."""
-    a, b = pair
-    return min(
-        families.gain(y, x, given) for x, y in ((a, b), (b, a)) for given in _sets_near(families, adjacent, x, y)
-    )
+    return min(families.gain(y, x, given) for x, y, given in _given_neighbours(families, adjacent, pair))
+
+
+def _given_neighbours(families: FamilySearch, adjacent: BoolArray, pair: Columns) -> Iterator[tuple[int, int, Columns]]:
+    """Both ways round, with each set of neighbours of the first."""
+    for x, y in (pair, pair[::-1]):
+        yield from ((x, y, given) for given in _sets_near(families, adjacent, x, y))
 
 
 def _sets_near(families: FamilySearch, adjacent: BoolArray, x: int, y: int) -> Iterator[Columns]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.learn.measure_once.blocks import Columns
+
+Row = tuple[int, Columns]
+"""A column, and what is given: its evidence with every other column is wanted."""
+One = tuple[int, int, Columns]
+"""A column, one other, and what is given."""
 
 
 class DependenceEvidence(Protocol):
@@ -15,15 +21,19 @@ class DependenceEvidence(Protocol):
     each other given S than if they do not. Added to prior log odds it gives log odds. 0 says nothing.
     """
 
-    @property
-    def measured(self) -> BoolArray:
-        """A symmetric matrix over columns: which pairs there is evidence about (the diagonal is false)."""
+    measured: BoolArray
+    """A symmetric matrix over columns: which pairs there is evidence about (the diagonal is false)."""
 
     def row(self, column: int, given: Columns) -> FloatArray:
-        """The evidence of every other column with `column` given a set; 0 for its members and unmeasured pairs.
-
-        Called again and again with the same arguments: remember.
-        """
+        """The evidence of every other column with `column` given a set; 0 for its members and unmeasured pairs."""
 
     def one(self, column: int, other: int, given: Columns) -> float:
         """That of one other column alone, which is much quicker than a whole row."""
+
+    def rows(self, wanted: Sequence[Row]) -> list[FloatArray]:
+        """Many rows; some kinds of evidence are quicker together."""
+        return [self.row(column, given) for column, given in wanted]
+
+    def ones(self, wanted: Sequence[One]) -> list[float]:
+        """Many of one other column alone."""
+        return [self.one(column, other, given) for column, other, given in wanted]

@@ -11,18 +11,19 @@ every pair left unconnected must be explained by the parents of its later column
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 from operator import itemgetter
+from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from dpcurate.arrays import BoolArray, FloatArray
-from dpcurate.learn.measure_once.blocks import Columns, bits_of, members_of, sorted_set
+from dpcurate.learn.measure_once.blocks import Columns, bits_in, bits_of, members_of, sorted_set
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.evidence import DependenceEvidence
+from dpcurate.learn.measure_once.evidence import DependenceEvidence, One, Row
 
 AGAINST_KNOWLEDGE = 1e9
 """What an order loses in score for each required arrow that it would turn round: more than any evidence."""
@@ -30,9 +31,16 @@ AGAINST_KNOWLEDGE = 1e9
 SPARE = 1
 """So many parents more than a column may have are held while it is not yet clear which make the others needless."""
 
-
 EXCHANGED = 2
 """So many columns left out are tried in exchange for parents."""
+
+LANES = 8
+"""So many climbs of one column go on side by side; more find the same again."""
+Wanted: TypeAlias = Row | One
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+Steps: TypeAlias = Generator[list[Wanted], None, Result]
+"""A computation that says before every step what evidence it wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,35 @@ class FamilySearch:
             self.rows[key] = self.evidence.row(column, parents)
         return self.rows[key]
 
+    def prepare(self, asked: Iterable[tuple[int, int, int]]) -> None:
+        """Find together what changes (column, before, other) will ask for one after the other."""
+        others: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        for column, before, other in asked:
+            others[column][before] |= 1 << other
+        lanes = (self._prepared(x, lane) for x, some in others.items() for lane in split([*some.items()], LANES))
+        self._run(together(list(lanes)))
+
+    def remember(self, wanted: Iterable[Wanted]) -> None:
+        """Find together what is not yet known of this."""
+        rows, ones = dict[Row, None](), dict[One, None]()
+        for key in wanted:
+            if self._knows(key):
+                continue
+            if len(key) == 2:
+                rows[key] = None
+            else:
+                ones[key] = None
+        self.rows.update(zip(rows, self.evidence.rows(list(rows)), strict=True))
+        self.ones.update(zip(ones, self.evidence.ones(list(ones)), strict=True))
+
+    def _want(self, wanted: list[Wanted]) -> Steps[None]:
+        missing = [key for key in wanted if not self._knows(key)]
+        if missing:
+            yield missing
+
+    def _knows(self, key: Wanted) -> bool:
+        return key in self.rows if len(key) == 2 else key in self.ones or (key[0], key[2]) in self.rows
+
     def best(self, column: int, before: int) -> tuple[Columns, float]:
         """The best parents found among these columns, and their score."""
         members = members_of(before, self.columns)
@@ -120,42 +157,70 @@ class FamilySearch:
 
     def _climb(self, column: int, before: int) -> Climb:
         """What was found for such columns before, if anything was, or else is found now."""
-        known = self.climbs[column]
-        after = ~before
+        return self._known(column, before) or self._run(self._found(column, before))
+
+    def _known(self, column: int, before: int) -> Climb | None:
+        known, after = self.climbs[column], ~before
         for place, climb in enumerate(known):  # millions of times: nothing is called in here
             if not (climb.used & after or climb.barred & before):
                 if place:
                     known[0], known[place] = climb, known[0]  # what was asked last is asked next
                 return climb
-        known.append(self._climbed(column, members_of(before, self.columns)))
-        return known[-1]
+        return None
 
-    def _climbed(self, column: int, before: BoolArray) -> Climb:
+    def _run(self, steps: Steps[Result]) -> Result:
+        """Go through steps, and find what each of them wants to know."""
+        while True:
+            try:
+                wanted = next(steps)
+            except StopIteration as end:
+                return cast("Result", end.value)
+            self.remember(wanted)
+
+    def _prepared(self, column: int, asked: Sequence[tuple[int, int]]) -> Steps[None]:
+        """For each set before a column, and with one more of some others where that may change what is found."""
+        for before, others in asked:
+            climb = self._known(column, before) or (yield from self._found(column, before))
+            for other in bits_in(others if climb.losses is None else others & climb.barred):
+                if self._known(column, before | 1 << other) is None:
+                    yield from self._found(column, before | 1 << other)
+
+    def _found(self, column: int, before: int) -> Steps[Climb]:
+        climb = self._known(column, before)
+        if climb is None:
+            climb = yield from self._climbed(column, members_of(before, self.columns))
+            if self._known(column, before) is None:  # in another lane
+                self.climbs[column].append(climb)
+        return climb
+
+    def _climbed(self, column: int, before: BoolArray) -> Steps[Climb]:
         """Grow and shrink (Margaritis, 2003): add the clearest parent, drop those that it makes needless, and again."""
         must = self.constraints.required[column] & self.constraints.allowed[:, column]  # whatever the evidence says
         used, barred = before & must, ~before & must
         parents, seen = tuple(int(x) for x in np.flatnonzero(used)), set[Columns]()
         while parents not in seen:  # noised evidence can lead in a circle
             seen.add(parents)
+            yield from self._want([(column, parents)])
             grown, clearer = self._grown(column, parents, before)
             used[list(grown)], barred = True, barred | clearer
-            parents = self._shrunk(column, grown, self.constants.max_parents + SPARE)
-        parents = self._shrunk(column, parents, self.constants.max_parents)
+            parents = yield from self._shrunk(column, grown, self.constants.max_parents + SPARE)
+        parents = yield from self._shrunk(column, parents, self.constants.max_parents)
+        yield from self._want([(column, ()), (column, parents)])
         strong, stronger = self._strong(column, parents, before)
         used[strong] = True
-        found = (parents, *self._exchanged(column, parents, strong))
+        found = (parents, *(yield from self._exchanged(column, parents, strong)))
+        yield from self._want([(column, some) for some in found])
         losses = self._losses(column, parents) if len(found) == 1 else None
         return Climb(found, bits_of(used), bits_of(barred | stronger), losses)
 
-    def _exchanged(self, column: int, parents: Columns, strong: list[int]) -> Iterator[Columns]:
+    def _exchanged(self, column: int, parents: Columns, strong: list[int]) -> Steps[list[Columns]]:
         """With one of the strongest columns left out instead of those that it makes needless.
 
         Two causes of a column that they determine say together what it says alone, and may be found first.
         """
-        for x in strong:
-            fewer = self._shrunk(column, sorted_set(*parents, x), self.constants.max_parents)
-            if x in fewer and len(fewer) <= len(parents):
-                yield fewer
+        most = self.constants.max_parents
+        tried = yield from together([self._shrunk(column, sorted_set(*parents, x), most) for x in strong])
+        return [fewer for x, fewer in zip(strong, tried, strict=True) if x in fewer and len(fewer) <= len(parents)]
 
     def _strong(self, column: int, parents: Columns, before: BoolArray) -> tuple[list[int], BoolArray]:
         """Columns that could be parents and depend on this one more than some of its two or more parents do.
@@ -189,16 +254,39 @@ class FamilySearch:
         free[list(parents)] = False
         return free
 
-    def _shrunk(self, column: int, parents: Columns, most: int) -> Columns:
+    def _shrunk(self, column: int, parents: Columns, most: int) -> Steps[Columns]:
         """Without those that the others make needless, and without the weakest while there are too many."""
         while len(parents) > 1:
-            optional = [x for x in parents if not self.constraints.required[x, column]]
-            gains = {x: self.gain(column, x, _without(parents, x)) for x in optional}
+            optional = [(column, x, _without(parents, x)) for x in parents if not self.constraints.required[x, column]]
+            yield from self._want([*optional])
+            gains = {x: self.gain(column, x, others) for column, x, others in optional}
             weakest = min(gains, key=gains.__getitem__, default=None)
             if weakest is None or (gains[weakest] >= 0 and len(parents) <= most):
                 break
             parents = _without(parents, weakest)
         return parents
+
+
+def together(parts: Sequence[Steps[Result]]) -> Steps[list[Result]]:
+    """Steps of several side by side, so that what they want to know is found at once."""
+    results, running = dict[int, Result](), dict(enumerate(parts))
+    while running:
+        wanted = list[Wanted]()
+        for place, steps in list(running.items()):
+            try:
+                wanted += next(steps)
+            except StopIteration as end:
+                results[place] = end.value
+                del running[place]
+        if wanted:
+            yield wanted
+    return [results[place] for place in range(len(parts))]
+
+
+def split(asked: list[Item], parts: int) -> list[list[Item]]:
+    """In so many parts or fewer, neighbours together."""
+    size = -(-len(asked) // parts)
+    return [asked[start : start + size] for start in range(0, len(asked), size)]
 
 
 def _without(parents: Columns, parent: int) -> Columns:

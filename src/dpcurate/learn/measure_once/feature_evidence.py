@@ -15,6 +15,7 @@ import numpy as np
 
 from dpcurate.arrays import BoolArray, FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.feature_release import FeatureCovariance
 
 LEAST_EIGENVALUE = 0.02
@@ -27,7 +28,7 @@ CLOSEST = 0.98
 """A squared partial correlation above this is noise in what is left of a column."""
 
 
-class FeatureEvidence:
+class FeatureEvidence(DependenceEvidence):
     """Log Bayes factors of dependence from one noised covariance of features.
 
     The covariance of two squares is left out: squares of sums hold products of what they are regressed on, which no

@@ -6,25 +6,29 @@ at each level of the effect. A pair's residual averages it away; the three-way c
 
 from __future__ import annotations
 
+from itertools import accumulate
+from math import prod
+
 import numpy as np
 
 from dpcurate.arrays import FloatArray
 from dpcurate.learn.measure_once.bayes_factor import Residuals
 from dpcurate.learn.measure_once.blocks import Columns, kron, outer, sorted_set
+from dpcurate.learn.measure_once.designs import Terms
 from dpcurate.learn.measure_once.moments import CentralMoments
-from dpcurate.learn.measure_once.regression import Regressions, Terms
+from dpcurate.learn.measure_once.regression import Regressions
 
 
 def interaction_residuals(regressions: Regressions, triple: Columns, given: Columns, terms: Terms) -> Residuals:
     """E[(a - E[a | S]) (b - E[b | S]) s] for a member s of S = `given`: zero if a and b are independent given S."""
     moments, (a, b, s) = regressions.moments, triple
     left, right = (regressions.single[x, given, terms] for x in (a, b))
-    table, values = regressions.tables[given], regressions.designs[given, terms].values
+    table, values = left.design.tables[0], left.design.values[0]
     member = _coordinates(moments, given, s)
-    explained = _mean_product(table, values @ left.coefficients[0], values @ right.coefficients[0], member)
-    cells_left, cells_right = _flat(left.within_cells[0]), _flat(right.within_cells[0])
+    explained = _mean_product(table, values @ left.coefficients[0, 0], values @ right.coefficients[0, 0], member)
+    cells_left, cells_right = _flat(left.within_cells[0, 0]), _flat(right.within_cells[0, 0])
     sampling = _mean_product(table, cells_left, cells_right, _flat(outer(member, member)))
-    effect = kron(kron(left.within[0], right.within[0]), member.T @ (table[:, None] * member))
+    effect = kron(kron(left.within[0, 0], right.within[0, 0]), member.T @ (table[:, None] * member))
     null = _paired(sampling, explained.shape) / moments.rows + _noise(regressions, triple, given, terms, member)
     return Residuals((observed(moments, triple) - explained).reshape(1, -1), null[None], effect[None])
 
@@ -65,14 +69,15 @@ def _noise(regressions: Regressions, triple: Columns, given: Columns, terms: Ter
 def _of_side(regressions: Regressions, triple: Columns, given: Columns, terms: Terms, member: FloatArray) -> FloatArray:
     """For one coordinate of the first column: noise of its margin and of its covariances with S, over b and s."""
     moments, (a, b, s) = regressions.moments, triple
-    design, right = regressions.designs[given, terms], regressions.single[b, given, terms]
+    right = regressions.single[b, given, terms]
+    table, values, inverse = (x[0] for x in (right.design.tables, right.design.values, right.design.inverse))
     mean_b, mean_s = moments.margins[b].mean, moments.margins[s].mean
-    fitted = design.values @ right.coefficients[0]
-    products = _mean_product(regressions.tables[given], design.values, fitted, member)
-    slopes = design.inverse @ products.reshape(len(products), -1)
-    by_margin = kron(mean_b, mean_s) - (fitted.T @ (regressions.tables[given][:, None] * member)).ravel()
+    fitted = values @ right.coefficients[0, 0]
+    products = _mean_product(table, values, fitted, member)
+    slopes = inverse @ products.reshape(len(products), -1)
+    by_margin = kron(mean_b, mean_s) - (fitted.T @ (table[:, None] * member)).ravel()
     noise = np.zeros((len(by_margin), len(by_margin)))
-    for term, slope in zip(terms, np.split(slopes, design.starts[1:]), strict=True):
+    for term, slope in zip(terms, np.split(slopes, _starts(moments, terms)), strict=True):
         if len(term) == 1:
             by_margin = by_margin + moments.margins[term[0]].mean @ slope
         if term == (s,):  # this pair centres the triple, too
@@ -80,6 +85,11 @@ def _of_side(regressions: Regressions, triple: Columns, given: Columns, terms: T
         noise = noise + moments.noise(a, *term) * slope.T @ slope
     noise = noise + moments.margins[a].noise * np.outer(by_margin, by_margin)
     return np.asarray(noise)
+
+
+def _starts(moments: CentralMoments, terms: Terms) -> list[int]:
+    """Where the features of every term but the first begin."""
+    return list(accumulate(prod(moments.levels[a] - 1 for a in term) for term in terms[:-1]))
 
 
 def _coordinates(moments: CentralMoments, given: Columns, member: int) -> FloatArray:

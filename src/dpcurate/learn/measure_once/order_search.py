@@ -17,6 +17,10 @@ LEAST_GAIN = 1e-6
 """Orders of the same score are common, and rounding must not decide between them: a run could not be repeated."""
 
 
+Change = tuple[int, int, int]
+"""A column, those before it, and another one that may come before it, too."""
+
+
 class BestParents(Protocol):
     """What a search over orders needs to know of families; columns that come before one are a set of bits."""
 
@@ -29,6 +33,10 @@ class BestParents(Protocol):
 
     def change(self, column: int, before: int, other: int) -> float:
         """How much that score changes if another one comes before it, too."""
+
+    def prepare(self, asked: Iterable[Change]) -> None:
+        """These changes will be asked for; some kinds of families are quicker found together."""
+        return
 
 
 Families = TypeVar("Families", bound=BestParents)
@@ -74,6 +82,7 @@ class Order(Generic[Families]):
 
     def move_to_best_place(self, column: int) -> bool:
         """Slide a column to both ends by swaps and leave it at its best place; True if it moved."""
+        self.families.prepare(self._changes(column))
         home = self.columns.index(column)
         best, best_gain = home, 0.0
         for gains, step in ((self._to_the_left(home), -1), (self._to_the_right(home), 1)):
@@ -93,6 +102,14 @@ class Order(Generic[Families]):
         column = self.columns[home]
         for passed in self.columns[home + 1 :]:
             yield self._swap_gain(column, passed, self.before[passed] & ~(1 << column))
+
+    def _changes(self, column: int) -> Iterator[Change]:
+        """What a slide of a column to both ends will ask for."""
+        for passed in self.columns:
+            if passed != column:
+                before = self.before[passed] & ~(1 << column)
+                yield passed, before, column
+                yield column, before, passed
 
     def climb(self, random: Random) -> None:
         """Move columns to their best places until none moves; every move raises the score, so it ends."""

@@ -10,6 +10,7 @@ import numpy as np
 from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, members_of, sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.order_search import BestParents
 from dpcurate.learn.score.set_scores import SetScores
 
 LEAST_GAIN = 1e-6
@@ -17,7 +18,7 @@ LEAST_GAIN = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class ParentSearch:
+class ParentSearch(BestParents):
     """Grows and shrinks sets of parents (Margaritis 2003) by a score, and remembers what it has seen."""
 
     scores: SetScores

@@ -1,0 +1,208 @@
+"""The features of conditioning sets: centred products of indicators, of many sets at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, product
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcurate.arrays import BoolArray, FloatArray, IntArray
+from dpcurate.learn.measure_once.blocks import Columns, Remembered, subsets
+from dpcurate.learn.measure_once.lookup import OfColumns, OfLevels, OfPairs
+from dpcurate.learn.measure_once.moments import CentralMoments
+
+Terms = tuple[Columns, ...]
+"""Which products of a conditioning set's indicators a regression uses: subsets of it, those of one column first."""
+LEAST_CELL = 1e-3
+"""A cell of a denoised table is at least this share of what independence would give."""
+LEAST_DIRECTION = 1e-4
+"""A direction of less than this share of the largest variance is inverted as if it had that."""
+MOST_REMEMBERED = 20_000
+"""Conditioning sets kept: a search comes back to those of late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the features of a design have in common for all columns of the same numbers of levels."""
+
+    cells: IntArray
+    """(cells of the table, members): the level of each member."""
+    members: IntArray
+    """(features, factors): whose coordinate a factor is, by its place in the conditioning set; -1 if there is none."""
+    coordinates: IntArray
+    """Which of that member's coordinates; -2 for no factor."""
+    terms: IntArray
+    """To which term each feature belongs."""
+    singles: int
+    """How many features, the first ones, are coordinates of one column."""
+
+
+@cache
+def layout_of(levels: tuple[int, ...], terms: Terms) -> Layout:
+    """The layout of terms, given by places in the conditioning set, smaller ones first."""
+    factors = max(map(len, terms), default=1)
+    features = [
+        (place, term, chosen)
+        for place, term in enumerate(terms)
+        for chosen in product(*(range(levels[a] - 1) for a in term))
+    ]
+    members = [term + (0,) * (factors - len(term)) for _, term, _ in features]
+    coordinates = [chosen + (-2,) * (factors - len(chosen)) for *_, chosen in features]
+    return Layout(
+        np.indices(levels).reshape(len(levels), math.prod(levels)).T,
+        np.array(members, dtype=np.intp).reshape(-1, factors),
+        np.array(coordinates, dtype=np.intp).reshape(-1, factors),
+        np.array([place for place, *_ in features], dtype=np.intp),
+        sum(len(term) == 1 for _, term, _ in features),
+    )
+
+
+class Setting(NamedTuple):
+    """A conditioning set with its terms, and what is often asked of them."""
+
+    given: Columns
+    terms: Terms
+    layout: Layout
+    levels: tuple[int, ...]
+    singles: list[int]
+    """The columns that are terms by themselves."""
+    places: IntArray
+    """Which coordinates the features of one column are."""
+
+    @property
+    def larger(self) -> Terms:
+        """Terms of two columns and more."""
+        return self.terms[len(self.singles) :]
+
+    @property
+    def lacks_terms(self) -> bool:
+        """Whether some product of indicators is left out."""
+        return len(self.terms) + 1 < 1 << len(self.given)
+
+
+@dataclass(frozen=True, slots=True)
+class DesignStack:
+    """Designs of several conditioning sets, the first axis; sizes are those of the largest, others are padded."""
+
+    tables: FloatArray
+    """(sets, cells): the denoised joint distribution of each conditioning set, flat."""
+    values: FloatArray
+    """(sets, cells, features)"""
+    inverse: FloatArray
+    """Inverse of the features' covariance."""
+    places: IntArray
+    """(sets, features): which coordinate of which column a feature of one column is."""
+    terms: FloatArray
+    """(sets, terms, features): 1 where a feature belongs to a term."""
+    columns: IntArray
+    """(sets, terms): the column of a term of one."""
+    bases: FloatArray
+    """(sets, levels of all terms of one column, their features)"""
+
+    @property
+    def singles(self) -> int:
+        """So many features, the first ones, can be coordinates of one column."""
+        return int(self.bases.shape[2])
+
+
+class Designs:
+    """Makes designs from what was released."""
+
+    def __init__(self, moments: CentralMoments) -> None:
+        self.moments, self.columns = moments, OfColumns.of(moments)
+        self.pairs = OfPairs.of(moments, self.columns)
+        self.levels = OfLevels.of(moments.margins, self.pairs.denoised)
+        self._larger: Remembered[Columns, tuple[Columns, ...]] = Remembered(
+            lambda given: tuple(u for u in subsets(given) if len(u) > 2 and u in moments.blocks)
+        )
+        self.settings: Remembered[tuple[Columns, Terms], Setting] = Remembered(self._setting, MOST_REMEMBERED)
+        self._added: Remembered[Columns, FloatArray] = Remembered(self._added_by)
+
+    def stack(self, settings: Sequence[Setting]) -> DesignStack:
+        """The designs of conditioning sets with their terms."""
+        layouts = [setting.layout for setting in settings]
+        cells, members = (max(layout.cells.shape[i] for layout in layouts) for i in (0, 1))
+        features, factors = (max(layout.members.shape[i] for layout in layouts) for i in (0, 1))
+        nobody, nothing = len(self.levels.shares) - 1, len(self.pairs.offsets) - 1
+        levels = np.full((len(settings), cells, max(members, 1)), nobody)
+        owners = np.zeros((len(settings), features, factors), dtype=np.intp)
+        coordinates = np.full((len(settings), features, factors), -2)
+        coordinates[:, :, :1] = -1  # features of no design are zero
+        places = np.full((len(settings), features), nothing)
+        term_of = np.full((len(settings), features), -1)
+        columns = np.full((len(settings), max(len(x.terms) for x in settings)), len(self.moments.levels))
+        real: BoolArray = np.zeros((len(settings), cells), dtype=bool)
+        for i, (given, _, layout, _, singles, own) in enumerate(settings):
+            (c, k), (f, j) = layout.cells.shape, layout.members.shape
+            real[i, :c] = True
+            levels[i, :c, :k] = layout.cells + self.columns.first_level[list(given)]
+            owners[i, :f, :j], coordinates[i, :f, :j] = layout.members, layout.coordinates
+            term_of[i, :f] = layout.terms
+            columns[i, : len(singles)], places[i, : len(own)] = singles, own
+        terms = (term_of[:, None] == np.arange(columns.shape[1])[:, None]).astype(float)
+        tables = self._tables(levels, real, settings)
+        values = self._values(levels, owners, coordinates, min(layout.singles for layout in layouts))
+        values -= tables[:, None] @ values
+        inverse = soft_inverse(values.swapaxes(1, 2) @ (tables[:, :, None] * values))
+        bases = self._bases(places[:, : max(layout.singles for layout in layouts)], terms, settings)
+        return DesignStack(tables, values, inverse, places, terms, columns, bases)
+
+    def _setting(self, key: tuple[Columns, Terms]) -> Setting:
+        given, terms = key
+        levels = tuple(self.moments.levels[a] for a in given)
+        layout = layout_of(levels, tuple(tuple(given.index(a) for a in term) for term in terms))
+        singles, own = [term[0] for term in terms if len(term) == 1], np.arange(0)
+        if singles:
+            whose = np.array(given)[layout.members[: layout.singles, 0]]
+            own = self.columns.places[whose, layout.coordinates[: layout.singles, 0]]
+        return Setting(given, terms, layout, levels, singles, own)
+
+    def _tables(self, levels: IntArray, real: BoolArray, settings: Sequence[Setting]) -> FloatArray:
+        """Denoised joint distributions: the sum of what each released moment adds."""
+        factors = np.ones(real.shape)
+        for i, j in combinations(range(levels.shape[2]), 2):
+            factors += self.levels.added[levels[:, :, i], levels[:, :, j]]
+        for factor, setting in zip(factors, settings, strict=True):
+            for u in self._larger[setting.given]:
+                own = [r if a in u else 1 for a, r in zip(setting.given, setting.levels, strict=True)]
+                factor[: len(setting.layout.cells)].reshape(setting.levels)[:] += self._added[u].reshape(own)
+        tables = self.levels.shares[levels].prod(axis=2) * np.maximum(factors, LEAST_CELL) * real
+        return np.asarray(tables / tables.sum(axis=1, keepdims=True))
+
+    def _values(self, levels: IntArray, owners: IntArray, coordinates: IntArray, singles: int) -> FloatArray:
+        """Products of coordinates in every cell; the first so many features have one factor."""
+        sets, cells = np.ogrid[: levels.shape[0], : levels.shape[1]]
+        values = np.ones((*levels.shape[:2], owners.shape[1]))
+        for factor in range(owners.shape[2]):
+            some = slice(singles if factor else 0, None)
+            here = levels[sets[..., None], cells[..., None], owners[:, None, some, factor]]
+            values[:, :, some] *= self.levels.coordinates[here, coordinates[:, None, some, factor]]
+        return values
+
+    def _bases(self, places: IntArray, terms: FloatArray, settings: Sequence[Setting]) -> FloatArray:
+        """Features of one column at its levels, and zero at those of others."""
+        columns = max(len(setting.singles) for setting in settings)
+        levels = max(max(setting.levels, default=0) for setting in settings)
+        values = self.pairs.at_levels[places, :levels].swapaxes(1, 2)
+        bases = terms[:, :columns, None, : places.shape[1]] * values[:, None]
+        return bases.reshape(len(settings), columns * levels, places.shape[1])
+
+    def _added_by(self, members: Columns) -> FloatArray:
+        """What the central moment of some columns adds to their cells, as a share of what independence would give."""
+        part = self.moments.blocks[members].denoised
+        for a in members:
+            margin = self.moments.margins[a]
+            part = np.tensordot(part, margin.basis / margin.probabilities[:, None], (0, 1))
+        return np.asarray(part)
+
+
+def soft_inverse(covariances: FloatArray) -> FloatArray:
+    """Inverses that do not blow up directions that hardly occur."""
+    sizes, axes = np.linalg.eigh(covariances)
+    sizes = np.maximum(sizes, LEAST_DIRECTION * sizes.max(axis=-1, initial=0.0, keepdims=True))
+    return np.asarray((axes / sizes[..., None, :]) @ axes.swapaxes(-1, -2))
