@@ -204,5 +204,6 @@ class Designs:
 def soft_inverse(covariances: FloatArray) -> FloatArray:
     """Inverses that do not blow up directions that hardly occur."""
     sizes, axes = np.linalg.eigh(covariances)
-    sizes = np.maximum(sizes, LEAST_DIRECTION * sizes.max(axis=-1, initial=0.0, keepdims=True))
+    largest = sizes.max(axis=-1, initial=0.0, keepdims=True)
+    sizes = np.where(largest > 0, np.maximum(sizes, LEAST_DIRECTION * largest), 1)  # 1: all of it is padding
     return np.asarray((axes / sizes[..., None, :]) @ axes.swapaxes(-1, -2))
