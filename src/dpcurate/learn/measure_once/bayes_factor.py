@@ -32,10 +32,9 @@ def log_bayes_factors(residuals: Residuals, effect_sizes: tuple[float, ...]) -> 
     """Log of the mean over sizes t of N(values; 0, null + t^2 effect) / N(values; 0, null), for each pair."""
     values, null, effect = residuals
     size = values.shape[1]
-    variances = null.reshape(len(null), -1)[:, :: size + 1]
-    jitter = JITTER * variances.sum(axis=1, keepdims=True) + (variances == 0)  # what has no variance is padding
+    jitter = JITTER * null.reshape(len(null), -1)[:, :: size + 1].sum(axis=1)  # of the trace
     sizes = np.array([0.0, *effect_sizes])[:, None, None, None] ** 2
-    densities = _log_densities(values, null + jitter[:, :, None] * identity(size) + sizes * effect)
+    densities = _log_densities(values, null + jitter[:, None, None] * identity(size) + sizes * effect)
     logs = densities[1:] - densities[0]
     top = logs.max(axis=0)
     return np.asarray(top + np.log(np.exp(logs - top).sum(axis=0) / len(logs)))

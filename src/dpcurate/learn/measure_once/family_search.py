@@ -11,7 +11,7 @@ every pair left unconnected must be explained by the parents of its later column
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 from operator import itemgetter
@@ -34,11 +34,8 @@ SPARE = 1
 EXCHANGED = 2
 """So many columns left out are tried in exchange for parents."""
 
-LANES = 8
-"""So many climbs of one column go on side by side; more find the same again."""
 Wanted: TypeAlias = Row | One
 Result = TypeVar("Result")
-Item = TypeVar("Item")
 Steps: TypeAlias = Generator[list[Wanted], None, Result]
 """A computation that says before every step what evidence it wants to know."""
 
@@ -96,8 +93,7 @@ class FamilySearch:
         others: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         for column, before, other in asked:
             others[column][before] |= 1 << other
-        lanes = (self._prepared(x, lane) for x, some in others.items() for lane in split([*some.items()], LANES))
-        self._run(together(list(lanes)))
+        self._run(together([self._prepared(column, some) for column, some in others.items()]))
 
     def remember(self, wanted: Iterable[Wanted]) -> None:
         """Find together what is not yet known of this."""
@@ -177,9 +173,9 @@ class FamilySearch:
                 return cast("Result", end.value)
             self.remember(wanted)
 
-    def _prepared(self, column: int, asked: Sequence[tuple[int, int]]) -> Steps[None]:
+    def _prepared(self, column: int, asked: Mapping[int, int]) -> Steps[None]:
         """For each set before a column, and with one more of some others where that may change what is found."""
-        for before, others in asked:
+        for before, others in asked.items():
             climb = self._known(column, before) or (yield from self._found(column, before))
             for other in bits_in(others if climb.losses is None else others & climb.barred):
                 if self._known(column, before | 1 << other) is None:
@@ -189,8 +185,7 @@ class FamilySearch:
         climb = self._known(column, before)
         if climb is None:
             climb = yield from self._climbed(column, members_of(before, self.columns))
-            if self._known(column, before) is None:  # in another lane
-                self.climbs[column].append(climb)
+            self.climbs[column].append(climb)
         return climb
 
     def _climbed(self, column: int, before: BoolArray) -> Steps[Climb]:
@@ -281,12 +276,6 @@ def together(parts: Sequence[Steps[Result]]) -> Steps[list[Result]]:
         if wanted:
             yield wanted
     return [results[place] for place in range(len(parts))]
-
-
-def split(asked: list[Item], parts: int) -> list[list[Item]]:
-    """In so many parts or fewer, neighbours together."""
-    size = -(-len(asked) // parts)
-    return [asked[start : start + size] for start in range(0, len(asked), size)]
 
 
 def _without(parents: Columns, parent: int) -> Columns:
