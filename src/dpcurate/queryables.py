@@ -94,6 +94,16 @@ class Keeping(Passing):
     def remaining(self) -> float:
         return max(super().remaining - self._amount, 0.0)
 
+    @contextmanager
+    def reserve(self, amount: float) -> Iterator[None]:
+        """A block holds none of what is kept."""
+        with super().reserve(amount):
+            kept, self._amount = self._amount, 0.0
+            try:
+                yield
+            finally:
+                self._amount = kept
+
 
 @contextmanager
 def limited(queryable: Queryable, amount: float | None) -> Iterator[Queryable]:

@@ -171,3 +171,9 @@ def test_the_command_draws_rows_again_from_answers(files, tmp_path, capsys):
     assert "say where with -o" in said
     assert "leave out --quantify" in said
     assert "hold no model of this graph" in said
+
+
+def test_a_method_that_reserves_its_budget_leaves_the_part_of_the_model():
+    found = dpcurate.discover(TABLE, ASIA.schema, epsilon=1, quantify=0.5, method="svt-pc")
+    assert found.model is not None
+    assert found.privacy.events[-1].cost.rho >= found.privacy.budget.rho / 2 * 0.999

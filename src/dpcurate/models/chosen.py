@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
-from dpcurate.learn.cuts import BEST_F1
+from dpcurate.learn.cuts import BEST_F1, DOUBTFUL
 from dpcurate.schema import Schema
 
 if TYPE_CHECKING:
@@ -23,9 +23,10 @@ MOST_CELLS = 1024
 def graph_of(found: Discovery) -> Dag:
     """The DAG of the highest expected F1, or of what the method found; the least sure parents of large tables go."""
     dag = (found.at(BEST_F1) if found.learned.linked else found).to_dag()
-    if not has_tables(found.schema):
-        return dag
-    return _lean(dag, found.schema, lambda a, b: found.confidence.get(frozenset((a, b)), 1.0))
+    sure = {arrow: found.confidence.get(frozenset(arrow), 1.0) for arrow in dag.arrows}
+    # where all is noise the highest expected F1 has nearly every edge
+    dag = Dag(dag.nodes, frozenset(arrow for arrow, p in sure.items() if p >= DOUBTFUL), dag.note)
+    return _lean(dag, found.schema, lambda a, b: sure[a, b]) if has_tables(found.schema) else dag
 
 
 def has_tables(schema: Schema) -> bool:

@@ -97,10 +97,10 @@ def fit_family(released: Released, parents: Columns, column: int, shares: Shares
     for _ in range(SETTLING):  # sampling errors are those of the table, which is not known at first
         solution = _solved(seen, margin, shares.values, free)
         free = solution.table
-    draws = free + np.einsum("clp,np->ncl", solution.by_shares, shares.apart)
-    draws += np.einsum("cld,nd->ncl", solution.root, normals[:, : solution.root.shape[2]])
-    bounded = _bounded(np.concatenate([free[None], draws]), solution.root)
-    return FittedFamily(bounded[0], bounded[1:])
+    errors = np.einsum("clp,np->ncl", solution.by_shares, shares.apart)
+    errors += np.einsum("cld,nd->ncl", solution.root, normals[:, : solution.root.shape[2]])
+    table = _bounded(free[None], solution.root)
+    return FittedFamily(table[0], _bounded(table + errors, solution.root))
 
 
 def _bounded(tables: FloatArray, root: FloatArray) -> FloatArray:
