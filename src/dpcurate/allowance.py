@@ -198,7 +198,10 @@ class Allowance:
         if resumes is not None and resumes.allowed is not None:  # the share, in case another process is faster
             return cls(budget, relation, path, resumes.allowed, share, resumes)
         if left <= DUST * float(budget.ceiling):
-            raise BudgetExceeded(f"nothing is left of the budget in {str(path)!r} ({budget}); nothing was read")
+            raise BudgetExceeded(
+                f"nothing is left of the budget in {str(path)!r} ({budget}); nothing was read. "
+                "What was released can be used again for nothing: --from-answers, discover_from, asked_from"
+            )
         return cls(budget, relation, path, left, share)
 
     @property

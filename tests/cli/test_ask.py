@@ -14,6 +14,7 @@ import pytest
 
 from dpcurate import Categorical, Numeric, Schema
 from dpcurate.cli import main
+from dpcurate.cli.ask import _columns
 from dpcurate.private.ledger import Ledger
 
 ROWS = 5_000
@@ -169,3 +170,9 @@ def test_help_shows_examples_that_can_be_typed(capsys):
     told = capsys.readouterr().out
     assert "--counts age,sex --epsilon 0.1" in told
     assert "--quantiles income 0.25,0.5,0.75" in told
+
+
+def test_a_name_with_a_comma_stands_in_quotes_beside_others():
+    schema = Schema(tuple(Categorical(x, ("u", "v")) for x in ("a,b", 'say "c"', "d")))
+    for text, names in (("a,b", ("a,b",)), ('"a,b", d', ("a,b", "d")), ('say "c",d', ('say "c"', "d"))):
+        assert _columns(text, schema) == names

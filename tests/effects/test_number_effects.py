@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcurate import Budget, Curator
+from dpcurate import Budget, Curator, Numeric, Schema
 from dpcurate.effects import Effect
 from dpcurate.effects.estimate import Effects
 from dpcurate.effects.gaussian import NormalMargin, ReleasedOf, _even, gaussian
@@ -97,6 +97,14 @@ def test_errors_hold_sampling_and_noise_and_no_more(quiet: ReleasedFeatures, mon
         squares += [((e.estimate - WORLD.effect(*ends)) / e.error) ** 2 for ends, e in known.items()]  # type: ignore[operator]
     _even.cache_clear()
     assert np.mean(squares) == pytest.approx(1.0, abs=0.25)
+
+
+def test_noise_that_leaves_less_than_no_variance_is_no_effect() -> None:
+    schema = Schema((Numeric("x", 0, 2), Numeric("y", 0, 3)))
+    table, dag = {"x": [1.0] * 2000, "y": [1.0, 2.0] * 1000}, Dag.of(("x", "y"), [("x", "y")])
+    curator = Curator(table, schema, budget=Budget(epsilon=0.01, delta=1e-10), insecure_seed=1)
+    released = buy_features(curator, curator.remaining, FeatureConstants()).answers
+    assert "noise hides how much columns vary" in Effects.of(dag, released, schema).effect("x", "y").reason
 
 
 def test_margins_that_are_not_normal_are_told_apart(quiet: ReleasedFeatures) -> None:

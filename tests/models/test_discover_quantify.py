@@ -39,7 +39,7 @@ def test_without_it_there_is_no_model():
     assert dpcurate.discover(TABLE, ASIA.schema, epsilon=1).model is None
 
 
-@pytest.mark.parametrize("part", [0, 1, -0.1, float("nan"), True, "half"])
+@pytest.mark.parametrize("part", [0, 1, -0.1, 1e-12, float("nan"), True, "half"])
 def test_a_part_lies_between_0_and_1(part):
     with pytest.raises(QueryError, match="between 0 and 1"):
         dpcurate.discover(TABLE, ASIA.schema, epsilon=1, quantify=part)
@@ -109,6 +109,16 @@ def test_the_command_refuses_before_it_reads(files, capsys, options, why):
     assert why in capsys.readouterr().err
 
 
+def test_a_name_that_no_model_file_can_hold_is_refused_before_it_reads(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("a,b\nx,u\ny,v\n")
+    odd = dpcurate.Schema((dpcurate.Categorical("a", ("x", 'y "z"')), dpcurate.Categorical("b", ("u", "v"))))
+    odd.save(tmp_path / "t.toml")
+    options = ["--schema", str(tmp_path / "t.toml"), "--epsilon", "1", "--quantify", "0.5", "-o", str(tmp_path / "out")]
+    assert main(["discover", str(tmp_path / "t.csv"), *options, "--ledger", str(tmp_path / "l")]) == 1
+    assert "rename it" in capsys.readouterr().err
+    assert not (tmp_path / "l").exists()
+
+
 def test_the_command_writes_a_model_with_numbers(tmp_path):
     lines = ["x,y,z", *(f"{i % 7},{(i % 7) * 2 + i % 3},{'' if i % 4 == 0 else i % 5}" for i in range(500))]
     (tmp_path / "n.csv").write_text("\n".join(lines))
@@ -121,7 +131,7 @@ def test_the_command_writes_a_model_with_numbers(tmp_path):
         header, *rows = csv.reader(file)
     assert header == ["x", "y", "z"]
     assert {"" if row[2] == "" else float(row[2]) <= 5 for row in rows} == {"", True}
-    assert max(len(cell.strip("-0.")) for row in rows for cell in row) <= 7
+    assert max(len(cell) for row in rows for cell in row) <= len("-1.23456e-05")
 
 
 NUMBERS = dpcurate.Schema((dpcurate.Numeric("x", 0, 7), dpcurate.Numeric("y", 0, 20), dpcurate.Numeric("z", 0, 5)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import sys
 from argparse import Namespace
@@ -73,8 +74,8 @@ def _question(args: Namespace, schema: Schema) -> Question:
 
 
 def _columns(text: str, schema: Schema) -> tuple[str, ...]:
-    """Names between commas; a name that holds a comma itself is taken as it is."""
-    return (text,) if text in schema.names else tuple(name.strip() for name in text.split(","))
+    """Names between commas; one that holds a comma itself alone as it is, and beside others in double quotes."""
+    return (text,) if text in schema.names else tuple(map(str.strip, next(csv.reader([text], skipinitialspace=True))))
 
 
 def _probability(text: str) -> float:

@@ -37,7 +37,7 @@ def _run(args: Namespace, cut: Cut | None) -> None:
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
     if knowledge is not None:
         knowledge.check(schema.names)
-    quantified.check(args)
+    quantified.check(args, schema)
     request = request_of(
         table, schema, args.method, knowledge, latent=args.latent, epsilon=args.epsilon, by=args.by,
         purpose=args.purpose,

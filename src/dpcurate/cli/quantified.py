@@ -10,11 +10,13 @@ from typing import Any
 
 from dpcurate.cli.texts import say
 from dpcurate.discovery import Discovery
-from dpcurate.errors import QueryError
+from dpcurate.errors import FormatError, QueryError
+from dpcurate.graphs.formats.bif_tokens import quote
+from dpcurate.models.chosen import has_tables
 from dpcurate.models.fitting import check_part
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
-from dpcurate.schema import Column, Numeric
+from dpcurate.schema import Column, Numeric, Schema
 
 MODEL, SCORES = "model.bif", "model.json"
 ROWS = "synthetic.csv"
@@ -27,12 +29,22 @@ def refuse(args: Namespace, why: str) -> None:
         raise QueryError(f"{why}: leave out --quantify and --synthetic")
 
 
-def check(args: Namespace) -> None:
+def check(args: Namespace, schema: Schema) -> None:
     """Before anything is read or spent."""
     check_part(args.quantify, latent=args.latent)
+    if args.quantify is not None and has_tables(schema):
+        for name in (name for column in schema.columns for name in (column.name, *column.levels)):
+            _check_name(name)
     if args.synthetic is not None and args.quantify is None:
         raise QueryError("synthetic rows are drawn from a model: add --quantify 0.5, the part of the budget for it")
     _check_rows(args)
+
+
+def _check_name(name: str) -> None:
+    try:
+        quote(name)
+    except FormatError as problem:
+        raise QueryError(f"{problem}; rename it, or use discover(..., quantify=...) in Python") from None
 
 
 def _check_rows(args: Namespace) -> None:

@@ -61,6 +61,8 @@ class FromFeatures:
         if bent:
             why = f"{' and '.join(bent)} not normally distributed, so lines may bend"
             return self._undetermined(asked, why, sets[0])
+        if not self.fitted.proper:
+            return self._undetermined(asked, "noise hides how much columns vary", sets[0])
         straight = [given for given in sets if all(self._margin(name).fits for name in given)]
         slopes = {given: self._slope(asked, given) for given in straight}
         known = {given: slope for given, slope in slopes.items() if slope is not None}

@@ -108,6 +108,11 @@ class Gaussian:
     rows: float
 
     @property
+    def proper(self) -> bool:
+        """Whether every column varies; noise may leave less than nothing."""
+        return bool(np.isfinite(self.covariance).all() and np.diagonal(self.covariance).min() > 0)
+
+    @property
     def spread(self) -> FloatArray:
         """Standard deviations."""
         return np.sqrt(np.diagonal(self.covariance))

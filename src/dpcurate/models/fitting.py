@@ -36,6 +36,8 @@ DRAWS = 300
 """Models that fit as well, drawn for the errors of what a model says."""
 SHARE_ROWS = 200_000
 """Rows drawn for the shares of parents where they cannot be computed exactly."""
+LEAST = 0.01
+"""A smaller part of a budget buys nothing but noise."""
 PLENTY = 1e4
 """More zCDP than this buys nothing: the noise is far below one row."""
 
@@ -75,9 +77,10 @@ def check_part(part: float | None, *, latent: bool) -> None:
     """Refuse, before anything is read, a part of a budget that is none, and a graph of which there is no model."""
     if part is None:
         return
-    if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 < part < 1:
+    if isinstance(part, bool) or not isinstance(part, (int, float)) or not LEAST <= part <= 1 - LEAST:
         raise QueryError(
-            f"quantify is the part of the budget for a model, between 0 and 1, not {shown(part)}: 0.5 serves"
+            f"quantify is the part of the budget for a model, between 0 and 1 ({LEAST:g} at least, and as much left "
+            f"for the graph), not {shown(part)}: 0.5 serves"
         )
     if latent:
         raise QueryError(

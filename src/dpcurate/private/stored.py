@@ -161,7 +161,11 @@ def _chosen(path: Path, runs: dict[int, StoredRun], run: int | None) -> StoredRu
     if not runs:
         raise LedgerError(f"{path} has no run with stored answers ('dpcurate ledger log' lists its runs)")
     found = [n for n, one in runs.items() if not one.logged.facts.method.startswith((ASKED, QUANTIFIED))]
-    number = max(found or runs) if run is None else run
+    if run is None and not found:
+        raise LedgerError(
+            f"{path} has no answers of a run that found a graph; dpcurate ask --from-answers shows others"
+        )
+    number = max(found) if run is None else run
     if number not in runs:
         raise LedgerError(f"run {number} of {path} has no stored answers; runs that have: {', '.join(map(str, runs))}")
     return runs[number]
