@@ -55,7 +55,7 @@ def family_weights(released: Released, dag: Dag, precision: float) -> Weights:
     """Weights of the contrasts to buy; `precision` is the sum of price times precision that can be paid for."""
     wanted = families(dag)
     loud = _filled(released, importance(released.levels, wanted, PAIRS), precision)
-    share = _noise_share(released, loud, wanted)
+    share = sqrt(_noise_share(released, loud, wanted))
     bought = _filled(released, importance(released.levels, wanted, PAIRS * share), precision)
     most = max(bought.values())
     return {u: sqrt(x / most) for u, x in bought.items() if x > LEAST * most}
