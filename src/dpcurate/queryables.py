@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
@@ -92,7 +93,8 @@ class Keeping(Passing):
 
     @property
     def remaining(self) -> float:
-        return max(super().remaining - self._amount, 0.0)
+        left = super().remaining
+        return left if math.isinf(left) else max(left - self._amount, 0.0)
 
     @contextmanager
     def reserve(self, amount: float) -> Iterator[None]:

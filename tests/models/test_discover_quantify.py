@@ -187,3 +187,23 @@ def test_a_method_that_reserves_its_budget_leaves_the_part_of_the_model():
     found = dpcurate.discover(TABLE, ASIA.schema, epsilon=1, quantify=0.5, method="svt-pc")
     assert found.model is not None
     assert found.privacy.events[-1].cost.rho >= found.privacy.budget.rho / 2 * 0.999
+
+
+def test_an_endless_budget_has_a_part_for_a_model_too():
+    curator = dpcurate.Curator(TABLE, ASIA.schema, budget=dpcurate.Budget.unlimited())
+    assert dpcurate.fit(curator, quantify=0.5).model is not None
+
+
+def test_what_has_no_model_is_refused_for_nothing(tmp_path):
+    budget = dpcurate.Budget(epsilon=1, delta=1e-10)
+    curator = dpcurate.Curator(TABLE, ASIA.schema, budget=budget, ledger=tmp_path / "a", name="a")
+    found = dpcurate.fit(curator, share=curator.remaining / 4)
+    hidden = dpcurate.fit(curator, share=curator.remaining / 4, latent=True)
+    other = dpcurate.Curator(TABLE, ASIA.schema, budget=budget, ledger=tmp_path / "b", name="b")
+    with pytest.raises(QueryError, match="hidden common causes"):
+        models.quantify(hidden, curator)
+    with pytest.raises(QueryError, match="an open curator"):
+        models.quantify(found, TABLE)
+    with pytest.raises(QueryError, match="found in the table 'a', and the curator's is 'b'"):
+        models.quantify(found, other)
+    assert other.ledger.spent == 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcurate.allowance import DUST, Request, running
 from dpcurate.errors import BudgetExceeded, DomainTooLarge, QueryError
-from dpcurate.graphs.graph import Dag
+from dpcurate.graphs.graph import Dag, Pag
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.pair_release import ReleasedPairs
@@ -24,6 +24,7 @@ from dpcurate.models.scores import buy_products
 from dpcurate.networks.inference import joint
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream
+from dpcurate.private.curator import Curator
 from dpcurate.private.stored import QUANTIFIED
 from dpcurate.queries import Queryable
 from dpcurate.schema import Schema
@@ -38,6 +39,7 @@ SHARE_ROWS = 200_000
 """Rows drawn for the shares of parents where they cannot be computed exactly."""
 LEAST = 0.01
 """A smaller part of a budget buys nothing but noise."""
+HIDDEN = "a model needs a graph without hidden common causes: leave out latent, or quantify (--latent, --quantify)"
 PLENTY = 1e4
 """More zCDP than this buys nothing: the noise is far below one row."""
 
@@ -53,6 +55,7 @@ def quantify(
     than from one too many. `dag` is another graph to fit, such as `found.to_dag()`. A table of levels gets tables of
     its families; one with numbers or with long lists of levels regressions on scores (`ScoreModel`).
     """
+    _check(found, curator)
     schema = curator.schema
     if found.schema.hash != schema.hash:
         raise QueryError("the graph was found with another schema than the curator has: quantify it where it was found")
@@ -60,7 +63,7 @@ def quantify(
     request = Request(table=None, schema=schema, method=QUANTIFIED, recipe=sorted(graph.arrows), share=share)
     with running(curator, request, share) as queryable:
         amount = min(queryable.remaining, PLENTY)
-        if amount <= DUST * float(curator.budget.ceiling):
+        if amount <= DUST * min(float(curator.budget.ceiling), PLENTY):
             raise BudgetExceeded("nothing is left of this table's budget, so there is no model; nothing was read")
         price = f"for {curator.budget.currency} = {amount:.3g}"
         if not has_tables(schema):
@@ -83,9 +86,22 @@ def check_part(part: float | None, *, latent: bool) -> None:
             f"for the graph), not {shown(part)}: 0.5 serves"
         )
     if latent:
+        raise QueryError(HIDDEN)
+
+
+def _check(found: Discovery, curator: Queryable) -> None:
+    """Refuse what is no result, no curator, or a result of another table, as far as ledgers know tables by name."""
+    if not hasattr(found, "learned") or not hasattr(curator, "ask_all"):
         raise QueryError(
-            "a model needs a graph without hidden common causes: leave out latent, or quantify (--latent, --quantify)"
+            "a model is made of what was found and an open curator: "
+            "quantify(found, dpcurate.Curator(table, found.schema, ledger=...))"
         )
+    if isinstance(found.graph, Pag):
+        raise QueryError(HIDDEN)
+    here = curator.ledger.facts if isinstance(curator, Curator) else None
+    there = "" if found.run is None else found.run.table
+    if here is not None and there not in ("", here.table):
+        raise QueryError(f"the graph was found in the table {there!r}, and the curator's is {here.table!r}")
 
 
 def _released(found: Discovery) -> Released:
