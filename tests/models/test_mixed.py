@@ -142,6 +142,16 @@ def test_an_effect_says_why_it_has_none(model):
     assert model.effect("cost", "age").state == "none"
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [lambda m: m.table("x"), lambda m: m.marginal(["x"]), lambda m: m.log_likelihood(), lambda m: m.to_pgmpy()],
+    ids=["table", "marginal", "log_likelihood", "to_pgmpy"],
+)
+def test_what_takes_tables_says_what_to_ask_instead(model, ask):
+    with pytest.raises(QueryError, match="predict says what is likely"):
+        ask(model)
+
+
 def test_a_model_is_saved_as_json(model, tmp_path):
     path = model.save(tmp_path / "model.json")
     said = json.loads(path.read_text())

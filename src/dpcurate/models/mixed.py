@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -123,6 +123,25 @@ class ScoreModel:
             return effect
         why = effect.reason.partition("; ")[0]
         return replace(effect, reason=f"{why}; with `bins` for its numbers in the schema a model has tables, and tells")
+
+    def table(self, column: str) -> NoReturn:
+        """A model by regressions has no table of probabilities; it says what has."""
+        raise QueryError(
+            "a model with numbers has no tables: predict says what is likely given some columns, and sample draws "
+            "rows; with `bins` for numbers in the schema a model has tables"
+        )
+
+    def marginal(self, columns: Sequence[str]) -> NoReturn:
+        """As `table`."""
+        self.table("")
+
+    def log_likelihood(self) -> NoReturn:
+        """As `table`."""
+        self.table("")
+
+    def to_pgmpy(self) -> NoReturn:
+        """As `table`; `found.to_pgmpy()` hands over the graph."""
+        self.table("")
 
     def save(self, path: str | Path) -> Path:
         """Write the graph, the regressions and the distributions as JSON."""
