@@ -25,10 +25,11 @@ from dpcurate.schema import Numeric, Schema
 from dpcurate.wording import did_you_mean, shown
 
 NOTE = (
-    "A synthetic table with numbers keeps the distribution of every column and, up to the noise, straight links of a "
-    "column and its causes on the scale of normal scores (ranks). It does not keep what two causes do only together, "
-    "links that rise and fall, spreads that change, nor anything that the graph leaves out; errors computed from its "
-    "rows ignore the noise. No row is anybody's."
+    "A synthetic table with numbers keeps, up to the noise, the distribution of every column and straight links of a "
+    "column and its causes on the scale of normal scores (ranks). Where bounds are far wider than the numbers, noise "
+    "fills the empty end and moves means. It does not keep what two causes do only together, links that rise and fall, "
+    "spreads that change, nor anything that the graph leaves out; errors computed from its rows ignore the noise. No "
+    "row is anybody's."
 )
 
 
