@@ -14,6 +14,7 @@ from dpcurate.schema import Schema
 if TYPE_CHECKING:
     from dpcurate.discovery import Discovery
 
+LIKELY = 0.5
 MOST_LEVELS = 32
 """Beyond this a column's levels are measured by features, like numbers."""
 MOST_CELLS = 1024
@@ -24,8 +25,8 @@ def graph_of(found: Discovery) -> Dag:
     """The DAG of the highest expected F1, or of what the method found; the least sure parents of large tables go."""
     dag = (found.at(BEST_F1) if found.learned.linked else found).to_dag()
     sure = {arrow: found.confidence.get(frozenset(arrow), 1.0) for arrow in dag.arrows}
-    # where all is noise the highest expected F1 has nearly every edge
-    dag = Dag(dag.nodes, frozenset(arrow for arrow, p in sure.items() if p >= DOUBTFUL), dag.note)
+    if sure and max(sure.values()) < LIKELY:  # all is noise: the highest expected F1 has nearly every edge
+        dag = Dag(dag.nodes, frozenset(arrow for arrow, p in sure.items() if p >= DOUBTFUL), dag.note)
     return _lean(dag, found.schema, lambda a, b: sure[a, b]) if has_tables(found.schema) else dag
 
 
