@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcurate.accounting import Budget, Privacy
-from dpcurate.discovery import Discovery
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.found import FoundEdge
 from dpcurate.learn.outcome import Learned
+from dpcurate.result import Discovery
 from dpcurate.schema import Categorical, Schema
 
 PRIVACY = Privacy(Budget(epsilon=1.0, delta=1e-10), "add-remove", "one row", 0.0, (), True)

@@ -13,12 +13,12 @@ import pytest
 
 import dpcurate
 from dpcurate.accounting import Budget, Privacy
-from dpcurate.discovery import Discovery
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.graphs.export import bnlearn_text, networkx_dag
 from dpcurate.graphs.formats import from_networkx, loads
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
 from dpcurate.learn.outcome import Learned
+from dpcurate.result import Discovery
 from dpcurate.schema import Categorical, Schema
 
 PRIVACY = Privacy(Budget(epsilon=1.0, delta=1e-10), "add-remove", "one row", 0.0, (), True)

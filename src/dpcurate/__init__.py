@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from dpcurate import audit, errors, networks, queries
     from dpcurate.accounting import Budget
     from dpcurate.asked import Asked, ask, asked_from
-    from dpcurate.discovery import Discovery, discover, discover_from, fit
+    from dpcurate.discovery import discover, discover_from, fit
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
     from dpcurate.graphs.graph import Cpdag, Dag, Pag
     from dpcurate.graphs.knowledge import Knowledge
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpcurate.private.draft import draft
     from dpcurate.private.ledger import Ledger
     from dpcurate.quantiles import Quantiles
+    from dpcurate.result import Discovery
     from dpcurate.schema import Adjacency, Categorical, Neighbours, Numeric, Ordinal, Person, Schema, TextFormat
 
 __all__ = [
@@ -37,7 +38,8 @@ _MODULES = {
 _HOMES = {
     "accounting": ("Budget",),
     "asked": ("Asked", "ask", "asked_from"),
-    "discovery": ("Discovery", "discover", "discover_from", "fit"),
+    "discovery": ("discover", "discover_from", "fit"),
+    "result": ("Discovery",),
     "errors": ("BudgetExceeded", "DpcurateError", "LedgerError", "NotPrivate", "OwnerError", "SchemaError"),
     "graphs.graph": ("Cpdag", "Dag", "Pag"),
     "graphs.knowledge": ("Knowledge",),

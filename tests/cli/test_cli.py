@@ -189,7 +189,7 @@ def test_a_report_that_fails_does_not_lose_the_edges(here, capsys, monkeypatch):
     def full(self, path):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("dpcurate.discovery.Discovery.report", full)
+    monkeypatch.setattr("dpcurate.result.Discovery.report", full)
     assert discover("--epsilon", "1", "-o", "result") == 1
     out, err = capsys.readouterr()
     assert "--" in out or "->" in out

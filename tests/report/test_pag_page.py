@@ -10,13 +10,14 @@ import pytest
 
 import dpcurate
 from dpcurate import Budget, Curator, networks
-from dpcurate.discovery import Discovery, discover, fit
+from dpcurate.discovery import discover, fit
 from dpcurate.errors import QueryError
 from dpcurate.graphs.formats import load
 from dpcurate.graphs.graph import Pag, Skeleton
 from dpcurate.learn.cuts import Cut
 from dpcurate.learn.methods import PC
 from dpcurate.learn.outcome import Learned
+from dpcurate.result import Discovery
 from dpcurate.schema import Categorical, Schema
 
 pd = pytest.importorskip("pandas")

@@ -7,10 +7,10 @@ import pytest
 
 import dpcurate
 from dpcurate.accounting import Budget, Privacy
-from dpcurate.discovery import Discovery
 from dpcurate.errors import GraphError
 from dpcurate.graphs.graph import Cpdag
 from dpcurate.learn.outcome import Learned
+from dpcurate.result import Discovery
 from dpcurate.schema import Numeric, Schema
 
 dowhy = pytest.importorskip("dowhy", reason="DoWhy is not installed here")

@@ -6,8 +6,8 @@ from argparse import Namespace
 from dataclasses import replace
 
 from dpcurate.cli.texts import one_line, say
-from dpcurate.discovery import Discovery
 from dpcurate.learn.cuts import Cut
+from dpcurate.result import Discovery
 
 
 def asked_cut(args: Namespace) -> Cut | None:

@@ -13,11 +13,12 @@ from dpcurate.cli.cuts import asked_cut, at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import existing, one_line, say, some_table, table_name
-from dpcurate.discovery import Discovery, fit, request_of
+from dpcurate.discovery import fit, request_of
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.cuts import Cut
 from dpcurate.private.curator import Curator
 from dpcurate.queries import Queryable
+from dpcurate.result import Discovery
 from dpcurate.schema import Schema
 
 

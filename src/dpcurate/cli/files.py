@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpcurate.cli.texts import existing, one_line, say, show
-from dpcurate.discovery import Discovery
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.formats import save
+from dpcurate.result import Discovery
 from dpcurate.schema import Schema
 
 GRAPHS = ("graph.json", "graph.dot", "graph.graphml", "edges.csv")

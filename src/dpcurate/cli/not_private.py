@@ -14,7 +14,7 @@ from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar
 from dpcurate.cli.quantified import refuse
 from dpcurate.cli.texts import existing, one_line, say, show, some_table, table_name
-from dpcurate.discovery import Discovery, fit
+from dpcurate.discovery import fit
 from dpcurate.errors import LedgerError, NotPrivate, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
@@ -23,6 +23,7 @@ from dpcurate.learn.methods import Listed, Method
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger
 from dpcurate.queryables import Notice
+from dpcurate.result import Discovery
 from dpcurate.schema import Schema
 
 WORDS = "NOT PRIVATE"

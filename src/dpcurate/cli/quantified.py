@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate.cli.texts import say
-from dpcurate.discovery import Discovery
 from dpcurate.errors import FormatError, QueryError
 from dpcurate.graphs.formats.bif_tokens import quote
 from dpcurate.models.chosen import has_tables
 from dpcurate.models.fitting import check_part
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
+from dpcurate.result import Discovery
 from dpcurate.schema import Column, Numeric, Schema
 
 MODEL, SCORES = "model.bif", "model.json"

@@ -12,7 +12,7 @@ from dpcurate.learn.cuts import BEST_F1, DOUBTFUL
 from dpcurate.schema import Schema
 
 if TYPE_CHECKING:
-    from dpcurate.discovery import Discovery
+    from dpcurate.result import Discovery
 
 LIKELY = 0.5
 MOST_LEVELS = 32

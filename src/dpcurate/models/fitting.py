@@ -31,7 +31,7 @@ from dpcurate.schema import Schema
 from dpcurate.wording import shown
 
 if TYPE_CHECKING:
-    from dpcurate.discovery import Discovery
+    from dpcurate.result import Discovery
 
 DRAWS = 300
 """Models that fit as well, drawn for the errors of what a model says."""

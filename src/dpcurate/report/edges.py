@@ -13,8 +13,8 @@ from dpcurate.learn.outcome import Evidence, Pair
 from dpcurate.report.effects import shown_effects
 
 if TYPE_CHECKING:
-    from dpcurate.discovery import Discovery
     from dpcurate.graphs.knowledge import Knowledge
+    from dpcurate.result import Discovery
 
 MOST = 12
 """Decisions told for one edge; the last ones decide."""

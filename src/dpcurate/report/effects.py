@@ -11,7 +11,7 @@ from dpcurate.graphs.drawing.text import clean
 from dpcurate.report.markup import Html, TableCell
 
 if TYPE_CHECKING:
-    from dpcurate.discovery import Discovery
+    from dpcurate.result import Discovery
 
 WHY = {
     "not identified": "Not identified: a hidden cause may move both, or too many directions are open.",

@@ -11,7 +11,7 @@ from dpcurate.report.markup import Html, Text, bullets, element, facts, folded, 
 from dpcurate.report.method import method_words
 
 if TYPE_CHECKING:
-    from dpcurate.discovery import Discovery
+    from dpcurate.result import Discovery
 
 MEANS = (
     "A directed edge a → b says that, under the assumptions below, a is a direct cause of b relative to the columns "

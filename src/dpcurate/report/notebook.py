@@ -13,7 +13,7 @@ from dpcurate.report.markup import Head, chance_cell, element, folded, table
 from dpcurate.report.verdict import verdict_note
 
 if TYPE_CHECKING:
-    from dpcurate.discovery import Discovery
+    from dpcurate.result import Discovery
 
 
 def discovery_html(result: Discovery) -> str:

@@ -24,7 +24,7 @@ from dpcurate.report.undecided import MOST_PAIRS, undecided_section
 from dpcurate.report.verdict import verdict_banner, verdict_lines
 
 if TYPE_CHECKING:
-    from dpcurate.discovery import Discovery
+    from dpcurate.result import Discovery
     from dpcurate.schema import Column
 
 MOST_LEVELS = 12

@@ -14,7 +14,7 @@ from dpcurate.report.edges import shown_edges
 from dpcurate.wording import chance
 
 if TYPE_CHECKING:
-    from dpcurate.discovery import Discovery
+    from dpcurate.result import Discovery
 
 POINTS = 72.0
 SIGNS = {"given": ("D", "black"), "direction": ("D", "white"), "late": ("o", "white")}

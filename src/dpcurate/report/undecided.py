@@ -8,7 +8,7 @@ from dpcurate.report.edges import open_orders
 from dpcurate.report.markup import Head, Html, TableCell, chance_cell, element, paragraphs, table
 
 if TYPE_CHECKING:
-    from dpcurate.discovery import Discovery
+    from dpcurate.result import Discovery
 
 MOST_PAIRS = 500
 HEADS = (Head("Column a"), Head("Column b"), Head("Linked", True), Head("a → b", True))

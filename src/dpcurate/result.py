@@ -1,0 +1,261 @@
+"""What was found: the graph with its evidence, its effects and its privacy statement."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dpcurate.accounting import Privacy
+from dpcurate.allowance import RunRecord
+from dpcurate.effects.effect import Effect
+from dpcurate.effects.estimate import Effects, FoundEffects
+from dpcurate.effects.told import plain, with_effects
+from dpcurate.errors import QueryError
+from dpcurate.exports import Exports
+from dpcurate.files import save_text
+from dpcurate.graphs.difference import Difference, Result, difference
+from dpcurate.graphs.formats import Chance, Chances, dumps, save
+from dpcurate.graphs.formats.jsontext import one_a_line
+from dpcurate.graphs.graph import Cpdag, Dag, Pag
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.results import load_result
+from dpcurate.learn.cuts import BEST_F1, Cut, graph_at, surely_linked, way_round
+from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_marked, found_pairs
+from dpcurate.learn.outcome import Learned, Pair
+from dpcurate.learn.verdict import Verdict, verdict_on
+from dpcurate.models.mixed import ScoreModel
+from dpcurate.models.model import Model
+from dpcurate.schema import Schema
+
+LIKELIEST = 3
+"""Undecided pairs that are named in a summary."""
+
+
+@dataclass(frozen=True)
+class Discovery(Exports):
+    """What was found: the graph, how sure it is, what it cost, and what was left undone.
+
+    `cut` says which probabilities are drawn, see `at`; it is None for the method's own graph. `model` is there if a
+    part of the budget was set aside for it (`quantify`).
+    """
+
+    learned: Learned
+    privacy: Privacy
+    method: str
+    schema: Schema
+    knowledge: Knowledge | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    cut: Cut | None = field(default_factory=Cut)
+    run: RunRecord | None = None
+    model: Model | ScoreModel | None = None
+
+    @cached_property
+    def graph(self) -> Cpdag | Dag | Pag:
+        """Arrows and lines, with `to_networkx()` and `edges`.
+
+        Pairs more likely linked than not, as arrows where one way round has at least 0.8; `at` draws
+        another cut. Of a method without probabilities, what it found. With `latent` a `Pag`, whose marks
+        are drawn where they have at least 0.8.
+        """
+        return graph_at(self.learned, self.cut, self.knowledge)
+
+    def at(self, linked: float | str, *, direction: float | None = None) -> Discovery:
+        """The same finding at another cut: pairs of at least this P(linked), arrows of at least this P(direction).
+
+        `direction` is 0.8 unless given. `at("best-f1")` has the edges that make the expected F1 highest: more
+        of the true ones, and more that are not there. Costs nothing: the probabilities are released.
+        """
+        cut = Cut.of(linked, direction)
+        if cut is not None and not self.learned.linked:
+            raise QueryError(
+                f"{self.method} gives no probabilities, so there is nothing to cut at {linked}; found.graph is what it "
+                "found. The default method, 'auto', gives them"
+            )
+        return replace(self, cut=cut)
+
+    @property
+    def confidence(self) -> Mapping[Pair, float]:
+        """Probability that a pair is linked, where the method has one."""
+        return self.learned.linked
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences the reader should know."""
+        return self.learned.notes
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """What such a run could see, from released numbers alone; None where the method does not know its noise."""
+        noise, columns = self.learned.noise, len(self.schema.names)
+        return None if noise is None else verdict_on(noise, columns=columns, declared=self.schema.rows)
+
+    @cached_property
+    def edges(self) -> tuple[FoundEdge, ...]:
+        """Edges in the columns' order."""
+        if isinstance(self.graph, Pag):
+            return found_marked(self.graph, self._linked, self.learned.marks)
+        return found_edges(self.graph, self._linked, self._way)
+
+    @cached_property
+    def chances(self) -> Chances:
+        """How sure every edge is, as files carry it beside the graph."""
+        known = {(e.a, e.b): Chance(e.linked, e.direction, *e.at_ends) for e in self.edges}
+        return {ends: chance for ends, chance in known.items() if chance != Chance()}
+
+    @cached_property
+    def pairs(self) -> tuple[FoundPair, ...]:
+        """Every pair of columns, in their order: *linked*, *undecided* or *apart* at this cut."""
+        return found_pairs(self.graph, self.learned.graph, self.cut, self._linked, self._way)
+
+    @cached_property
+    def undecided(self) -> tuple[FoundPair, ...]:
+        """Pairs that are not drawn but may well be linked, the likeliest first."""
+        return tuple(sorted((p for p in self.pairs if p.state == "undecided"), key=lambda p: -(p.linked or 0.0)))
+
+    def diff(self, other: Discovery | str | Path) -> Difference:
+        """What changed from this finding to the other, or to the one in a file (report.json or a graph)."""
+        return difference(_result(self), _result(other) if isinstance(other, Discovery) else load_result(other))
+
+    def effect(
+        self,
+        cause: str,
+        outcome: str,
+        *,
+        to: str | None = None,
+        instead_of: str | None = None,
+        level: str | None = None,
+    ) -> Effect:
+        """What setting `cause` does to `outcome`, by adjustment in this graph, from released answers: costs nothing.
+
+        Of a cause with levels: `to` one `instead_of` another; of an outcome with levels: on the probability of `level`.
+        """
+        return self._effects.effect(cause, outcome, to=to, instead_of=instead_of, level=level)
+
+    def effects(self) -> FoundEffects:
+        """The effect along every edge, of a line both ways: costs nothing."""
+        return self._effects.edges
+
+    @property
+    def told_effects(self) -> FoundEffects:
+        """Those that reports tell: none of very large graphs, whose effects are computed when asked for."""
+        return self._effects.told
+
+    @cached_property
+    def told(self) -> Chances:
+        """The same as `chances` with the effects along edges: what files carry."""
+        return with_effects(self.chances, ((e.a, e.b) for e in self.edges), self.told_effects)
+
+    @cached_property
+    def _effects(self) -> Effects:
+        return Effects.of(self.graph, self.learned.released, self.schema)
+
+    def _linked(self, a: str, b: str) -> float | None:
+        return surely_linked(self.learned, self.knowledge, a, b)
+
+    def _way(self, a: str, b: str) -> float | None:
+        return way_round(self.learned, self.knowledge, a, b)
+
+    @property
+    def drawn(self) -> str:
+        """What is drawn, in words; nothing for a method without probabilities."""
+        if not self.learned.linked:
+            return ""
+        if self.cut is None:
+            return "the edges of the highest expected F1"
+        arrows = f", arrows of P(this way) at least {self.cut.direction:g}" if self.learned.direction else ""
+        return f"pairs of P(linked) at least {self.cut.linked:g}{arrows}"
+
+    @property
+    def open_pairs(self) -> str:
+        """The undecided pairs in a few words, nothing if there are none."""
+        if not self.undecided:
+            return ""
+        first = "; ".join(map(str, self.undecided[:LIKELIEST]))
+        more = "" if len(self.undecided) <= LIKELIEST else "; ..."
+        return f"{len(self.undecided)} undecided pair(s), neither drawn nor ruled out: {first}{more}"
+
+    def __str__(self) -> str:
+        head = [f"{len(self.edges)} edges among {len(self.graph.nodes)} columns, by {self.method}", str(self.privacy)]
+        head += [f"drawn: {self.drawn}"] if self.drawn else []
+        first = () if self.verdict is None else self.verdict.lines
+        last = [self.open_pairs] if self.open_pairs else []
+        edges, notes = (f"  {e}" for e in self.edges), (f"note: {n}" for n in self.notes)
+        return "\n".join([*first, *head, *edges, *last, *notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything public, as plain values."""
+        p = self.privacy
+        return {
+            "graph": json.loads(dumps(self.graph, "json")),
+            "cut": self._cut_named(),
+            "edges": [asdict(e) | {"confidence": e.confidence} for e in self.edges],
+            "effects": [plain(effect) for effect in self.told_effects],
+            "undecided": [asdict(pair) for pair in self.undecided],
+            "pairs": [asdict(pair) for pair in self.pairs],
+            "verdict": None if self.verdict is None else asdict(self.verdict),
+            "method": self.method,
+            "privacy": {
+                "private": p.private,
+                "statement": str(p),
+                "neighbours": p.neighbours,
+                "unit": p.unit,
+                "budget": {"epsilon": _number(p.budget.epsilon), "delta": p.delta, "rho": _number(p.budget.rho)},
+                "spent": {"epsilon": _number(p.epsilon), "rho": _number(p.rho)},
+                "spent_by_this_run": {"epsilon": _number(p.run_epsilon)},
+                "events": len(p.events),
+            },
+            "tests": list(self.learned.tests),
+            "unfinished": {str(o): [sorted(x) for x in left] for o, left in self.learned.unfinished.items()},
+            "notes": list(self.notes),
+            "schema": self.schema.hash,
+            "versions": dict(self.versions),
+            "run": None if self.run is None else asdict(self.run),
+        }
+
+    def _cut_named(self) -> dict[str, float] | str | None:
+        if not self.learned.linked:
+            return None
+        return BEST_F1 if self.cut is None else asdict(self.cut)
+
+    def report(self, path: str | Path) -> Path:
+        """Write a report; the suffix says which: .html, .json, .txt, or a graph format such as .dot or .csv."""
+        target = Path(path)
+        if target.suffix == ".json":
+            save_text(target, one_a_line(self.to_dict()))
+        elif target.suffix == ".txt":
+            made = "" if self.run is None else f"{self.run}\n"
+            save_text(target, f"{self}\n{made}")
+        elif target.suffix in (".html", ".htm"):
+            from dpcurate.report.page import page
+
+            save_text(target, page(self))
+        else:
+            save(self.graph, target, self.told)
+        return target
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpcurate.report.notebook import discovery_html
+
+        return discovery_html(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the graph with matplotlib, into `ax` if given; returns the axes."""
+        from dpcurate.report.plot import plot
+
+        return plot(self, ax)
+
+
+def _result(found: Discovery) -> Result:
+    known = {(p.a, p.b): Chance(p.linked, p.direction) for p in found.pairs}
+    return Result(found.graph, {ends: chance for ends, chance in known.items() if chance != Chance()})
+
+
+def _number(value: float | None) -> float | None:
+    """JSON has no infinity."""
+    return None if value is None or math.isinf(value) else float(value)
