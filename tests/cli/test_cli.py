@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -663,7 +664,7 @@ COMMANDS = dict(leaves(build()))
 
 def test_the_commands():
     expected = {
-        "diff", "discover", "plan", "schema draft", "schema check", "ledger init", "ledger show", "ledger moved",
+        "ask", "diff", "discover", "plan", "schema draft", "schema check", "ledger init", "ledger show", "ledger moved",
         "ledger upgrade", "ledger log", "methods", "network list", "network sample", "audit", "reproduce", "demo",
     }  # fmt: skip
     assert {" ".join(path) for path in COMMANDS} == expected
@@ -694,7 +695,7 @@ def test_examples_in_help_parse():
     for parser in COMMANDS.values():
         text = (parser.epilog or "").replace("\\\n", " ")
         for line in re.findall(r"^  dpcurate (.*)$", text, re.MULTILINE):
-            build().parse_args(line.split())
+            build().parse_args(shlex.split(line))
 
 
 def test_examples_in_the_docs_parse():
