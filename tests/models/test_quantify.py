@@ -254,3 +254,10 @@ def test_a_graph_of_other_columns_or_of_huge_tables_is_refused():
     some = schema.names
     with pytest.raises(QueryError, match=f"more than {MOST_CELLS:,}"):
         checked(Dag.of(some, [(x, some[-1]) for x in some[:9]]), schema)
+
+
+def test_a_graph_that_is_none_is_refused_and_costs_nothing(found, curator):
+    spent = curator.ledger.spent
+    with pytest.raises(QueryError, match=r"dag is a Dag, such as found\.to_dag\(\), got str"):
+        quantify(found, curator, dag="[a][b|a]")
+    assert curator.ledger.spent == spent

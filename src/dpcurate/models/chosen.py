@@ -37,6 +37,8 @@ def has_tables(schema: Schema) -> bool:
 
 def checked(dag: Dag, schema: Schema) -> Dag:
     """A DAG that someone gave, refused where it does not fit."""
+    if not isinstance(dag, Dag):
+        raise QueryError(f"dag is a Dag, such as found.to_dag(), got {type(dag).__name__}; nothing was read")
     if set(dag.nodes) != set(schema.names):
         raise QueryError("the graph has other columns than the schema: give a DAG of all of them, and of no others")
     large = [x for x in dag.nodes if has_tables(schema) and _cells(dag.parents(x), x, schema) > MOST_CELLS]
