@@ -89,8 +89,12 @@ def test_the_client_gets_totals_and_no_rows():
     def size(x):
         return sum(map(size, x)) if isinstance(x, (list, tuple)) else x.size
 
-    features = 11 * 11 + 5 * 5 + 4
-    assert [size(found) for found in got] == [1, 144, 6 * 6 * 2 + 5 * 5 + 3 + features]  # rows, all cells, sums
+    cells, intervals, features = 144, 2 * 64, 11 * 11 + 5 * 5 + 4
+    assert [size(found) for found in got] == [
+        1,
+        cells + intervals,
+        6 * 6 * 2 + 5 * 5 + 3 + features,
+    ]  # rows, counts, sums
 
 
 def test_totals_are_added_in_a_tree(monkeypatch):
