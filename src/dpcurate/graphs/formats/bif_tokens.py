@@ -12,7 +12,7 @@ WORD, QUOTED, MARK, END = "word", "quoted", "mark", "end"
 
 # Possessive (*+) so that a text without an end is refused in one pass. A comma is a blank in BIF.
 _BLANK = r"(?:[\s,]++|//[^\n]*+|/\*.*?\*/)*+"
-_BARE = r'(?:[^\s,{}\[\]();|"/\x00]|/(?![/*]))++'
+_BARE = r'(?:[^\s,{}\[\]();|"/\x00]|/(?![/*]))+'  # not possessive: Python 3.11.2 then takes "5/*" for a word
 _TOKEN = re.compile(
     rf'{_BLANK}(?:(?P<word>{_BARE})|"(?P<quoted>[^"\n\x00]*)"|(?P<mark>[{{}}\[\]();|])|(?P<end>\Z))',
     re.DOTALL,
