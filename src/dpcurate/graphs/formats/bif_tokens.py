@@ -10,14 +10,11 @@ from dpcurate.files import line_at
 
 WORD, QUOTED, MARK, END = "word", "quoted", "mark", "end"
 
-# Possessive (*+) so that a text without an end is refused in one pass. A comma is a blank in BIF.
-_BLANK = r"(?:[\s,]++|//[^\n]*+|/\*.*?\*/)*+"
-_BARE = r'(?:[^\s,{}\[\]();|"/\x00]|/(?![/*]))+'  # not possessive: Python 3.11.2 then takes "5/*" for a word
-_TOKEN = re.compile(
-    rf'{_BLANK}(?:(?P<word>{_BARE})|"(?P<quoted>[^"\n\x00]*)"|(?P<mark>[{{}}\[\]();|])|(?P<end>\Z))',
-    re.DOTALL,
-)
-_SKIP = re.compile(_BLANK, re.DOTALL)
+# Possessive (++), so that a text without an end is refused in one pass; but not where a part can fail halfway: Python
+# 3.11.2 would go on from there.
+_BARE = r'(?:[^\s,{}\[\]();|"/\x00]++|/(?![/*]))+'
+_TOKEN = re.compile(rf'(?P<word>{_BARE})|"(?P<quoted>[^"\n\x00]*)"|(?P<mark>[{{}}\[\]();|])|(?P<end>\Z)')
+_SOLID = re.compile(r"[^\s,]")  # a comma is a blank in BIF
 _PROPERTY = re.compile(r'(?:"[^"]*"|[^";])*+;')
 _BARE_NAME = re.compile(_BARE)
 _LONGEST = 60
@@ -69,19 +66,28 @@ class Scanner:
         raise FormatError(message, line=line_at(self._text, at))
 
     def _scan(self) -> BifToken:
-        match = _TOKEN.match(self._text, self._after)
+        at = self._after_blanks()
+        match = _TOKEN.match(self._text, at)
         if match is None:
-            self._refuse()
+            reasons = {'"': "this quoted name never ends", "/": "this comment never ends"}
+            self.fail(reasons.get(self._text[at], f"unexpected character {self._text[at]!r}"), at)
         self._after = match.end()
         kind = str(match.lastgroup)
-        at = len(self._text.rstrip()) if kind == END else match.start(kind)
-        return BifToken(kind, match[kind], at)
+        return BifToken(kind, match[kind], len(self._text.rstrip()) if kind == END else match.start(kind))
 
-    def _refuse(self) -> NoReturn:
-        blank = _SKIP.match(self._text, self._after)
-        at = blank.end() if blank else self._after
-        reasons = {'"': "this quoted name never ends", "/": "this comment never ends"}
-        self.fail(reasons.get(self._text[at], f"unexpected character {self._text[at]!r}"), at)
+    def _after_blanks(self) -> int:
+        """Where the next token begins, past blanks and comments that end."""
+        text, at = self._text, self._after
+        while True:
+            solid = _SOLID.search(text, at)
+            at = len(text) if solid is None else solid.start()
+            if text.startswith("//", at):
+                end = text.find("\n", at)
+                at = len(text) if end < 0 else end
+            elif text.startswith("/*", at) and (end := text.find("*/", at + 2)) >= 0:
+                at = end + 2
+            else:
+                return at
 
 
 def quote(name: str) -> str:
