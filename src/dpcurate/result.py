@@ -14,7 +14,7 @@ from dpcurate.accounting import Privacy
 from dpcurate.allowance import RunRecord
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, FoundEffects
-from dpcurate.effects.told import plain, with_effects
+from dpcurate.effects.reported import plain, with_effects
 from dpcurate.errors import QueryError
 from dpcurate.exports import Exports
 from dpcurate.files import save_text
@@ -141,14 +141,14 @@ class Discovery(Exports):
         return self._effects.edges
 
     @property
-    def told_effects(self) -> FoundEffects:
+    def reported_effects(self) -> FoundEffects:
         """Those that reports tell: none of very large graphs, whose effects are computed when asked for."""
-        return self._effects.told
+        return self._effects.reported
 
     @cached_property
-    def told(self) -> Chances:
+    def reported_chances(self) -> Chances:
         """The same as `chances` with the effects along edges: what files carry."""
-        return with_effects(self.chances, ((e.a, e.b) for e in self.edges), self.told_effects)
+        return with_effects(self.chances, ((e.a, e.b) for e in self.edges), self.reported_effects)
 
     @cached_property
     def _effects(self) -> Effects:
@@ -194,7 +194,7 @@ class Discovery(Exports):
             "graph": json.loads(dumps(self.graph, "json")),
             "cut": self._cut_named(),
             "edges": [asdict(e) | {"confidence": e.confidence} for e in self.edges],
-            "effects": [plain(effect) for effect in self.told_effects],
+            "effects": [plain(effect) for effect in self.reported_effects],
             "undecided": [asdict(pair) for pair in self.undecided],
             "pairs": [asdict(pair) for pair in self.pairs],
             "verdict": None if self.verdict is None else asdict(self.verdict),
@@ -235,7 +235,7 @@ class Discovery(Exports):
 
             save_text(target, page(self))
         else:
-            save(self.graph, target, self.told)
+            save(self.graph, target, self.reported_chances)
         return target
 
     def _repr_html_(self) -> str:

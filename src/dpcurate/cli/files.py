@@ -62,7 +62,7 @@ def hand_over(result: Discovery, folder: Path | None, *, mark: str = "") -> None
 
 def _write(result: Discovery, folder: Path, mark: str) -> None:
     for name in GRAPHS:
-        save(result.graph, folder / f"{mark}{name}", result.told)
+        save(result.graph, folder / f"{mark}{name}", result.reported_chances)
     for name in REPORTS:
         result.report(folder / f"{mark}{name}")
     others = ", ".join(f"{mark}{name}" for name in (*GRAPHS, "report.json"))

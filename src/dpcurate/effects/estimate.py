@@ -105,7 +105,7 @@ class Effects:
         return FoundEffects(self.effect(a, b) for a, b in directions(self.graph))
 
     @property
-    def told(self) -> FoundEffects:
+    def reported(self) -> FoundEffects:
         """What reports tell of them: nothing where no answers were kept, nor of very large graphs."""
         return FoundEffects() if self.estimator is None or len(self.graph.edges) > MOST_EDGES else self.edges
 

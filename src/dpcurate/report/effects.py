@@ -21,9 +21,9 @@ WHY = {
 
 def shown_effects(result: Discovery) -> dict[tuple[str, str], dict[str, Any]]:
     """What a drawn edge has of its effects, by its ends as they are drawn; nothing where none is known."""
-    if result.told_effects.why_none:
+    if result.reported_effects.why_none:
         return {}
-    known = {(effect.cause, effect.outcome): effect for effect in result.told_effects}
+    known = {(effect.cause, effect.outcome): effect for effect in result.reported_effects}
     ends = [(edge.a, edge.b) for edge in result.edges if (edge.a, edge.b) in known]
     return {(a, b): _shown(known[a, b], known.get((b, a))) for a, b in ends}
 

@@ -63,7 +63,7 @@ CITE = "The dpcurate developers. dpcurate {version}: causal graph discovery with
 def meaning(result: Discovery, edges: Sequence[Shown]) -> Html:
     """The section for readers who did not make the graph."""
     sized = any(edge.strength is not None for edge in edges)
-    why = result.told_effects.why_none
+    why = result.reported_effects.why_none
     says, says_not = ((EFFECTS,), ()) if sized else ((), (f"{NO_EFFECTS} {why.capitalize()}." if why else NO_EFFECTS,))
     parts = [_list("It says", (*MEANS, *says)), _list("It does not say", (*MEANS_NOT, *says_not))]
     parts.append(_list("It assumes", ASSUMES))
