@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from random import Random
 
 import numpy as np
@@ -13,13 +14,16 @@ from test_measure_once_search import Oracle, decided, names
 from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.graphs.orient import orient
 from dpcurate.learn.measure_once import Constants, MeasureOnce
-from dpcurate.learn.measure_once.arrows import collider_log_odds, directed
+from dpcurate.learn.measure_once.arrows import collider_log_odds, directed, no_interaction
+from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
 from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision, skeleton_of
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.interactions import interaction_residuals, observed
+from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals, observed
+from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.networks.worlds import random_dag
 
 WITH_TRIPLE = (*PAIRS, (A, B, S))
@@ -36,7 +40,8 @@ def common_effect(rng):
 
 def residuals(released):
     found = evidence(released)
-    return interaction_residuals(found.regressions, (A, B, S), (S,), found.terms(A, B, (S,)))
+    setting = found.regressions.designs.settings[(S,), found.terms(A, B, (S,))]
+    return interaction_residuals(found.regressions, [Crossed((A, B, S), setting)])
 
 
 def test_a_triple_is_centred_with_its_pairs_as_released():
@@ -86,11 +91,37 @@ def test_the_sampling_part_of_the_triple_is_that_of_a_multinomial_table():
 
 def test_what_was_not_measured_is_no_evidence():
     joint = common_effect(np.random.default_rng(1))
-    assert evidence(exact(joint, 1e5, PAIRS)).interaction(A, B, (S,)) == 0
+    assert evidence(exact(joint, 1e5, PAIRS)).interactions([(A, B, (S,))])[0] == 0
     measured = evidence(exact(joint, 1e5, WITH_TRIPLE))
-    assert measured.interaction(A, B, (S,)) > 10
-    assert measured.interaction(A, B, ()) == 0
-    assert evidence(exact(chained(np.random.default_rng(1)), 1e5, WITH_TRIPLE)).interaction(A, B, (S,)) < -1
+    assert measured.interactions([(A, B, (S,))])[0] > 10
+    assert measured.interactions([(A, B, ())])[0] == 0
+    assert evidence(exact(chained(np.random.default_rng(1)), 1e5, WITH_TRIPLE)).interactions([(A, B, (S,))])[0] < -1
+
+
+def test_interactions_of_unlike_sizes_asked_for_together_are_those_asked_for_alone():
+    """Columns of 2 to 6 levels, one to three of them given, with and without larger terms."""
+    rng, levels = np.random.default_rng(5), (2, 6, 3, 2, 4)
+    sets = [u for size in range(4) for u in combinations(range(5), size) if u != (0, 3, 4)]
+    sums = {u: np.array(1e4) if not u else 60 * rng.normal(size=[levels[a] - 1 for a in u]) for u in sets}
+    moments = CentralMoments.of(Released(levels, sums, dict.fromkeys(sets, 900.0)))
+    asked = [
+        (a, b, given)
+        for a, b in combinations(range(5), 2)
+        for size in range(4)
+        for given in combinations([x for x in range(5) if x not in (a, b)], size)
+    ]
+    found = ContrastEvidence(moments, Constants())
+    for together, key in zip(found.interactions(asked), asked, strict=True):
+        assert together == pytest.approx(sum(_alone(found, *key)), rel=1e-9, abs=1e-9)
+
+
+def _alone(found, a, b, given):
+    for s in (x for x in given if found.moments.measured(a, b, x)):
+        setting = found.regressions.designs.settings[given, found.terms(a, b, given)]
+        values, null, effect = interaction_residuals(found.regressions, [Crossed((a, b, s), setting)])
+        assert values.shape[1] == np.prod([found.moments.levels[x] - 1 for x in (a, b, s)])  # nothing is padded
+        null = null + effect * (found.constants.misfit**2 if setting.lacks_terms else 0)
+        yield log_bayes_factors(Residuals(values, null, effect), found.constants.effect_sizes)[0]
 
 
 # --- what is made of it ------------------------------------------------------------------------------------------
@@ -118,7 +149,7 @@ def path(size):
     return Decision(tuple((x - 1,) if x else () for x in range(size)), tuple(range(size)), np.zeros((size, size)))
 
 
-def drawn(said, size, interaction=lambda a, b, given: 0.0, knowledge=None, decision=None):
+def drawn(said, size, interaction=no_interaction, knowledge=None, decision=None):
     constraints = Constraints.of(names(size), knowledge)
     families = FamilySearch.of(Known(size, said), constraints, Constants())
     found = directed(decision or path(size), families, interaction, Random(0))
@@ -136,7 +167,7 @@ def test_a_triple_apart_without_its_middle_is_a_collider_and_one_apart_given_it_
 
 def test_three_way_evidence_decides_where_pairs_say_nothing():
     def shown(value):
-        return lambda a, b, given: value if (a, b, given) == (0, 2, (1,)) else 0.0
+        return lambda asked: [value if key == (0, 2, (1,)) else 0.0 for key in asked]
 
     assert drawn({}, 3, shown(6.0)).arrows == {("X1", "X2"), ("X3", "X2")}
     assert not drawn({}, 3, shown(-6.0)).arrows
@@ -145,7 +176,7 @@ def test_three_way_evidence_decides_where_pairs_say_nothing():
 def test_log_odds_are_the_difference_of_the_evidence():
     families = FamilySearch.of(Known(3, COLLIDER), Constraints.of(names(3), None), Constants())
     adjacent = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
-    assert collider_log_odds(path(3), adjacent, families, lambda *_: 0.0) == {(0, 1, 2): pytest.approx(13.0)}
+    assert collider_log_odds(path(3), adjacent, families, no_interaction) == {(0, 1, 2): pytest.approx(13.0)}
 
 
 @pytest.mark.parametrize(("second", "third"), [(9.0, 2.0), (2.0, 9.0)])
@@ -171,7 +202,7 @@ def test_knowledge_is_stronger_than_any_evidence():
     arrow, tiers = Knowledge.of(required_arrows=[("X2", "X1")]), Knowledge.of(tiers=[["X2"], ["X1", "X3"]])
     for knowledge in (arrow, tiers):
         families = FamilySearch.of(Known(3, COLLIDER), Constraints.of(names(3), knowledge), Constants())
-        found = directed(backwards(), families, lambda *_: 0.0, Random(0))
+        found = directed(backwards(), families, no_interaction, Random(0))
         assert 0 not in found.parents[1]
         assert ("X2", "X1") in drawn(COLLIDER, 3, knowledge=knowledge, decision=backwards()).arrows
 
@@ -186,7 +217,7 @@ def test_evidence_without_errors_keeps_the_edges_and_gives_the_true_class():
         dag = random_dag(4 + seed % 5, degree=1.5 + seed % 2 / 2, seed=seed)
         oracle, constraints = Oracle(dag), Constraints.of(dag.nodes, None)
         before = decided(oracle)
-        after = directed(before, FamilySearch.of(oracle, constraints, Constants()), lambda *_: 0.0, Random(0))
+        after = directed(before, FamilySearch.of(oracle, constraints, Constants()), no_interaction, Random(0))
         skeleton = skeleton_of(dag.nodes, constraints, after)
         assert skeleton.edges == skeleton_of(dag.nodes, constraints, before).edges
         assert orient(skeleton) == dag.cpdag()

@@ -112,10 +112,10 @@ def test_a_pair_that_is_forbidden_is_not_joined() -> None:
 
 def test_dependence_is_on_average_or_in_another_way_at_other_levels() -> None:
     families = FamilySearch.of(Fixed(np.full((3, 3), -4.0)), Constraints.of(list("abc"), None), Constants())
-    assert dependence_of(families, lambda *_: 7.0)(0, 1, (2,)) == 3.0
-    assert dependence_of(families, lambda *_: -7.0)(0, 1, (2,)) == -4.0
+    assert dependence_of(families, lambda asked: [7.0])(0, 1, (2,)) == 3.0
+    assert dependence_of(families, lambda asked: [-7.0])(0, 1, (2,)) == -4.0
     clear = FamilySearch.of(Fixed(np.full((3, 3), ENOUGH + 1)), Constraints.of(list("abc"), None), Constants())
-    assert dependence_of(clear, lambda *_: 7.0)(0, 1, (2,)) == ENOUGH + 1
+    assert dependence_of(clear, lambda asked: [7.0])(0, 1, (2,)) == ENOUGH + 1
 
 
 def test_what_a_regression_without_all_terms_may_miss_separates_nothing() -> None:

@@ -7,7 +7,7 @@ columns directs all edges at once and without a cycle; the best one has the larg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import log
@@ -24,13 +24,13 @@ from dpcurate.learn.measure_once.order_search import BestParents, best_order, nu
 
 Triple = tuple[int, int, int]
 """Two columns apart and, between them, a neighbour of both."""
-Interaction = Callable[[int, int, Columns], float]
+Interaction = Callable[[Sequence[tuple[int, int, Columns]]], list[float]]
 """The evidence that two columns depend on each other in another way at other levels of a set; 0 says nothing."""
 
 
-def no_interaction(*_: object) -> float:
+def no_interaction(asked: Sequence[tuple[int, int, Columns]]) -> list[float]:
     """Where nothing was released that could show one."""
-    return 0.0
+    return [0.0] * len(asked)
 
 
 def directed(decision: Decision, families: FamilySearch, interaction: Interaction, random: Random) -> Decision:
@@ -86,12 +86,14 @@ def collider_log_odds(
 
     def independence(a: int, b: int, given: Columns) -> float:
         """Against a dependence on average over levels, and one that differs between them."""
-        return -families.dependence(b, a, given) - interaction(a, b, given)
+        return -families.dependence(b, a, given) - interactions[a, b, given]
 
     triples = {t: candidates(decision, adjacent, t) for t in unshielded(adjacent, families.evidence.measured)}
-    families.remember(
-        (b, a, some) for (a, c, b), sets in triples.items() for given in sets for some in (given, sorted_set(*given, c))
-    )
+    asked = [
+        (a, b, some) for (a, c, b), sets in triples.items() for given in sets for some in (given, sorted_set(*given, c))
+    ]
+    families.remember((b, a, given) for a, b, given in asked)
+    interactions = dict(zip(asked, interaction(asked), strict=True))
     odds = {}
     for (a, c, b), sets in triples.items():
         without = [independence(a, b, given) for given in sets]

@@ -10,42 +10,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate.learn.measure_once.batches import Sizes, batches
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import Columns, Remembered, kron, kron_sum, subsets
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.designs import Setting, Terms
 from dpcurate.learn.measure_once.evidence import DependenceEvidence, One, Row
-from dpcurate.learn.measure_once.interactions import interaction_residuals
+from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals
 from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
 from dpcurate.learn.measure_once.regression import Asked, Regressions
-
-BATCH = 2_000_000
-"""Numbers in the largest arrays of one computation: enough to forget what a call costs, and little memory."""
-SMALL = 16
-"""Tables of so many cells or fewer go together, but for none at all."""
-
-
-class Sizes(NamedTuple):
-    """About how large the arrays of a computation are: powers of four and of two."""
-
-    cells: int
-    features: int
-    many: int
-    width: int
-    across: int
-
-    @property
-    def numbers(self) -> int:
-        """An upper bound for the largest array."""
-        cells, features, many = (1 << 2 * x for x in (self.cells, self.features, self.many))
-        width, across = 1 << self.width, 1 << self.across
-        return max((cells + features) * features, many * cells * width**2, 4 * many * (width * across) ** 2)
 
 
 class ContrastEvidence(DependenceEvidence):
@@ -59,7 +37,7 @@ class ContrastEvidence(DependenceEvidence):
         self._complete = bool((self.measured | np.eye(size, dtype=bool)).all())
         self._companions = _companions(moments)
         self._larger: Remembered[Columns, tuple[tuple[Columns, int], ...]] = Remembered(self._larger_terms)
-        self._interactions: Remembered[tuple[int, int, int, Columns], float] = Remembered(self._interaction)
+        self._interactions: dict[tuple[int, int, int, Columns], float] = {}
         self._widths = [max(2, (r - 2).bit_length()) for r in moments.levels]
         """Of a column's coordinates, by powers of two; those of two to five levels go together."""
         self.marginal = self._marginal()
@@ -70,29 +48,25 @@ class ContrastEvidence(DependenceEvidence):
 
     def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence; where nothing speaks for a link to `column` or `given` marginal evidence stands."""
-        return self.rows([(column, given)])[0]
+        return self.many([(column, given)], [])[0][0]
 
     def one(self, column: int, other: int, given: Columns) -> float:
         """See DependenceEvidence; the same rule as for a row."""
-        return self.ones([(column, other, given)])[0]
+        return self.many([], [(column, other, given)])[1][0]
 
-    def rows(self, wanted: Sequence[Row]) -> list[FloatArray]:
+    def many(self, rows: Sequence[Row], ones: Sequence[One]) -> tuple[list[FloatArray], list[float]]:
         """See DependenceEvidence."""
-        others = [self._dependent(column, given) if given else [] for column, given in wanted]
-        found = self.all_of([(some, *key) for some, key in zip(others, wanted, strict=True)])
-        rows = [self.marginal[column].copy() for column, _ in wanted]
-        for row, (_, given), some, evidence in zip(rows, wanted, others, found, strict=True):
+        dependent = [self._dependent(column, given) if given else [] for column, given in rows]
+        places = [i for i, (column, other, given) in enumerate(ones) if self._depends(other, column, given)]
+        wanted = [(some, *key) for some, key in zip(dependent, rows, strict=True)]
+        found = self.all_of([*wanted, *(((ones[i][1],), ones[i][0], ones[i][2]) for i in places)])
+        of_rows = [self.marginal[column].copy() for column, _ in rows]
+        for row, (_, given), some, evidence in zip(of_rows, rows, dependent, found, strict=False):
             row[list(given)], row[some] = 0, evidence
-        return rows
-
-    def ones(self, wanted: Sequence[One]) -> list[float]:
-        """See DependenceEvidence."""
-        places = [i for i, (column, other, given) in enumerate(wanted) if self._depends(other, column, given)]
-        ones = [float(self.marginal[column, other]) for column, other, _ in wanted]
-        found = self.all_of([((wanted[i][1],), wanted[i][0], wanted[i][2]) for i in places])
-        for i, evidence in zip(places, found, strict=True):
-            ones[i] = float(evidence[0])
-        return ones
+        of_ones = [float(self.marginal[column, other]) for column, other, _ in ones]
+        for i, evidence in zip(places, found[len(rows) :], strict=True):
+            of_ones[i] = float(evidence[0])
+        return of_rows, of_ones
 
     def _dependent(self, column: int, given: Columns) -> list[int]:
         """Columns of which something speaks for a link to `column` or to those given."""
@@ -114,12 +88,11 @@ class ContrastEvidence(DependenceEvidence):
         for place, (others, column, given) in enumerate(wanted):
             for asked, where in self._parts(others, column, given):
                 alike[self._sizes(asked)].append((asked, found[place], where))
-        for sizes, parts in alike.items():
-            for some in batched(parts, sizes):
-                residuals = self.stacked([asked for asked, *_ in some])
-                evidence = log_bayes_factors(residuals, self.constants.effect_sizes).reshape(len(some), -1)
-                for row, (_, target, where) in zip(evidence, some, strict=True):
-                    target[where] = row[: len(where)]
+        for some in batches(alike):
+            residuals = self.stacked([asked for asked, *_ in some])
+            evidence = log_bayes_factors(residuals, self.constants.effect_sizes).reshape(len(some), -1)
+            for row, (_, target, where) in zip(evidence, some, strict=True):
+                target[where] = row[: len(where)]
         return found
 
     def _parts(self, others: Sequence[int], column: int, given: Columns) -> Iterator[tuple[Asked, list[int]]]:
@@ -135,20 +108,35 @@ class ContrastEvidence(DependenceEvidence):
             yield Asked(tuple(others[i] for i in where), column, setting), where
 
     def _sizes(self, asked: Asked) -> Sizes:
-        layout = asked.setting.layout
-        cells, features = len(layout.cells), len(layout.members)
-        return Sizes(
-            _by_fours(cells) if cells > SMALL else min(cells, 2),
-            _by_fours(features) if cells > SMALL else min(cells, 2),
-            0 if len(asked.others) == 1 else max(2, _by_fours(len(asked.others))),
-            self._widths[asked.others[0]],
-            self._widths[asked.column],
-        )
+        layout, levels = asked.setting.layout, self.moments.levels
+        width = max(levels[a] for a in asked.others) - 1
+        return Sizes(len(layout.cells), len(layout.members), len(asked.others), width, levels[asked.column] - 1)
 
-    def interaction(self, a: int, b: int, given: Columns) -> float:
-        """The evidence that a and b depend on each other in another way at other levels of members of `given`."""
+    def interactions(self, asked: Sequence[tuple[int, int, Columns]]) -> list[float]:
+        """The evidence that a and b depend on each other in another way at other levels of members of a set."""
+        crossed = [self._crossed(*key) for key in asked]
+        missing, alike = {c for some in crossed for c in some} - self._interactions.keys(), defaultdict(list)
+        for a, b, s, given in sorted(missing):
+            key = Crossed((a, b, s), self.regressions.designs.settings[given, self.terms(a, b, given)])
+            alike[self._sizes_crossed(key)].append(key)
+        for some in batches(alike):
+            for (triple, setting), value in zip(some, self._interactions_of(some), strict=True):
+                self._interactions[*triple, setting.given] = float(value)
+        return [sum(self._interactions[c] for c in some) for some in crossed]
+
+    def _crossed(self, a: int, b: int, given: Columns) -> list[tuple[int, int, int, Columns]]:
+        """With each member of a set at whose levels something was measured."""
         known = tuple(s for s in given if self.measured[a, s] and self.measured[b, s])
-        return sum(self._interactions[a, b, s, known] for s in known if self.moments.measured(a, b, s))
+        return [(a, b, s, known) for s in known if self.moments.measured(a, b, s)]
+
+    def _sizes_crossed(self, crossed: Crossed) -> Sizes:
+        layout, widths = crossed.setting.layout, (self.moments.levels[x] - 1 for x in crossed.triple)
+        return Sizes(len(layout.cells), len(layout.members), 1, *widths)
+
+    def _interactions_of(self, crossed: Sequence[Crossed]) -> FloatArray:
+        values, null, effect = interaction_residuals(self.regressions, crossed)
+        misfits = np.array([self._misfit(c.setting) for c in crossed])[:, None, None]
+        return log_bayes_factors(Residuals(values, null + effect * misfits, effect), self.constants.effect_sizes)
 
     def terms(self, a: int, b: int, given: Columns) -> Terms:
         """What both columns can be regressed on: subsets of `given` that were measured with either."""
@@ -187,15 +175,6 @@ class ContrastEvidence(DependenceEvidence):
             values.reshape(stack, size), null.reshape(stack, size, size), effect.reshape(stack, size, size)
         )
 
-    def _interaction(self, key: tuple[int, int, int, Columns]) -> float:
-        a, b, s, given = key
-        terms = self.terms(a, b, given)
-        values, null, effect = interaction_residuals(self.regressions, (a, b, s), given, terms)
-        residuals = Residuals(
-            values, null + effect * self._misfit(self.regressions.designs.settings[given, terms]), effect
-        )
-        return float(log_bayes_factors(residuals, self.constants.effect_sizes)[0])
-
     def _misfit(self, setting: Setting) -> float:
         """Variance of what a regression may miss that lacks some of the terms."""
         return self.constants.misfit**2 if setting.lacks_terms else 0.0
@@ -211,20 +190,6 @@ class ContrastEvidence(DependenceEvidence):
     def _larger_terms(self, given: Columns) -> tuple[tuple[Columns, int], ...]:
         """Subsets of two and more that were measured with further columns, and with which."""
         return tuple((u, self._companions[u]) for u in subsets(given) if u in self._companions)
-
-
-Part = TypeVar("Part")
-
-
-def batched(parts: list[Part], sizes: Sizes) -> Iterator[list[Part]]:
-    """So many at once that no array becomes large."""
-    at_once = max(1, BATCH // sizes.numbers)
-    return (parts[start : start + at_once] for start in range(0, len(parts), at_once))
-
-
-def _by_fours(size: int) -> int:
-    """The logarithm to base 4, rounded up."""
-    return (max(size - 1, 0).bit_length() + 1) // 2
 
 
 def _companions(moments: CentralMoments) -> dict[Columns, int]:

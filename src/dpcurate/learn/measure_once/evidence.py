@@ -30,10 +30,6 @@ class DependenceEvidence(Protocol):
     def one(self, column: int, other: int, given: Columns) -> float:
         """That of one other column alone, which is much quicker than a whole row."""
 
-    def rows(self, wanted: Sequence[Row]) -> list[FloatArray]:
-        """Many rows; some kinds of evidence are quicker together."""
-        return [self.row(column, given) for column, given in wanted]
-
-    def ones(self, wanted: Sequence[One]) -> list[float]:
-        """Many of one other column alone."""
-        return [self.one(column, other, given) for column, other, given in wanted]
+    def many(self, rows: Sequence[Row], ones: Sequence[One]) -> tuple[list[FloatArray], list[float]]:
+        """Many of both; some kinds of evidence are quicker together."""
+        return [self.row(*key) for key in rows], [self.one(*key) for key in ones]

@@ -92,7 +92,7 @@ def dependence_of(families: FamilySearch, interaction: Interaction) -> Dependenc
 
     def dependence(a: int, b: int, given: Columns) -> float:
         average = families.dependence(b, a, given)
-        return average if average > ENOUGH else average + max(interaction(a, b, given), 0.0)
+        return average if average > ENOUGH else average + max(interaction([(a, b, given)])[0], 0.0)
 
     return dependence
 

@@ -6,31 +6,67 @@ at each level of the effect. A pair's residual averages it away; the three-way c
 
 from __future__ import annotations
 
-from itertools import accumulate
-from math import prod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.learn.measure_once.bayes_factor import Residuals
-from dpcurate.learn.measure_once.blocks import Columns, kron, outer, sorted_set
-from dpcurate.learn.measure_once.designs import Terms
+from dpcurate.learn.measure_once.blocks import Columns, flat, kron, outer, sorted_set
+from dpcurate.learn.measure_once.designs import Setting
 from dpcurate.learn.measure_once.moments import CentralMoments
-from dpcurate.learn.measure_once.regression import Regressions
+from dpcurate.learn.measure_once.regression import Regression, Regressions
 
 
-def interaction_residuals(regressions: Regressions, triple: Columns, given: Columns, terms: Terms) -> Residuals:
-    """E[(a - E[a | S]) (b - E[b | S]) s] for a member s of S = `given`: zero if a and b are independent given S."""
-    moments, (a, b, s) = regressions.moments, triple
-    left, right = (regressions.single[x, given, terms] for x in (a, b))
-    table, values = left.design.tables[0], left.design.values[0]
-    member = _coordinates(moments, given, s)
-    explained = _mean_product(table, values @ left.coefficients[0, 0], values @ right.coefficients[0, 0], member)
-    cells_left, cells_right = _flat(left.within_cells[0, 0]), _flat(right.within_cells[0, 0])
-    sampling = _mean_product(table, cells_left, cells_right, _flat(outer(member, member)))
-    effect = kron(kron(left.within[0, 0], right.within[0, 0]), member.T @ (table[:, None] * member))
-    null = _paired(sampling, explained.shape) / moments.rows + _noise(regressions, triple, given, terms, member)
-    return Residuals((observed(moments, triple) - explained).reshape(1, -1), null[None], effect[None])
+class Crossed(NamedTuple):
+    """Two columns, and a member of the conditioning set at whose levels they may depend in another way."""
+
+    triple: tuple[int, int, int]
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """The members s of the conditioning sets; their coordinates are padded with zeros to the widest."""
+
+    places: IntArray
+    """(sets, coordinates): which coordinates they are."""
+    means: FloatArray
+    values: FloatArray
+    """(sets, cells, coordinates): centred coordinates in each cell of the set's table."""
+    weighted: FloatArray
+    """The same times the probability of the cell."""
+
+    @classmethod
+    def of(cls, regressions: Regressions, asked: Sequence[Crossed], tables: FloatArray) -> _Members:
+        designs, columns = regressions.designs, [a.triple[2] for a in asked]
+        places = _places(regressions, columns)
+        values = np.zeros((*tables.shape, places.shape[1]))
+        for own, (triple, setting) in zip(values, asked, strict=True):
+            levels = setting.layout.cells[:, setting.given.index(triple[2])]
+            own[: len(levels)] = designs.levels.coordinates[
+                designs.columns.first_level[triple[2]] + levels, : values.shape[2]
+            ]
+        return cls(places, designs.pairs.offsets[places], values, tables[:, :, None] * values)
+
+
+def interaction_residuals(regressions: Regressions, asked: Sequence[Crossed]) -> Residuals:
+    """E[(a - E[a | S]) (b - E[b | S]) s] for a member s of each S: zero if a and b are independent given S."""
+    settings = [a.setting for a in asked]
+    design = regressions.designs.stack(settings)
+    left, right = (regressions.fit(design, settings, [[a.triple[i]] for a in asked]) for i in (0, 1))
+    members = _Members.of(regressions, asked, design.tables)
+    explained = _mean_product(_fitted(left), _fitted(right), members.weighted)
+    weighted = flat(outer(members.weighted, members.values))
+    sampling = _mean_product(flat(left.within_cells[:, 0]), flat(right.within_cells[:, 0]), weighted)
+    own = members.values.swapaxes(1, 2) @ members.weighted
+    effect = kron(kron(left.within[:, 0], right.within[:, 0]), own)
+    null = _paired(sampling, explained.shape) / regressions.moments.rows
+    null = null + _noise(regressions, asked, (left, right), members)
+    values = _observed(regressions.moments, asked, explained.shape) - explained
+    return Residuals(values.reshape(len(asked), -1), null, effect)
 
 
 def observed(moments: CentralMoments, triple: Columns) -> FloatArray:
@@ -50,65 +86,77 @@ def observed(moments: CentralMoments, triple: Columns) -> FloatArray:
     return np.asarray(central)
 
 
-def _noise(regressions: Regressions, triple: Columns, given: Columns, terms: Terms, member: FloatArray) -> FloatArray:
+def _observed(moments: CentralMoments, asked: Sequence[Crossed], shape: tuple[int, ...]) -> FloatArray:
+    """The observed moments of all triples, padded with zeros."""
+    values, known = np.zeros(shape), dict[Columns, FloatArray]()
+    for own, (triple, _) in zip(values, asked, strict=True):
+        if triple not in known:  # the same triple is asked for given many sets
+            known[triple] = observed(moments, triple)
+        i, j, k = known[triple].shape
+        own[:i, :j, :k] = known[triple]
+    return values
+
+
+def _noise(
+    regressions: Regressions, asked: Sequence[Crossed], sides: tuple[Regression, Regression], members: _Members
+) -> FloatArray:
     """Privacy noise: of the triple, and of the pairs, margins and regressions that it is compared with.
 
     That of the count and of s alone is left out: it is less than a hundredth of the triple's own.
     """
-    moments, (a, b, s) = regressions.moments, triple
-    eye_a, eye_b, eye_s = (np.eye(moments.levels[x] - 1) for x in triple)
-    mean_s = moments.margins[s].mean
-    of_pair = moments.noise(a, b) * np.outer(mean_s, mean_s) + moments.noise(a, b, s) * eye_s
-    of_left = kron(eye_a, _of_side(regressions, (a, b, s), given, terms, member))
-    of_right = kron(eye_b, _of_side(regressions, (b, a, s), given, terms, member))
-    shape = len(eye_b), len(eye_a), len(eye_s)
-    swapped = of_right.reshape(*shape, *shape).transpose(1, 0, 2, 4, 3, 5).reshape(of_right.shape)
+    moments, known, (left, right) = regressions.moments, regressions.designs.columns, sides
+    of_triples = np.array([moments.noise(*a.triple) for a in asked])[:, None, None]
+    of_pairs = regressions.designs.pairs.noise[left.columns, right.columns][:, :, None]
+    eye_a, eye_b = (known.identity[side.columns[:, 0], : _width(side), : _width(side)] for side in sides)
+    width = members.means.shape[1]
+    eye_s = known.identity[[a.triple[2] for a in asked], :width, :width]
+    of_pair = of_pairs * outer(members.means, members.means) + of_triples * eye_s
+    of_left = kron(eye_a, _of_side(regressions, left, right, members))
+    of_right = kron(eye_b, _of_side(regressions, right, left, members))
+    shape = eye_b.shape[1], eye_a.shape[1], width
+    swapped = of_right.reshape(-1, *shape, *shape).transpose(0, 2, 1, 3, 5, 4, 6).reshape(of_right.shape)
     return np.asarray(kron(kron(eye_a, eye_b), of_pair) + of_left + swapped)
 
 
-def _of_side(regressions: Regressions, triple: Columns, given: Columns, terms: Terms, member: FloatArray) -> FloatArray:
+def _of_side(regressions: Regressions, first: Regression, second: Regression, members: _Members) -> FloatArray:
     """For one coordinate of the first column: noise of its margin and of its covariances with S, over b and s."""
-    moments, (a, b, s) = regressions.moments, triple
-    right = regressions.single[b, given, terms]
-    table, values, inverse = (x[0] for x in (right.design.tables, right.design.values, right.design.inverse))
-    mean_b, mean_s = moments.margins[b].mean, moments.margins[s].mean
-    fitted = values @ right.coefficients[0, 0]
-    products = _mean_product(table, values, fitted, member)
-    slopes = inverse @ products.reshape(len(products), -1)
-    by_margin = kron(mean_b, mean_s) - (fitted.T @ (table[:, None] * member)).ravel()
-    noise = np.zeros((len(by_margin), len(by_margin)))
-    for term, slope in zip(terms, np.split(slopes, _starts(moments, terms)), strict=True):
-        if len(term) == 1:
-            by_margin = by_margin + moments.margins[term[0]].mean @ slope
-        if term == (s,):  # this pair centres the triple, too
-            slope = slope + np.hstack([x * np.eye(len(mean_s)) for x in mean_b])
-        noise = noise + moments.noise(a, *term) * slope.T @ slope
-    noise = noise + moments.margins[a].noise * np.outer(by_margin, by_margin)
-    return np.asarray(noise)
+    design, pairs = second.design, regressions.designs.pairs
+    means = pairs.offsets[_places(regressions, second.columns[:, 0])]
+    fitted, size = _fitted(second), means.shape[1] * members.means.shape[1]
+    slopes = design.inverse @ _mean_product(design.values, fitted, members.weighted).reshape(*design.places.shape, size)
+    by_margin = outer(means, members.means) - fitted.swapaxes(1, 2) @ members.weighted
+    by_margin = by_margin.reshape(-1, 1, size) + pairs.offsets[design.places][:, None] @ slopes
+    # the pair of the first column and s centres the triple, too
+    own = (design.places[:, :, None] == members.places[:, None]) & (members.places[:, None] < len(pairs.offsets) - 1)
+    slopes = slopes + (means[:, None, :, None] * own[:, :, None]).reshape(slopes.shape)
+    noises = (first.noises @ design.terms).swapaxes(1, 2)
+    of_margins = regressions.designs.columns.noise[first.columns][:, :, None]
+    return np.asarray(slopes.swapaxes(1, 2) @ (noises * slopes) + of_margins * by_margin.swapaxes(1, 2) * by_margin)
 
 
-def _starts(moments: CentralMoments, terms: Terms) -> list[int]:
-    """Where the features of every term but the first begin."""
-    return list(accumulate(prod(moments.levels[a] - 1 for a in term) for term in terms[:-1]))
+def _places(regressions: Regressions, columns: Sequence[int] | IntArray) -> IntArray:
+    """(sets, coordinates): which coordinates are those of a column for each set, up to the widest."""
+    known = regressions.designs.columns
+    return known.places[columns, : int(known.levels[columns].max()) - 1]
 
 
-def _coordinates(moments: CentralMoments, given: Columns, member: int) -> FloatArray:
-    """Centred coordinates of a member of a conditioning set in each cell of its table."""
-    margin, levels = moments.margins[member], [moments.levels[x] for x in given]
-    return np.asarray((margin.basis - margin.mean)[np.indices(levels)[given.index(member)].ravel()])
+def _fitted(side: Regression) -> FloatArray:
+    """(sets, cells, coordinates): what the regression of each set's column says in each cell."""
+    return np.asarray(side.design.values @ side.coefficients[:, 0])
 
 
-def _mean_product(table: FloatArray, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
-    """E[x (x) y (x) z] over the cells of a table."""
-    right = outer(table[:, None] * y, z).reshape(len(table), -1)
-    return np.asarray((x.T @ right).reshape(x.shape[1], y.shape[1], z.shape[1]))
+def _width(side: Regression) -> int:
+    return int(side.within.shape[-1])
 
 
-def _flat(stack: FloatArray) -> FloatArray:
-    return stack.reshape(len(stack), -1)
+def _mean_product(x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
+    """(sets, of x, of y, of z): sums of products over cells."""
+    product = x.swapaxes(1, 2) @ flat(outer(y, z))
+    return np.asarray(product.reshape(*product.shape[:2], y.shape[2], z.shape[2]))
 
 
 def _paired(products: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """The covariance of blocks of this shape from a product of three flat covariances."""
-    i, j, k = shape
-    return products.reshape(i, i, j, j, k, k).transpose(0, 2, 4, 1, 3, 5).reshape(i * j * k, -1)
+    """The covariances of blocks of this shape from products of three flat covariances."""
+    sets, i, j, k = shape
+    product = products.reshape(sets, i, i, j, j, k, k).transpose(0, 1, 3, 5, 2, 4, 6)
+    return product.reshape(sets, i * j * k, i * j * k)

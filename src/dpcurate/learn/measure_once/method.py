@@ -141,12 +141,12 @@ class MeasureOnce:
         evidence = ContrastEvidence(moments, self.constants)
         families = FamilySearch.of(evidence, constraints, self.constants)
         decision = decide(families, Random(0))
-        sure = confidence(decision, families, evidence.interaction, Random(0))
+        sure = confidence(decision, families, evidence.interactions, Random(0))
         answers = len(margins.answers), int(norms > 0), len(pairs.observed)
         noise = of_contrasts(design.released, moments)
         spent, notes = (margins.cost, *costs), (_around_chosen(clip),)
         kept = ReleasedPairs(design.released, pairs, clip)
-        return _Learnt(decision, families, evidence.interaction, sure, answers, spent, notes, noise, kept)
+        return _Learnt(decision, families, evidence.interactions, sure, answers, spent, notes, noise, kept)
 
     def _by_contrasts(
         self,
@@ -178,12 +178,12 @@ class MeasureOnce:
         if quiet:
             decision = settled(decision, families, evidence, random)
         elif orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
-            decision = directed(decision, families, evidence.interaction, random)
-        sure = confidence(decision, families, evidence.interaction, random)
+            decision = directed(decision, families, evidence.interactions, random)
+        sure = confidence(decision, families, evidence.interactions, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         noise = of_contrasts(released, evidence.moments)
         notes = (_contrasts_chosen(purchases),)
-        return _Learnt(decision, families, evidence.interaction, sure, answers, costs, notes, noise, released)
+        return _Learnt(decision, families, evidence.interactions, sure, answers, costs, notes, noise, released)
 
     def _second(
         self, released: Released, weights: Weights, constraints: Constraints, random: Random
@@ -247,7 +247,7 @@ def _separation(learnt: _Learnt) -> Dependence:
     if not isinstance(families.evidence, ContrastEvidence):
         return dependence_of(families, learnt.interaction)
     strict = families.evidence.without_misfit()
-    return dependence_of(FamilySearch.of(strict, families.constraints, families.constants), strict.interaction)
+    return dependence_of(FamilySearch.of(strict, families.constraints, families.constants), strict.interactions)
 
 
 def _directions(names: tuple[str, ...], constraints: Constraints, ways: FloatArray) -> dict[tuple[str, str], float]:

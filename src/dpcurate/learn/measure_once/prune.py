@@ -33,9 +33,9 @@ DETERMINED = 0.05
 
 def settled(decision: Decision, families: FamilySearch, evidence: ContrastEvidence, random: Random) -> Decision:
     """Pruned and directed, twice: the order found first may ask for an edge that a wrong order hid."""
-    drawn = directed(pruned(decision, evidence, families.constraints), families, evidence.interaction, random)
+    drawn = directed(pruned(decision, evidence, families.constraints), families, evidence.interactions, random)
     again = _at_order(drawn, families)
-    return directed(pruned(again, evidence, families.constraints), families, evidence.interaction, random)
+    return directed(pruned(again, evidence, families.constraints), families, evidence.interactions, random)
 
 
 def pruned(decision: Decision, evidence: ContrastEvidence, constraints: Constraints) -> Decision:
