@@ -152,7 +152,9 @@ class Discovery(Exports):
 
     @cached_property
     def _effects(self) -> Effects:
-        return Effects.of(self.graph, self.learned.released, self.schema)
+        effects = Effects.of(self.graph, self.learned.released, self.schema)
+        own = self.model.estimator if isinstance(self.model, ScoreModel) else None
+        return effects if own is None else replace(effects, estimator=own)
 
     def _linked(self, a: str, b: str) -> float | None:
         return surely_linked(self.learned, self.knowledge, a, b)

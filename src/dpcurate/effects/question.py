@@ -12,12 +12,12 @@ from dpcurate.schema import Schema
 QUANTIFY = "ask found.model.effect after a run with quantify=0.5, or dpcurate.quantify(found, curator).effect"
 """What to do next where released answers do not tell."""
 BINS = "give numbers `bins` in the schema, and ask found.model.effect after a run with quantify=0.5"
-"""The same where a table has numbers without levels."""
+"""The same where a table has numbers without levels, and nothing else."""
 
 
 def way_on(schema: Schema) -> str:
     """What to do next with such a table."""
-    return QUANTIFY if all(column.has_levels for column in schema.columns) else BINS
+    return QUANTIFY if any(column.has_levels for column in schema.columns) else BINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

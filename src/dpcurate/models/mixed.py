@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,6 +14,8 @@ import numpy as np
 from dpcurate.arrays import FloatArray
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects
+from dpcurate.effects.gaussian import all_numbers
+from dpcurate.effects.in_dag import THEN, InDag
 from dpcurate.effects.table import place_of
 from dpcurate.errors import QueryError
 from dpcurate.files import save_text
@@ -33,7 +36,7 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ScoreModel:
     """Regressions on normal scores and indicators along a graph, from released answers alone: asking it is free."""
 
@@ -117,13 +120,22 @@ class ScoreModel:
         instead_of: str | None = None,
         level: str | None = None,
     ) -> Effect:
-        """What setting a column does to another in this graph, by adjustment; where lines may bend it says so."""
-        effects = Effects.of(self.dag, self.released, self.schema)
-        effect = effects.effect(cause, outcome, to=to, instead_of=instead_of, level=level)
-        if effect.state != "not determined":
-            return effect
+        """What setting a column does to another in this graph; where lines may bend it says so."""
+        effect = self.effects.effect(cause, outcome, to=to, instead_of=instead_of, level=level)
         why = effect.reason.partition("; ")[0]
-        return replace(effect, reason=f"{why}; with `bins` for its numbers in the schema a model has tables, and tells")
+        bent = effect.state == "not determined" and self.estimator is None
+        return replace(effect, reason=f"{why}; {THEN}") if bent else effect
+
+    @cached_property
+    def estimator(self) -> InDag | None:
+        """Of a table that mixes numbers and levels; numbers alone are taken together as normal."""
+        return None if all_numbers(self.released) else InDag(self.released, self.dag, self.schema)
+
+    @cached_property
+    def effects(self) -> Effects:
+        """Effects in the model's own graph."""
+        plain = Effects.of(self.dag, self.released, self.schema)
+        return plain if self.estimator is None else replace(plain, estimator=self.estimator)
 
     def table(self, column: str) -> NoReturn:
         """A model by regressions has no table of probabilities; it says what has."""

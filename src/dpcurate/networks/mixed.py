@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
@@ -107,6 +107,37 @@ class MixedWorld:
             if do is not None and node in do:
                 signals[node], shown[node] = self._set(node, do[node], count)
         return {node: shown[node] for node in self.dag.nodes}
+
+    def expected(self, outcome: str, rows: int, *, seed: int, do: Mapping[str, Any]) -> FloatArray:
+        """The mean of a number, or the chances of all levels, if columns are set.
+
+        Averaged over rows of what leads to it; in each row it is exact, given its parents.
+        """
+        count = whole("rows", rows)
+        sources = dict(zip(self.dag.nodes, streams(seed, "mixed rows", len(self.dag.nodes)), strict=True))
+        needed = {outcome}
+        for node in reversed(self.dag.order()):
+            if node in needed and node not in do:
+                needed.update(self.dag.parents(node))
+        signals: dict[str, Any] = {}
+        for node in (x for x in self.dag.order() if x in needed and x != outcome):
+            is_set = node in do
+            drawn = self._set(node, do[node], count) if is_set else self._drawn(node, signals, sources[node], count)
+            signals[node] = drawn[0]
+        return np.asarray(self._given(outcome, self._effects(outcome, signals, count)).mean(axis=0))
+
+    def _given(self, node: str, total: FloatArray) -> FloatArray:
+        """The mean of a number or the chances of levels in rows where parents add so much."""
+        column, spread = self.columns[node], math.sqrt(1 + self._explained(node))
+        if column.kind == "category":
+            weights = np.exp(UTILITY * (total - total.max(axis=1, keepdims=True)))
+            return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+        if column.kind == "ordinal":
+            cuts = spread * ndtri(np.arange(column.levels + 1) / column.levels)
+            return np.diff(ndtr(cuts - total), axis=1)
+        noise, weights = np.polynomial.hermite_e.hermegauss(21)
+        shown = MARGINS[column.margin](np.clip((total + noise) / spread, -FAR, FAR))
+        return np.asarray(shown @ weights[:, None] / weights.sum())
 
     def hide(self, *names: str) -> HiddenWorld:
         """The same world without these columns in its tables, as common causes are missing from real ones."""

@@ -1,0 +1,75 @@
+"""Effects in tables that mix numbers and levels, in one DAG, from released products of features.
+
+A table is simulated along the graph that would have released what was released; what setting a column does in it is
+the effect. Where it cannot be made to release that, links are not what they are taken to be, and nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from dpcurate.effects.effect import Effect
+from dpcurate.effects.if_set import effect_of, leads
+from dpcurate.effects.matching import Matched, matched, sizes
+from dpcurate.effects.question import Question
+from dpcurate.effects.simulated import Simulator
+from dpcurate.graphs.graph import Dag
+from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
+from dpcurate.schema import OWN, Numeric, Schema
+
+WORST = 3.0
+"""Beyond this misfit (1 is what errors explain) nothing is said; below, where it is clear, errors are widened."""
+MOST_MATCHED = 1200
+"""Products and parameters at most: more take too long, and too much memory."""
+UNSETTLED = 1.0
+"""A last step of more standard errors than this has not arrived anywhere."""
+THEN = "with `bins` for its numbers in the schema a model has tables, and tells"
+FEWER = "group levels in the schema, or give a graph with fewer parents (dag=...)"
+
+
+@dataclass(frozen=True, eq=False)
+class InDag:
+    """From features of numbers and levels."""
+
+    released: ReleasedFeatures
+    dag: Dag
+    schema: Schema
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        return Simulator.of(self.released, self.dag, self.schema.names)
+
+    @cached_property
+    def fitted(self) -> Matched:
+        """All columns together."""
+        return matched(self.released, self.simulator)
+
+    @cached_property
+    def why_not(self) -> tuple[str, str]:
+        """Why nothing is said, and what to do; empty where something is."""
+        gone = [c.name for c in self.schema.columns if isinstance(c, Numeric) and c.missing == OWN]
+        if gone:
+            return f"{', '.join(gone)} with missing cells of their own (missing = 'own')", THEN
+        if (together := sum(sizes(self.released, self.simulator))) > MOST_MATCHED:
+            return f"{together:,} products and parameters are more than the {MOST_MATCHED:,} that are matched", FEWER
+        if self.fitted.misfit > WORST or not self.fitted.settled < UNSETTLED:
+            return "no table with straight links that add up would have released what was released", THEN
+        return "", ""
+
+    def effect(self, asked: Question) -> Effect:
+        """In the graph itself, whatever others say the same."""
+        if not leads(self.dag, asked.cause, asked.outcome):
+            return Effect.none(asked.cause, asked.outcome)
+        why, then = self.why_not
+        if why:
+            return asked.undetermined(why, self.dag.parents(asked.cause), then)
+        return effect_of(self.fitted, self.schema, asked)
+
+    def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
+        """In a class of graphs: where the cause has the parents that it has in this one."""
+        if not leads(self.dag, asked.cause, asked.outcome):
+            why = f"the model's graph has no way from {asked.cause} to {asked.outcome}"
+            return asked.undetermined(why, sets[0], "give quantify another graph of the class (dag=...)")
+        return self.effect(asked)
