@@ -47,7 +47,8 @@ found.effect("smoke", "lung", to="no", instead_of="yes", level="no")
   widens the interval by its share.
 * **Numbers**: a joint normal distribution is fitted that would have released what was released, scores, their ends and
   shrunk rows included; the effect is a regression coefficient in it, the mean slope for one more unit of the cause.
-  Where columns do not look normal links may bend, and in tables with other columns too: *not determined*.
+  Where columns do not look normal links may bend: *not determined*. Nor is anything said of tables that mix numbers
+  and levels, unless the run has a model (`quantify=0.5`): then edges have its effects, see [models](models.md).
 * **The error** holds sampling and the noise of every answer that was used; intervals are 1.96 of it on either side.
   It takes the graph as true: a wrong arrow is not in it.
 

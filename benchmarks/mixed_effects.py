@@ -24,13 +24,14 @@ import numpy as np
 from benchmarks.effects import looked_at
 from dpcurate import Budget, Curator, fit, networks, quantify
 from dpcurate.effects import Effect
+from dpcurate.graphs.latent import ancestors
 from dpcurate.networks.mixed import MixedWorld
 
 ROWS, DELTA, SHARE = 100_000, 1e-10, 0.5
 MOST = 8
 """Effects looked at in one world."""
-DRAWN, TURNS = 150_000, 8
-"""Rows that tell the truth, and how often they are drawn anew."""
+DRAWN, TURNS, SMOOTH = 150_000, 8, 2
+"""Rows that tell the truth, and how often they are drawn anew: less often where no levels lie on the way."""
 STEP = 0.15
 """How far a number is moved to either side, in standard deviations, for its mean slope."""
 KINDS = {
@@ -63,7 +64,15 @@ def world(kind: str, number: int) -> MixedWorld:
 def truth(of: MixedWorld, effect: Effect) -> float:
     """By setting the cause in the world itself."""
     at = 0 if effect.level is None else int(effect.level)
-    return float(np.mean([_once(of, effect, at, turn) for turn in range(TURNS)]))
+    turns = TURNS if effect.to is None and _coarse(of, effect) else SMOOTH
+    return float(np.mean([_once(of, effect, at, turn) for turn in range(turns)]))
+
+
+def _coarse(of: MixedWorld, effect: Effect) -> bool:
+    """Whether a column of levels lies between cause and outcome, so that a small move changes few rows."""
+    above = ancestors(of.dag)
+    between = [x for x in above[effect.outcome] if effect.cause in above[x]]
+    return any(of.columns[x].kind != "number" for x in between)
 
 
 def _once(of: MixedWorld, effect: Effect, at: int, turn: int) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dpcurate.arrays import FloatArray
-from dpcurate.effects.effect import Effect, mean_table
+from dpcurate.effects.effect import Effect, mean_table, short_number
 from dpcurate.effects.matching import Matched, means_and_slopes
 from dpcurate.effects.question import Question
 from dpcurate.effects.simulated import Number, even_numbers
@@ -47,14 +47,31 @@ def effect_of(model: Matched, schema: Schema, asked: Question) -> Effect:
         )
         chosen = {"to": asked.to, "instead_of": asked.instead_of, "level": asked.level}
         return Effect.of_levels(asked.cause, asked.outcome, table, adjusted_for=given, spread=spread, **chosen)
-    found, step = if_moved(model, asked.cause, asked.outcome)
     level = (asked.level or usual(outcome.levels)[0]) if outcome.has_levels else None
     at = 0 if level is None else place_of(level, outcome.levels, "the outcome")
-    covariance = found.covariances[at]
-    error = float(np.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0.0))) / step
-    estimate = float(found.values[1, at] - found.values[0, at]) / step
+    shown: Number = model.simulator.shown[asked.cause]
     ratio = (1.0 if spread is None else spread) / _spread(model, asked.cause)
-    return Effect.per_unit(asked.cause, asked.outcome, estimate, error, adjusted_for=given, level=level, spread=ratio)
+    if shown.ends is None:
+        found, width = if_moved(model, asked.cause, asked.outcome)
+        estimate, error = (x / width for x in _change(found, at))
+        return Effect.per_unit(
+            asked.cause, asked.outcome, estimate, error, adjusted_for=given, level=level, spread=ratio
+        )
+    quarters = tuple(short_number(x) for x in shown.quarters)
+    found = if_values(model, asked.cause, asked.outcome, [float(x) for x in quarters])
+    estimate, error = _change(found, at)
+    width = max(shown.quarters[1] - shown.quarters[0], 1e-12)
+    moved = Effect.per_unit(
+        asked.cause, asked.outcome, estimate, error, adjusted_for=given, level=level, spread=ratio * width
+    )
+    return replace(moved, to=quarters[1], instead_of=quarters[0])
+
+
+def _change(found: IfSet, at: int) -> tuple[float, float]:
+    """From the first setting to the second, and its error."""
+    covariance = found.covariances[at]
+    variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
+    return float(found.values[1, at] - found.values[0, at]), float(np.sqrt(max(variance, 0.0)))
 
 
 def _spread(model: Matched, name: str) -> float:
@@ -67,6 +84,16 @@ def _spread(model: Matched, name: str) -> float:
 def if_levels(model: Matched, cause: str, outcome: str, levels: int) -> IfSet:
     """The cause set to each of its levels."""
     return _averaged(model, cause, outcome, lambda _: [np.full(ROWS, x, dtype=np.intp) for x in range(levels)])
+
+
+def if_values(model: Matched, cause: str, outcome: str, numbers: list[float]) -> IfSet:
+    """The cause, a number, set to each of these."""
+    shown: Number = model.simulator.shown[cause]
+    latent = shown.latent(np.array(numbers))
+    found = _averaged(model, cause, outcome, lambda _: [np.full(ROWS, x) for x in latent])
+    steep = (found.values[-1] - found.values[0]) / max(float(latent[-1] - latent[0]), 1e-6)
+    unknown = (steep[:, None] * shown.width(latent)) ** 2 / 12  # where in its place a number lies
+    return replace(found, covariances=found.covariances + unknown[:, :, None] * np.eye(len(numbers)))
 
 
 def if_moved(model: Matched, cause: str, outcome: str) -> tuple[IfSet, float]:
@@ -93,23 +120,24 @@ def _averaged(model: Matched, cause: str, outcome: str, settings: Callable[[int]
     at = np.concatenate(
         [
             np.arange(simulator.size)[simulator.at[x]]
-            for x in simulator.scored(_needed(simulator.dag, cause, outcome), cause)
+            for x in simulator.scored(needed(simulator.dag, cause, outcome), cause)
         ]
     )
     covariances = np.einsum("sop,pq,toq->ost", slopes, model.covariance[np.ix_(at, at)], slopes) * model.widening
     apart = values - values.mean(axis=0)
     simulated = np.einsum("nso,nto->ost", apart, apart) / (TURNS * (TURNS - 1))
-    return IfSet(values.mean(axis=0), covariances + simulated)
+    unsure = getattr(simulator.shown[outcome], "unsure", 0.0) ** 2 * np.eye(values.shape[1])
+    return IfSet(values.mean(axis=0), covariances + simulated + unsure)
 
 
 def _one(model: Matched, cause: str, outcome: str, settings: list[Any], turn: int) -> tuple[FloatArray, FloatArray]:
     """Means of the outcome under each setting, and their derivatives by parameters of what lies above it."""
     simulator, parameters = model.simulator, model.parameters
-    needed = _needed(simulator.dag, cause, outcome)
+    above = needed(simulator.dag, cause, outcome)
     even = even_numbers(ROWS, len(simulator.names), turn)
     means, slopes = [], []
     for setting in settings:
-        values = simulator.rows(parameters, even, {cause: setting}, needed)
+        values = simulator.rows(parameters, even, {cause: setting}, above)
         scores = simulator.scores(parameters, values, but=cause)
         expected, sampled = simulator.expected(parameters, outcome, values), simulator.sampled(outcome, values)
         mean, slope = means_and_slopes(np.column_stack([expected, sampled]), scores)
@@ -118,15 +146,15 @@ def _one(model: Matched, cause: str, outcome: str, settings: list[Any], turn: in
     return np.array(means), np.array(slopes)
 
 
-def _needed(dag: Dag, cause: str, outcome: str) -> set[str]:
+def needed(dag: Dag, cause: str, outcome: str) -> set[str]:
     """The outcome and all that lead to it; the cause is set, so what leads to it does not matter."""
-    needed = {outcome}
+    found = {outcome}
     for name in reversed(dag.order()):
-        if name in needed and name != cause:
-            needed.update(dag.parents(name))
-    return needed
+        if name in found and name != cause:
+            found.update(dag.parents(name))
+    return found
 
 
 def leads(dag: Dag, cause: str, outcome: str) -> bool:
     """Whether a directed path goes from one to the other."""
-    return cause in _needed(dag, cause, outcome)
+    return cause in needed(dag, cause, outcome)

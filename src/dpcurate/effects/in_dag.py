@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpcurate.effects.effect import Effect
-from dpcurate.effects.if_set import effect_of, leads
+from dpcurate.effects.if_set import effect_of, leads, needed
 from dpcurate.effects.matching import Matched, matched, sizes
 from dpcurate.effects.question import Question
 from dpcurate.effects.simulated import Simulator
@@ -26,6 +26,7 @@ MOST_MATCHED = 1200
 UNSETTLED = 1.0
 """A last step of more standard errors than this has not arrived anywhere."""
 THEN = "with `bins` for its numbers in the schema a model has tables, and tells"
+NARROWER = "give bounds as narrow as is publicly known, declare its logarithm instead, or give it `bins`"
 FEWER = "group levels in the schema, or give a graph with fewer parents (dag=...)"
 
 
@@ -62,10 +63,18 @@ class InDag:
         """In the graph itself, whatever others say the same."""
         if not leads(self.dag, asked.cause, asked.outcome):
             return Effect.none(asked.cause, asked.outcome)
-        why, then = self.why_not
+        why, then = self._blurred(asked) or self.why_not
         if why:
             return asked.undetermined(why, self.dag.parents(asked.cause), then)
         return effect_of(self.fitted, self.schema, asked)
+
+    def _blurred(self, asked: Question) -> tuple[str, str] | None:
+        shown = self.simulator.shown
+        involved = (x for x in self.schema.names if x in needed(self.dag, asked.cause, asked.outcome))
+        hidden = [x for x in involved if getattr(shown[x], "blurred", False)]
+        if not hidden:
+            return None
+        return f"noise hides how {' and '.join(hidden)} lies, within a small part of the bounds", NARROWER
 
     def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
         """In a class of graphs: where the cause has the parents that it has in this one."""

@@ -22,7 +22,8 @@ from dpcurate.learn.measure_once.features import Features
 from dpcurate.queries import BRANCHES
 
 ROUNDS = ((5, 1 << 14), (2, 1 << 16))
-"""Rounds, and the rows that are simulated in each."""
+"""Rounds, and the rows that are simulated in each; of small tables fewer."""
+FEWEST_SIMULATED = 1 << 14
 MOST_MOVED = 1.0
 """No parameter moves further in one round."""
 SINGLES = 0.025
@@ -164,7 +165,8 @@ def matched(released: ReleasedFeatures, simulator: Simulator, turn: int = 0) -> 
     start, prior = simulator.together("start"), simulator.together("prior") ** -2.0
     parameters = start
     for rounds, count in ROUNDS:
-        even = even_numbers(_fitting(count, len(targets.values) + len(start)), len(simulator.names), turn)
+        count = _fitting(count, targets.rows, len(targets.values) + len(start))
+        even = even_numbers(count, len(simulator.names), turn)
         for _ in range(rounds):
             step = Step.of(targets, simulator, parameters, even)
             information = step.slopes.T @ step.weights @ step.slopes + np.diag(prior)
@@ -177,9 +179,9 @@ def matched(released: ReleasedFeatures, simulator: Simulator, turn: int = 0) -> 
     return Matched(simulator, parameters, covariance, float(rest @ step.weights @ rest) / freedom, freedom, settled)
 
 
-def _fitting(count: int, width: int) -> int:
-    """Fewer rows of wide tables: a power of two that memory holds."""
-    while count * width > MOST_NUMBERS:
+def _fitting(count: int, rows: float, width: int) -> int:
+    """A power of two: no more than a table of so many rows needs, nor than memory holds."""
+    while count * width > MOST_NUMBERS or (count > FEWEST_SIMULATED and count > 2 * rows):
         count //= 2
     return count
 

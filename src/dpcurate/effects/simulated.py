@@ -17,12 +17,17 @@ from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.features import COARSE, Features
 from dpcurate.networks.streams import stream
-from dpcurate.queries import FEATURE_STEPS
+from dpcurate.queries import BRANCHES, FEATURE_STEPS
 from dpcurate.schema import Numeric, Ordinal
 
-SKEWED, LONG_TAILED = 0.25, 5.0
+SKEWED, LONG_TAILED = 0.3, 3.0
 """Beyond this a number is normal on the scale of ranks rather than its own: how far the middle lies from the middle of
-the 10 % and 90 % quantiles, over their distance; the range of 98 % of rows over that of 50 %."""
+the 10 % and 90 % quantiles, over their distance; the range of 90 % of rows over that of 50 % (2.4 if normal)."""
+BLURRED, HIDDEN = 0.04, 0.45
+"""A larger share of a skewed number should not lie in a stretch of which no more is known; nor of any number, since one
+could not tell whether it is skewed."""
+LOUD = 5.0
+"""A share stands out if it exceeds so many standard deviations of its noise."""
 NODES, WEIGHTS = (np.polynomial.hermite_e.hermegauss(9)[i] for i in (0, 1))
 
 
@@ -72,6 +77,14 @@ class Number:
     high: float
     middle: float
     spread: float
+    quarters: tuple[float, float]
+    """The 25 % and 75 % quantiles as released."""
+    unsure: float
+    """How far the noise of a released distribution moves a mean; nothing where that is not used."""
+    smooth: bool
+    """Whether no place holds many rows."""
+    blurred: bool
+    """Whether noise hides where in a stretch of many rows they lie, and that matters."""
     ends: FloatArray | None
     """The released distribution function, where a number is normal on the scale of ranks."""
 
@@ -83,10 +96,24 @@ class Number:
         edges = np.linspace(column.low, column.high, len(ends))
         q = dict(zip(QUANTILES, np.interp(np.array(QUANTILES) * ends[-1], ends, edges), strict=True))
         lean = abs(q[0.9] + q[0.1] - 2 * q[0.5]) / max(q[0.9] - q[0.1], LEAST)
-        tails = (q[0.99] - q[0.01]) / max(q[0.75] - q[0.25], LEAST)
-        plain = lean < SKEWED and tails < LONG_TAILED and not (known.shares > COARSE).any()
+        tails = (q[0.95] - q[0.05]) / max(q[0.75] - q[0.25], LEAST)
+        smooth = known.shares.max() < max(COARSE, LOUD * known.noise)
+        plain = smooth and lean < SKEWED and tails < LONG_TAILED
         spread = max((q[0.84] - q[0.16]) / 2, (column.high - column.low) / len(known.shares))
-        return cls(features, column.low, column.high, q[0.5], spread, None if plain else ends / ends[-1])
+        coarse = np.linspace(column.low, column.high, 2 * BRANCHES + 1)[1::2]
+        unsure = 0.0 if plain else known.noise * float(np.linalg.norm(coarse - q[0.5]))
+        return cls(
+            features,
+            column.low,
+            column.high,
+            q[0.5],
+            spread,
+            (q[0.25], q[0.75]),
+            unsure,
+            smooth,
+            smooth and _largest_blur(known.shares, known.noise) > (HIDDEN if plain else BLURRED),
+            None if plain else ends / ends[-1],
+        )
 
     def numbers(self, values: FloatArray) -> FloatArray:
         """From latent values to those of the table."""
@@ -102,16 +129,37 @@ class Number:
         rank = np.interp(numbers, np.linspace(self.low, self.high, len(self.ends)), self.ends)
         return np.asarray(ndtri(np.clip(rank, 1e-6, 1 - 1e-6)))
 
+    def width(self, values: FloatArray) -> FloatArray:
+        """How far the place of a value reaches on the scale of ranks; nothing where that is not used."""
+        if self.ends is None:
+            return np.zeros(len(values))
+        at, scores = self.places(values), ndtri(np.clip(self.ends, 1e-6, 1 - 1e-6))
+        return np.asarray(scores[at + 1] - scores[at])
+
     def places(self, values: FloatArray) -> Any:
         count = len(self.features.values)
         share = (self.numbers(values) - self.low) / (self.high - self.low)
         return np.clip(np.floor(share * count), 0, count - 1).astype(np.intp)
 
     def regressors(self, values: FloatArray) -> FloatArray:
-        return values[:, None] if self.ends is None else np.asarray(self.features.values[self.places(values)])
+        if self.smooth or self.ends is None:
+            return values[:, None]
+        at = self.places(values)
+        middle = (self.ends[at] + self.ends[at + 1]) / 2  # the score of a place, not cut at its ends as a feature is
+        return np.column_stack([ndtri(np.clip(middle, 1e-6, 1 - 1e-6)), self.features.values[at, 1:]])
 
 
-QUANTILES = (0.01, 0.1, 0.16, 0.25, 0.5, 0.75, 0.84, 0.9, 0.99)
+def _largest_blur(shares: FloatArray, noise: float) -> float:
+    """The largest share of an interval whose parts, were they even, would not stand out of the noise."""
+    worst, size = 0.0, 1
+    while size < len(shares):
+        cells = shares.reshape(size, -1).sum(axis=1)
+        worst = max(worst, float(cells[cells < BRANCHES * LOUD * noise].max(initial=0.0)))
+        size *= BRANCHES
+    return worst
+
+
+QUANTILES = (0.05, 0.1, 0.16, 0.25, 0.5, 0.75, 0.84, 0.9, 0.95)
 LEAST = 1e-12
 BITS = 30
 

@@ -1,0 +1,261 @@
+"""Effects in tables of numbers and levels: intervals that hold the truth, nothing charged, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dpcurate
+from dpcurate import Budget, Curator, Dag, Numeric, Schema, quantify
+from dpcurate.effects import in_dag
+from dpcurate.effects.if_set import if_levels
+from dpcurate.effects.in_dag import InDag
+from dpcurate.effects.links import Choice, Cut, Normal
+from dpcurate.effects.matching import Matched, Targets, matched, sizes
+from dpcurate.effects.question import Question
+from dpcurate.effects.simulated import Number, even_numbers
+from dpcurate.models.scores import buy_products
+from dpcurate.networks.mixed import MixedColumn, MixedWorld
+
+ROWS = 20_000
+DAG = Dag.of("abcd", [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("a", "d")])
+
+
+def column(kind, levels=0, products=None, **effects):
+    return MixedColumn(kind, levels, "plain", {k: np.array(v) for k, v in effects.items()}, products or {})
+
+
+WORLD = MixedWorld(
+    DAG,
+    {
+        "a": column("number"),
+        "b": column("category", 3, a=[0.8, -0.3, -0.5]),
+        "c": column("ordinal", 3, a=[0.7]),
+        "d": column("number", b=[[0.6], [-0.8], [0.2]], c=[0.5], a=[-0.6]),
+    },
+)
+PAIRS = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")]
+PRODUCT = column("number", products={("a", "c"): 1.0}, b=[[0.0], [0.0], [0.0]], c=[0.3], a=[0.5])
+BENT = replace(WORLD, columns={**WORLD.columns, "d": PRODUCT})
+
+
+def bought(world, epsilon, seed):
+    budget = Budget(epsilon=epsilon, delta=1e-10)
+    curator = Curator(world.sample(ROWS, seed=seed), world.schema, budget=budget, insecure_seed=seed)
+    return buy_products(curator, None, curator.remaining)
+
+
+def in_graph(world, epsilon=2.0, seed=1):
+    return InDag(bought(world, epsilon, seed), world.dag, world.schema)
+
+
+def ask(given, cause, outcome, **more):
+    return given.effect(Question(cause=cause, outcome=outcome, **more))
+
+
+def truth(world, effect):
+    at, rows = 0 if effect.level is None else int(effect.level), 200_000
+    settings, width = (effect.to, effect.instead_of), 1.0
+    if effect.to is None:
+        own = np.random.default_rng(3).permutation(world.sample(rows, seed=3)[effect.cause])
+        settings, width = (own + 0.15, own - 0.15), 0.3
+    after, before = (world.expected(effect.outcome, rows, seed=2, do={effect.cause: x})[at] for x in settings)
+    return float(after - before) / width
+
+
+@pytest.fixture(scope="module")
+def given():
+    return in_graph(WORLD)
+
+
+@pytest.fixture(scope="module")
+def truths(given):
+    return {pair: truth(WORLD, ask(given, *pair)) for pair in PAIRS}
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 5.0])
+def test_intervals_hold_the_truth_as_often_as_they_say(epsilon, truths):
+    """The root mean square of 20 distances in standard errors; half of the errors would double it."""
+    off = []
+    for seed in range(4):
+        one = in_graph(WORLD, epsilon, seed)
+        effects = {pair: ask(one, *pair) for pair in PAIRS}
+        off += [(e.estimate - truths[pair]) / e.error for pair, e in effects.items()]
+    assert 0.6 < np.sqrt(np.mean(np.square(off))) < 1.4
+
+
+def test_an_effect_says_what_was_set_and_what_was_adjusted_for(given, truths):
+    number, category, slope = ask(given, "a", "d"), ask(given, "b", "d"), ask(given, "a", "b", level="0")
+    assert number.adjusted_for == ()
+    assert category.adjusted_for == ("a",)
+    assert category.to == "2"
+    assert category.instead_of == "0"
+    assert category.table is not None
+    assert category.table.of_number
+    assert slope.level == "0"
+    assert slope.low > 0
+    assert slope.estimate == pytest.approx(-sum(ask(given, "a", "b", level=x).estimate for x in "12"), abs=0.01)
+    assert ask(given, "b", "d", to="0", instead_of="2").estimate == pytest.approx(-category.estimate)
+    assert ask(given, "d", "a").state == "none"
+
+
+def test_what_is_not_as_it_is_taken_to_be_is_refused():
+    effect = ask(in_graph(BENT, 5.0), "a", "d")
+    assert effect.state == "not determined"
+    assert "links that add up" in effect.reason
+    assert "bins" in effect.reason
+
+
+def test_a_clear_misfit_widens_errors(given):
+    fitted = given.fitted
+    assert fitted.widening == 1.0
+    worse = replace(fitted, misfit=2.9)
+    assert worse.widening == 2.9
+    one, other = (if_levels(x, "b", "d", 3).covariances for x in (fitted, worse))
+    assert other[0, 0, 0] > 2.5 * one[0, 0, 0]
+
+
+def test_too_many_products_are_refused(given, monkeypatch):
+    monkeypatch.setattr(in_dag, "MOST_MATCHED", 20)
+    effect = ask(InDag(given.released, given.dag, given.schema), "a", "d")
+    assert effect.state == "not determined"
+    assert "group levels" in effect.reason
+
+
+def test_numbers_with_missing_cells_of_their_own_are_refused(given):
+    columns = [Numeric("a", -5, 5, missing="own"), *WORLD.schema.columns[1:]]
+    effect = ask(InDag(given.released, given.dag, Schema(columns)), "a", "d")
+    assert effect.state == "not determined"
+    assert "missing" in effect.reason
+
+
+@pytest.fixture(scope="module")
+def curator():
+    return Curator(WORLD.sample(ROWS, seed=5), WORLD.schema, budget=Budget(epsilon=5, delta=1e-10), insecure_seed=5)
+
+
+@pytest.fixture(scope="module")
+def found(curator):
+    return dpcurate.fit(curator, quantify=0.5)
+
+
+def test_effects_along_edges_are_those_of_the_model_and_charge_nothing(found, curator, tmp_path):
+    before = curator.ledger.spent, curator.passes
+    known = [effect for effect in found.effects() if effect.estimate is not None]
+    assert known
+    for effect in known:
+        assert found.model.effect(effect.cause, effect.outcome).estimate == effect.estimate
+    written = found.report(tmp_path / "edges.csv").read_text()
+    assert known[0].brief in written
+    assert (curator.ledger.spent, curator.passes) == before
+
+
+def test_without_a_model_it_says_how_to_get_one(curator, found):
+    effect = replace(found, model=None).effect("a", "d")
+    assert "quantify" in effect.why
+
+
+def test_a_graph_of_the_class_that_the_model_does_not_have_is_not_answered(given):
+    turned = InDag(given.released, Dag.of("abcd", [("b", "a")]), given.schema)
+    effect = turned.estimate(Question(cause="a", outcome="b"), [()])
+    assert effect.state == "not determined"
+    assert "dag=" in effect.reason
+
+
+def test_a_model_of_a_given_graph_answers_in_it(curator, found):
+    other = Curator(WORLD.sample(ROWS, seed=6), WORLD.schema, budget=Budget(epsilon=5, delta=1e-10), insecure_seed=6)
+    model = quantify(dpcurate.fit(other, share=other.remaining / 2), other, dag=Dag.of("abcd", [("b", "d")]))
+    assert model.effect("a", "d").state == "none"
+    assert model.effect("b", "d").adjusted_for == ()
+
+
+# the parts
+
+
+@pytest.mark.parametrize(
+    ("link", "at"),
+    [
+        (Normal(1), np.array([0.2, 0.7, -0.3])),
+        (Cut(1, np.array([0.2, 0.5, 0.3])), np.array([-0.5, 0.6, 0.8])),
+        (Choice(1, np.array([0.2, 0.5, 0.3])), np.array([0.3, 0.8, -0.2, -0.5])),
+    ],
+    ids=["number", "ordinal", "category"],
+)
+def test_scores_say_how_a_mean_moves_with_parameters(link, at):
+    even = even_numbers(1 << 16, 2)
+    parent = np.asarray(even[:, :1] * 2 - 1)
+
+    def mean(parameters):
+        return float((link.draw(parameters, parent, even[:, 1]) * (1 + parent[:, 0])).mean())
+
+    assert len(link.start) == len(link.prior) == len(at)
+    values = link.draw(at, parent, even[:, 1])
+    scores = link.scores(at, parent, values)
+    assert scores.mean(axis=0) == pytest.approx(0, abs=0.005)
+    slopes = (values * (1 + parent[:, 0])) @ scores / len(scores)
+    for i in range(len(at)):
+        step = np.eye(len(at))[i] * 0.05
+        assert slopes[i] == pytest.approx((mean(at + step) - mean(at - step)) / 0.1, abs=0.01)
+
+
+SKEWED = MixedWorld(
+    Dag.of("xy", [("x", "y")]),
+    {"x": replace(column("number"), margin="skewed"), "y": column("category", 2, x=[0.5, -0.5])},
+)
+
+
+class Narrow:
+    """The same rows, within bounds as narrow as someone may know."""
+
+    dag = SKEWED.dag
+    schema = Schema((Numeric("x", 0, 12), SKEWED.schema["y"]))
+    sample = SKEWED.sample
+
+
+def test_a_skewed_number_is_compared_at_its_quartiles():
+    narrow = in_graph(Narrow, 20.0)
+    shown = narrow.simulator.shown["x"]
+    assert isinstance(shown, Number)
+    assert shown.ends is not None
+    numbers = np.array([0.5, 1.0, 3.0])
+    assert shown.numbers(shown.latent(numbers)) == pytest.approx(numbers, rel=0.02)
+    assert shown.latent(np.array([1.0])) == pytest.approx(0, abs=0.1)  # the median of a log-normal number
+    effect = ask(narrow, "x", "y")
+    assert [float(effect.instead_of), float(effect.to)] == pytest.approx(np.exp([-0.674, 0.674]), rel=0.05)
+    assert effect.low < truth(SKEWED, effect) < effect.high
+    assert "instead of" in effect.sentence
+
+
+def test_noise_that_hides_how_a_number_lies_is_said():
+    effect = ask(in_graph(SKEWED, 0.2), "x", "y")
+    assert effect.state == "not determined"
+    assert "bounds" in effect.reason
+
+
+def test_what_is_matched_is_what_the_world_itself_would_release(given):
+    """Rows of the world in the place of simulated ones: nothing is left but errors."""
+    table = WORLD.sample(ROWS, seed=1)
+    simulator, targets = given.simulator, Targets.of(given.released, given.simulator)
+    shown = simulator.shown
+    values = {x: shown[x].latent(v) if WORLD.columns[x].kind == "number" else v.astype(int) for x, v in table.items()}
+    left = targets.of_rows(simulator, values).mean(axis=0) - targets.values
+    assert np.sqrt(np.mean(left**2 / np.diagonal(targets.noise))) < 1.3  # the very rows: no sampling error
+    assert sum(sizes(given.released, simulator)) >= len(targets.values) + simulator.size
+
+
+def test_other_simulated_rows_give_the_same_parameters(given):
+    again = matched(given.released, given.simulator, turn=1)
+    assert isinstance(again, Matched)
+    moved = (again.parameters - given.fitted.parameters) / np.sqrt(np.diagonal(again.covariance))
+    assert np.abs(moved).max() < 0.3
+    assert again.settled < 0.1
+
+
+def test_what_a_world_expects_is_what_its_rows_show():
+    rows = WORLD.do(b="1").sample(200_000, seed=7)
+    assert WORLD.expected("d", 100_000, seed=8, do={"b": "1"})[0] == pytest.approx(rows["d"].mean(), abs=0.01)
+    for name in "bc":
+        shown = [np.mean(WORLD.do(a=0.5).sample(100_000, seed=7)[name] == x) for x in "012"]
+        assert WORLD.expected(name, 1000, seed=8, do={"a": 0.5}) == pytest.approx(shown, abs=0.01)
