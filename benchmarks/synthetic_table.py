@@ -2,6 +2,7 @@
 
     python -m benchmarks.synthetic_table tables [--worlds asia sachs child random] [--epsilons 0.1 1] [--seeds 3]
     python -m benchmarks.synthetic_table effects [--worlds asia sachs child random] [--epsilons 0.1 1 5] [--seeds 50]
+                                                 [--first 0]
 
 `tables`: discover and quantify together at the total (epsilon, delta = 1e-10), n = 100,000. Mean total variation over
 all pairs between the model's own tables and the true ones (and the rows it learnt from), beside that of tables fitted
@@ -99,12 +100,12 @@ def _table(net: Network, epsilon: float, seed: int, share: float, name: str) -> 
     return apart(own, truth), apart(plain, truth), apart(own, sample_pairs(net, seed)), f1, pc, seconds
 
 
-def effects(names: list[str], epsilons: list[float], seeds: int) -> None:
+def effects(names: list[str], epsilons: list[float], seeds: int, first: int) -> None:
     print("world epsilon | intervals that hold the truth | median width | as a multiple of that without privacy")
     for name in names:
-        plain = [_widths(name, NO_PRIVACY, seed) for seed in range(min(seeds, 10))]
+        plain = [_widths(name, NO_PRIVACY, seed) for seed in range(first, first + min(seeds, 10))]
         for epsilon in epsilons:
-            hits, widths = zip(*_intervals(name, epsilon, seeds), strict=True)
+            hits, widths = zip(*_intervals(name, epsilon, seeds, first), strict=True)
             inside, wide = np.concatenate(hits), np.concatenate(widths)
             ratio = np.median(np.concatenate(widths[: len(plain)]) / np.concatenate(plain))
             print(
@@ -140,12 +141,13 @@ def main() -> None:
     parser.add_argument("--worlds", nargs="+", default=["asia", "sachs", "child"])
     parser.add_argument("--epsilons", nargs="+", type=float)
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--first", type=int, default=0, help="the first seed of effects")
     parser.add_argument("--shares", nargs="+", type=float, default=[SHARE])
     args = parser.parse_args()
     if args.what == "tables":
         tables(args.worlds, args.epsilons or [0.1, 1.0], args.seeds or 3, args.shares)
     else:
-        effects(args.worlds, args.epsilons or [0.1, 1.0, 5.0], args.seeds or 50)
+        effects(args.worlds, args.epsilons or [0.1, 1.0, 5.0], args.seeds or 50, args.first)
 
 
 if __name__ == "__main__":

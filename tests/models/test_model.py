@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,15 @@ ASIA = networks.load("asia")
 def model():
     one = Curator(ASIA.sample(100_000, seed=3), ASIA.schema, budget=Budget(epsilon=5, delta=1e-10), insecure_seed=3)
     return quantify(fit(one, share=one.remaining / 2), one, dag=ASIA.dag)
+
+
+def test_a_row_of_which_nothing_is_known_says_so(model):
+    table = model.table("dysp")
+    errors = np.array(table.errors)
+    errors[1] = 0.4
+    lines = str(replace(table, errors=errors)).splitlines()
+    assert lines[2].count("not seen") == 2
+    assert "not seen" not in lines[1]
 
 
 def test_a_table_prints_its_parents_chances_and_errors(model):

@@ -9,6 +9,8 @@ from dpcurate.arrays import FloatArray
 
 MOST_ROWS = 40
 """Rows of a table that are printed."""
+GUESS = 0.29
+"""The error of a probability of which nothing is known: the spread of even numbers between 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +36,7 @@ class ConditionalTable:
             *(["of rows"] * bool(self.parents)),
         ]
         rows = [
-            [*labels, *(f"{p:.3f} ± {e:.3f}" for p, e in zip(*row, strict=True)), *([f"{share:.1%}"] * bool(labels))]
+            [*labels, *(_cell(p, e) for p, e in zip(*row, strict=True)), *([f"{share:.1%}"] * bool(labels))]
             for labels, row, share in zip(
                 self.combinations, zip(self.values, self.errors, strict=True), self.shares, strict=True
             )
@@ -42,6 +44,11 @@ class ConditionalTable:
         left = len(rows) - MOST_ROWS
         lines = _aligned([heads, *rows[:MOST_ROWS]])
         return "\n".join(lines + ([f"and {left} more rows"] if left > 0 else []))
+
+
+def _cell(probability: float, error: float) -> str:
+    """With its error, or that it is no more than a guess: so few rows have these parents."""
+    return f"{probability:.3f} ± {error:.3f}" if error < GUESS else f"{probability:.3f}, not seen"
 
 
 def combinations_of(levels: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
