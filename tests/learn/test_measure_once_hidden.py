@@ -18,7 +18,16 @@ from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.hidden import ENOUGH, JOINED, Found, believed, dependence_of, with_hidden_causes
+from dpcurate.learn.measure_once.hidden import (
+    ENOUGH,
+    JOINED,
+    Dependence,
+    Dependences,
+    Found,
+    believed,
+    dependence_of,
+    with_hidden_causes,
+)
 from dpcurate.networks import random_dag
 
 
@@ -40,8 +49,14 @@ def found(dag: Dag, hidden: list[str], knowledge: Knowledge | None = None) -> Fo
     known = (knowledge or Knowledge()).undirected()
     families = FamilySearch.of(evidence, Constraints.of(evidence.names, known), Constants())
     decision = decide(families, Random(0))
-    dependence, sure = dependence_of(families, no_interaction), decision.probabilities
-    return with_hidden_causes(evidence.names, decision, families, no_interaction, dependence, sure, knowledge)
+    judged, sure = alike(families), decision.probabilities
+    return with_hidden_causes(evidence.names, decision, families, no_interaction, judged, sure, knowledge)
+
+
+def alike(families: FamilySearch) -> Dependences:
+    """The same evidence of clear effects and of weak ones."""
+    clear = dependence_of(families, no_interaction)
+    return Dependences(clear, clear)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -76,24 +91,58 @@ def left_out(knowledge: Knowledge | None = None) -> Found:
     names = list("abcd")
     families = FamilySearch.of(Fixed(np.full((4, 4), 9.0)), Constraints.of(names, knowledge), Constants())
     decision = Decision(((), (0,), (1,), ()), (0, 1, 2, 3), np.zeros((4, 4)))
-    dependence = dependence_of(families, no_interaction)
-    return with_hidden_causes(names, decision, families, no_interaction, dependence, decision.probabilities, knowledge)
+    sure = decision.probabilities
+    return with_hidden_causes(names, decision, families, no_interaction, alike(families), sure, knowledge)
 
 
 def test_pairs_that_few_parents_do_not_explain_are_joined_and_likely() -> None:
     here = left_out()
     assert len(here.pag.edges) == 6  # nothing separates them
     assert here.linked[0, 2] == here.linked[2, 0] == JOINED
-    assert here.linked[0, 1] == 0  # the search's own edge keeps what the search said
+    assert here.linked[0, 1] == JOINED  # what a search for a DAG doubts is as clear as the rest
+
+
+def weighed(clear: float, weak: float, *, given: float | None = None, columns: int = 9) -> Found:
+    """Two columns of several, not joined by the search: log evidence of clear and of weak effects, given others too."""
+    names = [f"x{i}" for i in range(columns)]
+    families = FamilySearch.of(Fixed(np.full((columns, columns), -9.0)), Constraints.of(names, None), Constants())
+    parents = ((), (), (0, 1), *(() for _ in names[3:]))  # the third column may separate the first two
+    nothing = np.zeros((columns, columns))
+    decision = Decision(parents, tuple(range(columns)), nothing)
+
+    def dependence(one: float) -> Dependence:
+        def of(a: int, b: int, some: tuple[int, ...]) -> float:
+            if {a, b} != {0, 1}:
+                return 9.0 if 2 in (a, b) and {a, b} <= {0, 1, 2} else -9.0
+            return one if given is None or not some else given
+
+        return of
+
+    both = Dependences(dependence(clear), dependence(weak))
+    return with_hidden_causes(names, decision, families, no_interaction, both, nothing, None)
+
+
+def test_a_pair_is_joined_by_a_clear_effect_or_by_a_weak_one_given_every_set() -> None:
+    pair = frozenset(("x0", "x1"))
+    assert pair in weighed(-5.0, 2.0).pag.edges
+    assert pair in weighed(-5.0, 0.6).pag.edges  # by the prior odds of a search for a DAG 1.7 would be needed
+    assert pair not in weighed(1.0, 0.3).pag.edges
+    assert pair not in weighed(1.0, 2.0, given=0.0).pag.edges
+    assert pair in weighed(2.0, 2.0, given=0.0).pag.edges  # a clear effect stays unless a set clearly separates
+    assert pair not in weighed(2.0, 2.0, given=-2.1).pag.edges
+
+
+def test_what_has_no_power_joins_nothing_however_few_columns_there_are() -> None:
+    assert len(weighed(0.0, 0.1, columns=3).pag.edges) == 2
+    assert len(weighed(0.0, 0.5, columns=3).pag.edges) == 3
 
 
 def test_a_triangle_says_nothing_against_an_edge_where_a_hidden_cause_may_have_made_it() -> None:
     names, zero = list("abc"), np.zeros((3, 3))
-    families = FamilySearch.of(Fixed(np.full((3, 3), 9.0)), Constraints.of(names, None), Constants())
+    families = FamilySearch.of(Fixed(np.full((3, 3), -1.0)), Constraints.of(names, None), Constants())
     decision = Decision(((), (0,), (0, 1)), (0, 1, 2), zero)
-    dependence = dependence_of(families, no_interaction)
     said = np.array([[0.0, 0.5, 1.0], [0.5, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    here = with_hidden_causes(names, decision, families, no_interaction, dependence, said, None).linked
+    here = with_hidden_causes(names, decision, families, no_interaction, alike(families), said, None).linked
     assert 0.65 < here[0, 1] < 0.75
     assert (here[0, 2], here[1, 2]) == (1, 0)
 

@@ -42,9 +42,10 @@ class ContrastEvidence(DependenceEvidence):
         """Of a column's coordinates, by powers of two; those of two to five levels go together."""
         self.marginal = self._marginal()
 
-    def without_misfit(self) -> ContrastEvidence:
-        """The same, but what a regression that lacks terms leaves counts as dependence."""
-        return ContrastEvidence(self.moments, replace(self.constants, misfit=0.0))
+    def without_misfit(self, *weaker: float) -> ContrastEvidence:
+        """The same, but what a regression that lacks terms leaves counts as dependence, and so do weaker effects."""
+        sizes = (*weaker, *self.constants.effect_sizes)
+        return ContrastEvidence(self.moments, replace(self.constants, misfit=0.0, effect_sizes=sizes))
 
     def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence; where nothing speaks for a link to `column` or `given` marginal evidence stands."""

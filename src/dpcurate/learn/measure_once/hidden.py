@@ -33,9 +33,14 @@ from dpcurate.learn.measure_once.orientation import MOST_LOG_ODDS
 
 SEPARATED = -2.0
 """Log evidence of dependence below which a set separates two columns; without power it stays near 0."""
+MORE = 1.2
+"""Log odds of an edge beside those of a search for a DAG: a hidden cause joins all its children."""
+LEAST = 0.3
+"""Log evidence below which nothing is joined, however likely edges are in a small table."""
+WEAKEST = 0.01
+"""Size of an effect that joins two columns, if all terms were released: a search for a DAG forgives as much."""
 JOINED = 0.85
-"""P(linked) of a pair that is joined again. These and the prior odds from which on it is were looked at on random
-worlds (docs/methods.md)."""
+"""The least P(linked) of a pair that these odds join. All of these were chosen on random worlds (docs/methods.md)."""
 ENOUGH = 5.0
 """Log evidence of a dependence on average above which no other way to depend is looked for: that costs time."""
 MOST_GIVEN = 3
@@ -54,6 +59,14 @@ Separating = dict[Columns, Columns]
 
 
 @dataclass(frozen=True, slots=True)
+class Dependences:
+    """The evidence of clear effects, and of weak ones too."""
+
+    clear: Dependence
+    weak: Dependence
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A PAG, the skeleton it rests on, P(linked) of every pair, and P(tail) and P(arrowhead) of every end."""
 
@@ -68,20 +81,22 @@ def with_hidden_causes(
     decision: Decision,
     families: FamilySearch,
     interaction: Interaction,
-    dependence: Dependence,
+    dependences: Dependences,
     linked: FloatArray,
     knowledge: Knowledge | None,
 ) -> Found:
     """The PAG of the decision's edges and of pairs it does not explain, without those that neighbours separate."""
     chosen = adjacency(decision, families.constraints)
-    before = chosen | unexplained(decision, families, dependence)
-    adjacent, separating = thinned(before, families, dependence)
-    separating |= _apart(adjacent, separating, families, dependence)
+    clear = dependent(decision, families, dependences.clear, -families.edge_log_odds)
+    depend = clear | dependent(decision, families, dependences.weak, _needed(families))
+    before = chosen | depend
+    adjacent, separating = thinned(before, chosen | clear, families, dependences)
+    separating |= _apart(adjacent, separating, families, dependences.clear)
     odds = collider_log_odds(decision, adjacent, families, interaction)
     skeleton = _skeleton(names, adjacent, separating)
     sure = np.where(adjacent & chosen, _whatever_triangles(linked, chosen), linked)
     sure = np.where(before & ~adjacent, np.minimum(sure, HALF), sure)
-    sure = np.where(adjacent & ~chosen, np.maximum(sure, JOINED), sure)
+    sure = np.where(adjacent & depend, np.maximum(sure, JOINED), sure)
     triples = {t: 1.0 if x > 0 else 0.0 for t, x in odds.items()}
     pag = orient_pag(skeleton, knowledge, triples=_triples(names, triples, Random(0)))
     return Found(pag, skeleton, sure, _drawn_marks(names, skeleton, knowledge, odds))
@@ -97,31 +112,41 @@ def dependence_of(families: FamilySearch, interaction: Interaction) -> Dependenc
     return dependence
 
 
-def unexplained(decision: Decision, families: FamilySearch, dependence: Dependence) -> BoolArray:
-    """Pairs left out that more likely than not depend on each other given the parents of the later column.
+def dependent(decision: Decision, families: FamilySearch, dependence: Dependence, needed: float) -> BoolArray:
+    """Pairs with more than the needed log evidence of dependence given the other parents of the later column.
 
-    The children of a hidden cause are all joined with each other, and may be many.
+    The search leaves some of them out: the children of a hidden cause are all joined with each other, and may be many.
     """
     allowed = (families.constraints.allowed | families.constraints.allowed.T) & families.evidence.measured
     found = np.zeros_like(allowed)
     for place, column in enumerate(decision.order):
-        parents = decision.parents[column]
         for other in decision.order[:place]:
-            if allowed[column, other] and other not in parents:
-                odds = dependence(other, column, parents) + families.edge_log_odds
-                found[column, other] = found[other, column] = odds > 0
+            if allowed[column, other]:
+                given = tuple(x for x in decision.parents[column] if x != other)
+                found[column, other] = found[other, column] = dependence(other, column, given) > needed
     return found
 
 
-def thinned(before: BoolArray, families: FamilySearch, dependence: Dependence) -> tuple[BoolArray, Separating]:
-    """Without the edges that some neighbours of either end separate, small sets first, and what separated them."""
+def _needed(families: FamilySearch) -> float:
+    """Log evidence from which on a weak dependence is more likely than not; what has no power joins nothing."""
+    return max(-families.edge_log_odds - MORE, LEAST)
+
+
+def thinned(
+    before: BoolArray, clear: BoolArray, families: FamilySearch, dependences: Dependences
+) -> tuple[BoolArray, Separating]:
+    """Without the edges that some neighbours of either end separate, small sets first, and what separated them.
+
+    An edge that is not clear goes, too, if given some neighbours it is no longer likely.
+    """
     adjacent, separating = before.copy(), Separating()
     for size in range(MOST_GIVEN + 1):
         around = adjacent.copy()  # as it was when the size began: nothing depends on the order of columns
         for a, b in np.argwhere(np.triu(around & ~families.constraints.required)).tolist():
             sets = [s for s in _sets(around, families, a, b) if len(s) == size]
-            found = _most_independent(dependence, a, b, sets)
-            if found is not None and found[1] < SEPARATED:
+            by, least = (dependences.clear, SEPARATED) if clear[a, b] else (dependences.weak, _needed(families))
+            found = _most_independent(by, a, b, sets)
+            if found is not None and found[1] < least:
                 adjacent[a, b] = adjacent[b, a] = False
                 separating[a, b] = found[0]
     return adjacent, separating

@@ -10,6 +10,7 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.learn.measure_once.arrows import Interaction, directed, no_interaction
+from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.confidence import Confidence, confidence
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
@@ -19,7 +20,7 @@ from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norms_cost
-from dpcurate.learn.measure_once.hidden import Dependence, dependence_of, with_hidden_causes
+from dpcurate.learn.measure_once.hidden import WEAKEST, Dependence, Dependences, dependence_of, with_hidden_causes
 from dpcurate.learn.measure_once.memory import check_memory, memory_in_all
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
@@ -223,9 +224,9 @@ def _names(queryable: Queryable) -> tuple[str, ...]:
 
 def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, knowledge: Knowledge | None) -> Learned:
     """The same releases, read where common causes may be hidden."""
-    sure = learnt.confidence.linked
-    dependence = _separation(learnt)
-    found = with_hidden_causes(names, learnt.decision, learnt.families, learnt.interaction, dependence, sure, knowledge)
+    families, sure = learnt.families, learnt.confidence.linked
+    dependences = _dependences(learnt)
+    found = with_hidden_causes(names, learnt.decision, families, learnt.interaction, dependences, sure, knowledge)
     evidence = evidence_of(names, constraints, learnt.decision, found.skeleton, found.linked)
     return Learned(
         found.pag,
@@ -241,13 +242,23 @@ def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, k
     )
 
 
-def _separation(learnt: _Learnt) -> Dependence:
-    """By what it is judged whether a set separates two columns: what a misfit may explain is no independence."""
-    families = learnt.families
-    if not isinstance(families.evidence, ContrastEvidence):
-        return dependence_of(families, learnt.interaction)
-    strict = families.evidence.without_misfit()
-    return dependence_of(FamilySearch.of(strict, families.constraints, families.constants), strict.interactions)
+def _dependences(learnt: _Learnt) -> Dependences:
+    """What tells whether a set separates two columns: what a misfit may explain is no independence."""
+    families, evidence = learnt.families, learnt.families.evidence
+    if not isinstance(evidence, ContrastEvidence):
+        clear = dependence_of(families, learnt.interaction)
+        return Dependences(clear, clear)
+
+    def counted(by: ContrastEvidence) -> Dependence:
+        return dependence_of(FamilySearch.of(by, families.constraints, families.constants), by.interactions)
+
+    clear, weakest = counted(evidence.without_misfit()), counted(evidence.without_misfit(WEAKEST))
+
+    def weak(a: int, b: int, given: Columns) -> float:
+        """What a regression without all its terms misses would look like a weak effect."""
+        return weakest(a, b, given) if evidence.saturated(a, b, given) else clear(a, b, given)
+
+    return Dependences(clear, weak)
 
 
 def _directions(names: tuple[str, ...], constraints: Constraints, ways: FloatArray) -> dict[tuple[str, str], float]:
