@@ -13,7 +13,7 @@ from dpcurate.effects import in_dag
 from dpcurate.effects.if_set import if_levels
 from dpcurate.effects.in_dag import InDag
 from dpcurate.effects.links import Choice, Cut, Normal
-from dpcurate.effects.matching import Matched, Targets, matched, sizes
+from dpcurate.effects.matching import Matched, Targets, _fitting, matched, sizes
 from dpcurate.effects.question import Question
 from dpcurate.effects.simulated import Number, even_numbers
 from dpcurate.models.scores import buy_products
@@ -226,6 +226,42 @@ def test_a_skewed_number_is_compared_at_its_quartiles():
     assert [float(effect.instead_of), float(effect.to)] == pytest.approx(np.exp([-0.674, 0.674]), rel=0.05)
     assert effect.low < truth(SKEWED, effect) < effect.high
     assert "instead of" in effect.sentence
+
+
+class Counts:
+    """A number of which many rows hold the same: visits, which bring about a level."""
+
+    dag = SKEWED.dag
+    schema = Narrow.schema
+
+    @staticmethod
+    def sample(rows, *, seed, most=0.6):
+        random = np.random.default_rng(seed)
+        x = np.where(random.random(rows) < most, 2.0, random.poisson(5, rows) + 1.0).clip(0, 12)
+        return {"x": x, "y": (random.random(rows) < 0.2 + 0.05 * x).astype(int).astype(str)}
+
+
+class Constant(Counts):
+    sample = staticmethod(lambda rows, seed: Counts.sample(rows, seed=seed, most=0.97))
+
+
+def test_a_number_of_few_values_is_compared_further_out():
+    effect = ask(in_graph(Counts, 5.0), "x", "y")
+    assert float(effect.instead_of) == pytest.approx(2, abs=0.05)
+    assert effect.estimate == pytest.approx(0.05 * (float(effect.to) - 2), abs=0.06)
+
+
+def test_a_number_that_hardly_varies_is_refused():
+    effect = ask(in_graph(Constant, 5.0), "x", "y")
+    assert effect.state == "not determined"
+    assert "nearly the same x" in effect.reason
+
+
+def test_fewer_rows_are_simulated_of_small_tables_and_of_wide_ones():
+    assert _fitting(1 << 16, 1e6, 100) == 1 << 16
+    assert _fitting(1 << 16, 20_000, 100) == 1 << 15
+    assert _fitting(1 << 16, 100, 100) == 1 << 14
+    assert _fitting(1 << 16, 1e6, 1000) == 1 << 14
 
 
 def test_noise_that_hides_how_a_number_lies_is_said():

@@ -35,36 +35,52 @@ class IfSet:
 
 def effect_of(model: Matched, schema: Schema, asked: Question) -> Effect:
     """The total effect in the model's graph."""
-    cause, outcome = schema[asked.cause], schema[asked.outcome]
-    given = model.simulator.dag.parents(asked.cause)
-    spread = _spread(model, asked.outcome) if not outcome.has_levels else None
-    if cause.has_levels:
-        found = if_levels(model, asked.cause, asked.outcome, cause.size)
-        table = (
-            EffectTable(cause.levels, outcome.levels, found.values, found.covariances)
-            if outcome.has_levels
-            else mean_table(cause.levels, found.values[:, 0], found.covariances[0])
-        )
-        chosen = {"to": asked.to, "instead_of": asked.instead_of, "level": asked.level}
-        return Effect.of_levels(asked.cause, asked.outcome, table, adjusted_for=given, spread=spread, **chosen)
+    if schema[asked.cause].has_levels:
+        return _of_levels(model, schema, asked)
+    outcome, shown = schema[asked.outcome], model.simulator.shown[asked.cause]
     level = (asked.level or usual(outcome.levels)[0]) if outcome.has_levels else None
     at = 0 if level is None else place_of(level, outcome.levels, "the outcome")
-    shown: Number = model.simulator.shown[asked.cause]
-    ratio = (1.0 if spread is None else spread) / _spread(model, asked.cause)
-    if shown.ends is None:
-        found, width = if_moved(model, asked.cause, asked.outcome)
-        estimate, error = (x / width for x in _change(found, at))
-        return Effect.per_unit(
-            asked.cause, asked.outcome, estimate, error, adjusted_for=given, level=level, spread=ratio
-        )
-    quarters = tuple(short_number(x) for x in shown.quarters)
-    found = if_values(model, asked.cause, asked.outcome, [float(x) for x in quarters])
-    estimate, error = _change(found, at)
-    width = max(shown.quarters[1] - shown.quarters[0], 1e-12)
-    moved = Effect.per_unit(
-        asked.cause, asked.outcome, estimate, error, adjusted_for=given, level=level, spread=ratio * width
+    return (_per_unit if shown.ends is None else _of_quarters)(model, asked, level, at)
+
+
+def _of_levels(model: Matched, schema: Schema, asked: Question) -> Effect:
+    cause, outcome = schema[asked.cause], schema[asked.outcome]
+    found = if_levels(model, asked.cause, asked.outcome, cause.size)
+    if outcome.has_levels:
+        table = EffectTable(cause.levels, outcome.levels, found.values, found.covariances)
+    else:
+        table = mean_table(cause.levels, found.values[:, 0], found.covariances[0])
+    return Effect.of_levels(
+        asked.cause,
+        asked.outcome,
+        table,
+        adjusted_for=model.simulator.dag.parents(asked.cause),
+        to=asked.to,
+        instead_of=asked.instead_of,
+        level=asked.level,
+        spread=None if outcome.has_levels else _spread(model, asked.outcome),
     )
-    return replace(moved, to=quarters[1], instead_of=quarters[0])
+
+
+def _per_unit(model: Matched, asked: Question, level: str | None, at: int) -> Effect:
+    """The mean slope."""
+    found, width = if_moved(model, asked.cause, asked.outcome)
+    change, error = _change(found, at)
+    return _of_number(model, asked, level, (change / width, error / width), 1.0)
+
+
+def _of_quarters(model: Matched, asked: Question, level: str | None, at: int) -> Effect:
+    """Of a skewed number, whose mean slope hangs on its ends: its upper quartile instead of its lower."""
+    low, high = (short_number(x) for x in model.simulator.shown[asked.cause].quarters)
+    found = if_values(model, asked.cause, asked.outcome, [float(low), float(high)])
+    moved = _of_number(model, asked, level, _change(found, at), max(float(high) - float(low), 1e-12))
+    return replace(moved, to=high, instead_of=low)
+
+
+def _of_number(model: Matched, asked: Question, level: str | None, told: tuple[float, float], width: float) -> Effect:
+    spread = width * (_spread(model, asked.outcome) if level is None else 1.0) / _spread(model, asked.cause)
+    given = model.simulator.dag.parents(asked.cause)
+    return Effect.per_unit(asked.cause, asked.outcome, *told, adjusted_for=given, level=level, spread=spread)
 
 
 def _change(found: IfSet, at: int) -> tuple[float, float]:

@@ -27,6 +27,7 @@ UNSETTLED = 1.0
 """A last step of more standard errors than this has not arrived anywhere."""
 THEN = "with `bins` for its numbers in the schema a model has tables, and tells"
 NARROWER = "give bounds as narrow as is publicly known, declare its logarithm instead, or give it `bins`"
+ANOTHER = "give quantify another graph of the class (dag=...)"
 FEWER = "group levels in the schema, or give a graph with fewer parents (dag=...)"
 
 
@@ -63,10 +64,16 @@ class InDag:
         """In the graph itself, whatever others say the same."""
         if not leads(self.dag, asked.cause, asked.outcome):
             return Effect.none(asked.cause, asked.outcome)
-        why, then = self._blurred(asked) or self.why_not
+        why, then = self._constant(asked) or self._blurred(asked) or self.why_not
         if why:
             return asked.undetermined(why, self.dag.parents(asked.cause), then)
         return effect_of(self.fitted, self.schema, asked)
+
+    def _constant(self, asked: Question) -> tuple[str, str] | None:
+        shown = self.simulator.shown[asked.cause]
+        if getattr(shown, "quarters", ()) is not None:
+            return None
+        return f"nine rows of ten hold nearly the same {asked.cause}", "give it `bins`, or declare it as ordinal"
 
     def _blurred(self, asked: Question) -> tuple[str, str] | None:
         shown = self.simulator.shown
@@ -74,11 +81,10 @@ class InDag:
         hidden = [x for x in involved if getattr(shown[x], "blurred", False)]
         if not hidden:
             return None
-        return f"noise hides how {' and '.join(hidden)} lies, within a small part of the bounds", NARROWER
+        return f"noise hides how rows of {' and '.join(hidden)} lie within bounds that are far wider", NARROWER
 
     def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
         """In a class of graphs: where the cause has the parents that it has in this one."""
         if not leads(self.dag, asked.cause, asked.outcome):
-            why = f"the model's graph has no way from {asked.cause} to {asked.outcome}"
-            return asked.undetermined(why, sets[0], "give quantify another graph of the class (dag=...)")
+            return asked.undetermined("the model's graph has it the other way round", sets[0], ANOTHER)
         return self.effect(asked)

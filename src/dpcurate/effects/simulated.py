@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -29,20 +29,6 @@ could not tell whether it is skewed."""
 LOUD = 5.0
 """A share stands out if it exceeds so many standard deviations of its noise."""
 NODES, WEIGHTS = (np.polynomial.hermite_e.hermegauss(9)[i] for i in (0, 1))
-
-
-class Shown(Protocol):
-    """A column as simulated values show it."""
-
-    features: Features
-
-    def places(self, values: Any) -> Any:
-        """Where values stand in the column's distribution."""
-        ...
-
-    def regressors(self, values: Any) -> FloatArray:
-        """What the column says to its children."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,8 +63,8 @@ class Number:
     high: float
     middle: float
     spread: float
-    quarters: tuple[float, float]
-    """The 25 % and 75 % quantiles as released."""
+    quarters: tuple[float, float] | None
+    """The 25 % and 75 % quantiles as released, or others further out if so many rows hold one value."""
     unsure: float
     """How far the noise of a released distribution moves a mean; nothing where that is not used."""
     smooth: bool
@@ -94,7 +80,9 @@ class Number:
         assert isinstance(column, Numeric)
         ends = np.concatenate([[0.0], np.cumsum(known.shares)])
         edges = np.linspace(column.low, column.high, len(ends))
-        q = dict(zip(QUANTILES, np.interp(np.array(QUANTILES) * ends[-1], ends, edges), strict=True))
+        q: dict[float, float] = dict(
+            zip(QUANTILES, np.interp(np.array(QUANTILES) * ends[-1], ends, edges), strict=True)
+        )
         lean = abs(q[0.9] + q[0.1] - 2 * q[0.5]) / max(q[0.9] - q[0.1], LEAST)
         tails = (q[0.95] - q[0.05]) / max(q[0.75] - q[0.25], LEAST)
         smooth = known.shares.max() < max(COARSE, LOUD * known.noise)
@@ -108,7 +96,7 @@ class Number:
             column.high,
             q[0.5],
             spread,
-            (q[0.25], q[0.75]),
+            next(((q[a], q[1 - a]) for a in (0.25, 0.1, 0.05) if q[1 - a] - q[a] > 2 * edges[1] - 2 * edges[0]), None),
             unsure,
             smooth,
             smooth and _largest_blur(known.shares, known.noise) > (HIDDEN if plain else BLURRED),
@@ -171,7 +159,9 @@ class Simulator:
     dag: Dag
     names: tuple[str, ...]
     shown: Mapping[str, Any]
+    """Levels or a Number."""
     links: Mapping[str, Any]
+    """A Link."""
     at: Mapping[str, slice]
     square: float
 
