@@ -10,7 +10,7 @@ from test_measure_once_arrows import common_effect
 from test_measure_once_evidence import LEVELS, PAIRS, A, B, S, T, chained, evidence, exact
 from test_measure_once_search import PARENTS, Numbers
 
-from dpcurate import Knowledge
+from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision
@@ -90,6 +90,18 @@ def test_causes_joined_by_their_effect_are_parted_and_the_edges_to_it_stay():
     assert drawn.probabilities[A, S] == drawn.probabilities[A, T] == 1
 
 
+def test_causes_joined_by_their_effect_are_parted_where_triples_are_the_last_bought():
+    network = networks.load("earthquake")
+    for seed in (3, 5):
+        budget = Budget(epsilon=5, delta=1e-10)
+        curator = Curator(
+            network.sample(100_000, seed=10_000 + seed), network.schema, budget=budget, insecure_seed=seed
+        )
+        found = MeasureOnce().fit(curator)
+        assert len(found.tests) == 2
+        assert found.graph == network.cpdag
+
+
 def test_a_required_edge_is_not_dropped():
     joint = common_effect(np.random.default_rng(1))
     wrong = Decision(((S, B), (S,), (), ()), (S, B, A, T), np.ones((4, 4)))
@@ -108,6 +120,15 @@ def test_a_set_separates_only_if_no_term_of_its_regressions_is_missing():
     assert A not in after_pruning(joint, full).parents[B]
     without = tuple(u for u in EVERY if u != (B, S, T))
     assert A in after_pruning(joint, full, without).parents[B]
+
+
+def test_a_set_at_whose_levels_a_dependence_has_opposite_signs_does_not_separate():
+    ab = np.array([np.outer([0.5, 0.3, 0.2], [0.7, 0.3]), np.outer([0.2, 0.3, 0.5], [0.3, 0.7])])  # at each s
+    turned = 0.1 * np.multiply.outer([1, -1], np.outer([1, 0, -1], [1, -1]))
+    full = decided((), (A,), (A, B), ())
+    for dependence, kept in ((0, ()), (turned, (A,))):
+        joint = np.einsum("sab,t->abst", (ab + dependence) / 2, [0.5, 0.3, 0.2])
+        assert after_pruning(joint, full).parents[B] == kept
 
 
 def test_a_set_that_determines_a_column_separates_nothing():

@@ -179,7 +179,8 @@ class MeasureOnce:
         if quiet:
             decision = settled(decision, families, evidence, random)
         elif orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
-            decision = directed(decision, families, evidence.interactions, random)
+            fewer = pruned(decision, evidence, constraints)
+            decision = directed(fewer, families, evidence.interactions, random)
         sure = confidence(decision, families, evidence.interactions, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         noise = of_contrasts(released, evidence.moments)

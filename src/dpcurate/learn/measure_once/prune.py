@@ -55,7 +55,9 @@ def _apart(column: int, given: Columns, adjacent: BoolArray, evidence: ContrastE
     others = [int(x) for x in np.flatnonzero(adjacent[column]) if x not in given]
     others = _testable(others, column, given, evidence)
     found = evidence.conditional(others, column, given)
-    return [x for x, log_odds in zip(others, found, strict=True) if log_odds < INDEPENDENT]
+    alike = [x for x, log_odds in zip(others, found, strict=True) if log_odds < INDEPENDENT]
+    differs = evidence.interactions([(x, column, given) for x in alike])  # between levels of the set
+    return [x for x, log_odds in zip(alike, differs, strict=True) if log_odds <= 0]
 
 
 def _testable(others: list[int], column: int, given: Columns, evidence: ContrastEvidence) -> list[int]:
