@@ -15,9 +15,9 @@ from dpcurate import Budget, Curator, Knowledge, Schema, discover, networks
 from dpcurate.errors import BudgetExceeded, NotPrivate, QueryError
 from dpcurate.learn.measure_once.blocks import bits
 from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.equivalent_orders import climbed_on, equivalent_order, lawful_order
 from dpcurate.learn.measure_once.order_search import Order
 from dpcurate.learn.methods import OrderSearch
-from dpcurate.learn.score.equivalent_orders import equivalent_order, lawful_order, settled
 from dpcurate.learn.score.parent_search import ParentSearch
 from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, TableScores, row_count
 from dpcurate.schema import Categorical, Numeric
@@ -194,7 +194,7 @@ def test_climbing_from_equivalent_graphs_helps():
         random = Random(seed)
         order = Order(families, lawful_order(families.constraints, random))
         order.climb(random)
-        gained.append(settled(order, random, 3).total() - order.total())
+        gained.append(climbed_on(order, order.families.constraints, random, 3).total() - order.total())
     assert min(gained) >= 0
     assert max(gained) > 1
 

@@ -18,6 +18,15 @@ class Constants:
     degree: float = 1.2
     """Expected neighbours of a column; sets the prior odds of an edge. More costs precision in small tables."""
     max_parents: int = 4
+    least_counted: float = -4.0
+    """Evidence counts no less than this in the score of an order: what is surely independent is worth no more."""
+    most_counted: float = 10.0
+    """Nor more than this: far beyond it an additive regression that is wrong is likelier than an edge."""
+    edge_cost: float = 2.0
+    """What an edge costs in the score of an order beside its prior odds: of orders with the same evidence one with
+    fewer edges is nearer to the truth."""
+    patience: int = 3
+    """A search over orders ends when so many climbs in a row from equivalent graphs gain nothing."""
     share_later: float = 0.5
     """Share of the budget kept for a second look."""
     later_from: float = 1.0

@@ -13,6 +13,7 @@ from dpcurate.arrays import FloatArray
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.learn.measure_once.blocks import Columns, members_of
 from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.equivalent_orders import climbed_on
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.order_search import Order, best_order, first_orders, number_of_starts
 from dpcurate.learn.outcome import Evidence, Pair
@@ -39,6 +40,7 @@ def decide(
     constants = families.constants
     cold = (starts or number_of_starts(constants, families.columns)) - len(warm)
     order = best_order(families, random, [*warm, *first_orders(families, random, cold)])
+    order = climbed_on(order, families.constraints, random, constants.patience)
     best = list(order.columns)
     probabilities = walk(order, random, constants.walk)
     kept = _at_best_threshold(families, best, probabilities)

@@ -2,10 +2,11 @@
 
 A graph's score is the sum over columns y of
 
-    (number of parents) * log prior odds of an edge - sum over x before y that is no parent of
-    the evidence that x and y depend on each other given y's parents:
+    (number of parents) * (log prior odds of an edge - cost) - sum over x before y that is no parent of
+    the evidence that x and y depend on each other given y's parents, within bounds:
 
-every pair left unconnected must be explained by the parents of its later column.
+every pair left unconnected must be explained by the parents of its later column. The bounds keep what additive
+regressions leave near a column that others determine from outweighing a dozen edges.
 """
 
 from __future__ import annotations
@@ -148,11 +149,12 @@ class FamilySearch:
 
     def _score(self, column: int, parents: Columns, before: BoolArray) -> float:
         """The score of a column with these parents; an order against required arrows is all but ruled out."""
-        return self.edge_log_odds * len(parents) - float(self._losses(column, parents)[before].sum())
+        edge = self.edge_log_odds - self.constants.edge_cost
+        return edge * len(parents) - float(self._losses(column, parents)[before].sum())
 
     def _losses(self, column: int, parents: Columns) -> FloatArray:
         against = self.constraints.against[:, column]
-        row = self.row(column, parents)
+        row = np.clip(self.row(column, parents), self.constants.least_counted, self.constants.most_counted)
         return row + AGAINST_KNOWLEDGE * against if against.any() else row
 
     def _climb(self, column: int, before: int) -> Climb:

@@ -13,11 +13,11 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.measure_once.blocks import sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
+from dpcurate.learn.measure_once.equivalent_orders import climbed_on, lawful_order
 from dpcurate.learn.measure_once.order_search import Order, best_order
 from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Evidence, Learned
 from dpcurate.learn.score.acyclic import dag_of
-from dpcurate.learn.score.equivalent_orders import lawful_order, settled
 from dpcurate.learn.score.parent_search import ParentSearch
 from dpcurate.learn.score.results import markov_class
 from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, SetScores, TableScores, row_count
@@ -69,8 +69,9 @@ class OrderSearch:
 
     def _best_order(self, families: ParentSearch) -> Order[ParentSearch]:
         random = Random(0)  # a fixed stream: a run can be repeated
-        starts = [lawful_order(families.constraints, random) for _ in range(self.starts)]
-        orders = [settled(best_order(families, random, [start]), random, self.patience) for start in starts]
+        known = families.constraints
+        starts = [lawful_order(known, random) for _ in range(self.starts)]
+        orders = [climbed_on(best_order(families, random, [start]), known, random, self.patience) for start in starts]
         return max(orders, key=Order.total)
 
     def _scores(self, queryable: Queryable) -> SetScores:

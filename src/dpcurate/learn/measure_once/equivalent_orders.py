@@ -9,18 +9,17 @@ import numpy as np
 
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.order_search import LEAST_GAIN, Order, best_order
-from dpcurate.learn.score.parent_search import ParentSearch
+from dpcurate.learn.measure_once.order_search import LEAST_GAIN, Families, Order, best_order
 
 FLIPS = 4
 """Arrows tried for turning, for each arrow of the graph."""
 
 
-def settled(order: Order[ParentSearch], random: Random, patience: int) -> Order[ParentSearch]:
+def climbed_on(order: Order[Families], constraints: Constraints, random: Random, patience: int) -> Order[Families]:
     """Climb again from orders of equivalent graphs until `patience` climbs in a row gain nothing."""
     idle = 0
     while idle < patience:
-        start = equivalent_order(order.parents(), order.families.constraints, random)
+        start = equivalent_order(order.parents(), constraints, random)
         other = best_order(order.families, random, [start])
         gain = other.total() - order.total()
         idle = 0 if gain > LEAST_GAIN else idle + 1
