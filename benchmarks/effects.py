@@ -142,13 +142,13 @@ def _held(world: World, effect: Effect) -> tuple[str, bool, float]:
     if effect.low is None or effect.high is None:
         return "not determined", False, 0.0
     if effect.state == "none":
-        effect = _as_usual(world, effect)
+        effect = as_usual(world, effect)
     value = truth(world, effect)
     close = 1e-9 if effect.state != "none" else 1e-3  # the found graph may be right that there is nothing
     return effect.state, bool(effect.low - close <= value <= effect.high + close), (effect.high - effect.low) / 2
 
 
-def _as_usual(world: World, effect: Effect) -> Effect:
+def as_usual(world: World, effect: Effect) -> Effect:
     """What is not moved is compared at the usual levels."""
     cause, outcome = world.schema[effect.cause], world.schema[effect.outcome]
     to, instead_of = usual(cause.levels) if cause.has_levels else (None, None)

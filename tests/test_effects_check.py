@@ -6,7 +6,7 @@ import json
 import sys
 
 import pytest
-from benchmarks import effects
+from benchmarks import effects, mixed_effects
 from benchmarks.effects import Cell, truth
 from benchmarks.effects_page import page
 
@@ -48,3 +48,13 @@ def test_the_page_counts_intervals_and_leaves_out_what_is_not_determined() -> No
     told = page([Cell("asia", "network", 1.0, rows, rows[:1])])
     assert "| the six shipped networks | 1 | 4 | 25% | 66.7% | 0.1 |" in told
     assert "| **all** | 1 | 1 | 0% | 100.0% | 0.1 |" in told
+
+
+def test_truths_of_mixed_worlds_are_slopes_and_the_page_counts_them() -> None:
+    pair = Dag.of("ab", [("a", "b")])
+    mixed = networks.random_mixed(pair, ordinals=0, categories=0, margins=("plain",), seed=1)
+    weight = float(mixed.columns["b"].effects["a"][0])
+    slope = mixed_effects.truth(mixed, Effect(cause="a", outcome="b"))
+    assert slope == pytest.approx(weight / (1 + weight**2) ** 0.5, abs=0.001)
+    rows = [mixed_effects.Row("plain", 0, 1.0, "number -> number", held) for held in (True, True, False, None)]
+    assert "| 1 plain | 1 | 4 | 25% | 66.7% |" in mixed_effects.told(rows)
