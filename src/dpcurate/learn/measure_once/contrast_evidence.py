@@ -99,7 +99,7 @@ class ContrastEvidence(DependenceEvidence):
     def _parts(self, others: Sequence[int], column: int, given: Columns) -> Iterator[tuple[Asked, list[int]]]:
         """What has the same terms and about as many levels, and which of the others these are."""
         parts: dict[tuple[int, Columns, Terms], list[int]] = defaultdict(list)
-        alone = self._complete and not self._larger[given]
+        alone = self._complete and not any(companions >> column & 1 for _, companions in self._larger[given])
         for place, a in enumerate(others):
             known = given if self._complete else tuple(s for s in given if self.measured[a, s])  # some are forbidden
             terms = subsets(given)[: len(given)] if alone else self.terms(a, column, known)
@@ -183,9 +183,9 @@ class ContrastEvidence(DependenceEvidence):
     def _marginal(self) -> FloatArray:
         """Evidence with nothing given, a symmetric matrix."""
         marginal = np.zeros(self.measured.shape)
-        for b in range(1, len(marginal)):
-            others = np.flatnonzero(self.measured[b, :b])
-            marginal[b, others] = marginal[others, b] = self.conditional([int(a) for a in others], b, ())
+        others = [[int(a) for a in np.flatnonzero(row[:b])] for b, row in enumerate(self.measured)]
+        for b, evidence in enumerate(self.all_of([(some, b, ()) for b, some in enumerate(others)])):
+            marginal[b, others[b]] = marginal[others[b], b] = evidence
         return marginal
 
     def _larger_terms(self, given: Columns) -> tuple[tuple[Columns, int], ...]:

@@ -33,9 +33,9 @@ class Layout:
     cells: IntArray
     """(cells of the table, members): the level of each member."""
     members: IntArray
-    """(features, factors): whose coordinate a factor is, by its place in the conditioning set; -1 if there is none."""
+    """(features, factors): whose coordinate a factor is, by its place in the conditioning set; 0 if there is none."""
     coordinates: IntArray
-    """Which of that member's coordinates; -2 for no factor."""
+    """Which of that member's coordinates, counted from 2; 1 for no factor."""
     terms: IntArray
     """To which term each feature belongs."""
     singles: int
@@ -49,16 +49,16 @@ def layout_of(levels: tuple[int, ...], terms: Terms) -> Layout:
     features = [
         (place, term, chosen)
         for place, term in enumerate(terms)
-        for chosen in product(*(range(levels[a] - 1) for a in term))
+        for chosen in product(*(range(2, levels[a] + 1) for a in term))
     ]
     members = [term + (0,) * (factors - len(term)) for _, term, _ in features]
-    coordinates = [chosen + (-2,) * (factors - len(chosen)) for *_, chosen in features]
+    coordinates = [chosen + (1,) * (factors - len(chosen)) for *_, chosen in features]
     return Layout(
         np.indices(levels).reshape(len(levels), math.prod(levels)).T,
         np.array(members, dtype=np.intp).reshape(-1, factors),
         np.array(coordinates, dtype=np.intp).reshape(-1, factors),
         np.array([place for place, *_ in features], dtype=np.intp),
-        sum(len(term) == 1 for _, term, _ in features),
+        sum(levels[term[0]] - 1 for term in terms if len(term) == 1),
     )
 
 
@@ -73,6 +73,8 @@ class Setting(NamedTuple):
     """The columns that are terms by themselves."""
     places: IntArray
     """Which coordinates the features of one column are."""
+    first_levels: IntArray
+    """Where the levels of each member begin in `OfLevels`."""
 
     @property
     def larger(self) -> Terms:
@@ -129,59 +131,59 @@ class Designs:
         cells, members = (max(layout.cells.shape[i] for layout in layouts) for i in (0, 1))
         features, factors = (max(layout.members.shape[i] for layout in layouts) for i in (0, 1))
         nobody, nothing = len(self.levels.shares) - 1, len(self.pairs.offsets) - 1
-        levels = np.full((len(settings), cells, max(members, 1)), nobody)
+        levels = np.full((len(settings), max(members, 1), cells), nobody)
         owners = np.zeros((len(settings), features, factors), dtype=np.intp)
-        coordinates = np.full((len(settings), features, factors), -2)
-        coordinates[:, :, :1] = -1  # features of no design are zero
+        coordinates = np.ones((len(settings), features, factors), dtype=np.intp)
+        coordinates[:, :, :1] = 0  # features of no design are zero
         places = np.full((len(settings), features), nothing)
         term_of = np.full((len(settings), features), -1)
         columns = np.full((len(settings), max(len(x.terms) for x in settings)), len(self.moments.levels))
         real: BoolArray = np.zeros((len(settings), cells), dtype=bool)
-        for i, (given, _, layout, _, singles, own) in enumerate(settings):
+        for i, (_, _, layout, _, singles, own, first_levels) in enumerate(settings):
             (c, k), (f, j) = layout.cells.shape, layout.members.shape
             real[i, :c] = True
-            levels[i, :c, :k] = layout.cells + self.columns.first_level[list(given)]
+            levels[i, :k, :c] = (layout.cells + first_levels).T
             owners[i, :f, :j], coordinates[i, :f, :j] = layout.members, layout.coordinates
             term_of[i, :f] = layout.terms
             columns[i, : len(singles)], places[i, : len(own)] = singles, own
         terms = (term_of[:, None] == np.arange(columns.shape[1])[:, None]).astype(float)
         tables = self._tables(levels, real, settings)
         values = self._values(levels, owners, coordinates, min(layout.singles for layout in layouts))
-        values -= tables[:, None] @ values
-        inverse = soft_inverse(values.swapaxes(1, 2) @ (tables[:, :, None] * values))
+        values -= values @ tables[:, :, None]
+        inverse = soft_inverse(values @ (values * tables[:, None]).swapaxes(1, 2))
         bases = self._bases(places[:, : max(layout.singles for layout in layouts)], terms, settings)
-        return DesignStack(tables, values, inverse, places, terms, columns, bases)
+        return DesignStack(tables, values.swapaxes(1, 2), inverse, places, terms, columns, bases)
 
     def _setting(self, key: tuple[Columns, Terms]) -> Setting:
         given, terms = key
         levels = tuple(self.moments.levels[a] for a in given)
-        layout = layout_of(levels, tuple(tuple(given.index(a) for a in term) for term in terms))
+        place = {a: i for i, a in enumerate(given)}
+        layout = layout_of(levels, tuple(tuple(place[a] for a in term) for term in terms))
         singles, own = [term[0] for term in terms if len(term) == 1], np.arange(0)
         if singles:
             whose = np.array(given)[layout.members[: layout.singles, 0]]
-            own = self.columns.places[whose, layout.coordinates[: layout.singles, 0]]
-        return Setting(given, terms, layout, levels, singles, own)
+            own = self.columns.places[whose, layout.coordinates[: layout.singles, 0] - 2]
+        return Setting(given, terms, layout, levels, singles, own, self.columns.first_level[list(given)])
 
     def _tables(self, levels: IntArray, real: BoolArray, settings: Sequence[Setting]) -> FloatArray:
         """Denoised joint distributions: the sum of what each released moment adds."""
         factors = np.ones(real.shape)
-        for i, j in combinations(range(levels.shape[2]), 2):
-            factors += self.levels.added[levels[:, :, i], levels[:, :, j]]
+        for i, j in combinations(range(levels.shape[1]), 2):
+            factors += self.levels.added[levels[:, i], levels[:, j]]
         for factor, setting in zip(factors, settings, strict=True):
             for u in self._larger[setting.given]:
                 own = [r if a in u else 1 for a, r in zip(setting.given, setting.levels, strict=True)]
                 factor[: len(setting.layout.cells)].reshape(setting.levels)[:] += self._added[u].reshape(own)
-        tables = self.levels.shares[levels].prod(axis=2) * np.maximum(factors, LEAST_CELL) * real
+        tables = self.levels.shares[levels].prod(axis=1) * np.maximum(factors, LEAST_CELL) * real
         return np.asarray(tables / tables.sum(axis=1, keepdims=True))
 
     def _values(self, levels: IntArray, owners: IntArray, coordinates: IntArray, singles: int) -> FloatArray:
-        """Products of coordinates in every cell; the first so many features have one factor."""
-        sets, cells = np.ogrid[: levels.shape[0], : levels.shape[1]]
-        values = np.ones((*levels.shape[:2], owners.shape[1]))
-        for factor in range(owners.shape[2]):
-            some = slice(singles if factor else 0, None)
-            here = levels[sets[..., None], cells[..., None], owners[:, None, some, factor]]
-            values[:, :, some] *= self.levels.coordinates[here, coordinates[:, None, some, factor]]
+        """(sets, features, cells): products of coordinates; the first so many features have one factor."""
+        sets, width = np.arange(len(levels))[:, None], int(coordinates.max(initial=0)) + 1
+        at_cells = np.ascontiguousarray(self.levels.coordinates[levels, :width].swapaxes(2, 3))
+        values = at_cells[sets, owners[:, :, 0], coordinates[:, :, 0]]
+        for factor in range(1, owners.shape[2]):
+            values[:, singles:] *= at_cells[sets, owners[:, singles:, factor], coordinates[:, singles:, factor]]
         return values
 
     def _bases(self, places: IntArray, terms: FloatArray, settings: Sequence[Setting]) -> FloatArray:

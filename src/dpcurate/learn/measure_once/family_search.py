@@ -94,10 +94,12 @@ class FamilySearch:
 
     def prepare(self, asked: Iterable[tuple[int, int, int]]) -> None:
         """Find together what changes (column, before, other) will ask for one after the other."""
-        sets: dict[int, dict[int, None]] = defaultdict(dict)
+        unknown: dict[int, dict[int, None]] = defaultdict(dict)
         for column, before, other in asked:
-            sets[column] |= {before: None, before | 1 << other: None}
-        self._run(together([self._prepared(column, list(some)) for column, some in sets.items()]))
+            for some in (before, before | 1 << other):
+                if self._known(column, some) is None:
+                    unknown[column][some] = None
+        self._run(together([self._prepared(column, list(sets)) for column, sets in unknown.items()]))
 
     def remember(self, wanted: Iterable[Wanted]) -> None:
         """Find together what is not yet known of this."""
@@ -200,9 +202,12 @@ class FamilySearch:
             seen.add(parents)
             yield from self._want([(column, parents)])
             grown, clearer = self._grown(column, parents, before)
-            used[list(grown)], barred = True, barred | clearer
-            parents = yield from self._shrunk(column, grown, self.constants.max_parents + SPARE)
-        parents = yield from self._shrunk(column, parents, self.constants.max_parents)
+            barred |= clearer
+            if grown != parents:
+                used[list(grown)] = True
+                parents = yield from self._shrunk(column, grown, self.constants.max_parents + SPARE)
+        if len(parents) > self.constants.max_parents:
+            parents = yield from self._shrunk(column, parents, self.constants.max_parents)
         yield from self._want([(column, ()), (column, parents)])
         strong, stronger = self._strong(column, parents, before)
         used[strong] = True
@@ -254,14 +259,16 @@ class FamilySearch:
 
     def _shrunk(self, column: int, parents: Columns, most: int) -> Steps[Columns]:
         """Without those that the others make needless, and without the weakest while there are too many."""
+        required = self.constraints.required[:, column]
         while len(parents) > 1:
-            optional = [(column, x, _without(parents, x)) for x in parents if not self.constraints.required[x, column]]
+            fewer = [parents[:i] + parents[i + 1 :] for i in range(len(parents))]
+            optional = [(column, x, rest) for x, rest in zip(parents, fewer, strict=True) if not required[x]]
             yield from self._want([*optional])
-            gains = {x: self.gain(column, x, others) for column, x, others in optional}
+            gains = {rest: self.gain(column, x, rest) for _, x, rest in optional}
             weakest = min(gains, key=gains.__getitem__, default=None)
             if weakest is None or (gains[weakest] >= 0 and len(parents) <= most):
                 break
-            parents = _without(parents, weakest)
+            parents = weakest
         return parents
 
 
@@ -290,7 +297,3 @@ def far_first(some: Sequence[int]) -> Iterator[Sequence[int]]:
     while step > 1:
         step, last = step // STRIDE, step
         yield [x for place, x in enumerate(some) if place % step == 0 and place % last]
-
-
-def _without(parents: Columns, parent: int) -> Columns:
-    return tuple(x for x in parents if x != parent)

@@ -46,9 +46,8 @@ class _Members:
         values = np.zeros((*tables.shape, places.shape[1]))
         for own, (triple, setting) in zip(values, asked, strict=True):
             levels = setting.layout.cells[:, setting.given.index(triple[2])]
-            own[: len(levels)] = designs.levels.coordinates[
-                designs.columns.first_level[triple[2]] + levels, : values.shape[2]
-            ]
+            first = designs.columns.first_level[triple[2]]
+            own[: len(levels)] = designs.levels.coordinates[first + levels, 2 : 2 + values.shape[2]]
         return cls(places, designs.pairs.offsets[places], values, tables[:, :, None] * values)
 
 

@@ -60,7 +60,7 @@ class OfLevels:
     added: FloatArray
     """What the moment of a pair adds to a cell of two levels, as a share of what independence would give."""
     coordinates: FloatArray
-    """(levels, coordinates + 2): centred coordinates, then a 1 and a 0 for features that have fewer factors or none."""
+    """(levels, 2 + coordinates): a 0 and a 1 for features that have no factors or fewer, then centred coordinates."""
 
     @classmethod
     def of(cls, margins: Sequence[Margin], denoised: FloatArray) -> OfLevels:
@@ -69,11 +69,11 @@ class OfLevels:
         scaled = [*(m.basis / m.probabilities[:, None] for m in margins), np.zeros((1, 1))]
         widest = max(m.basis.shape[1] for m in margins)
         coordinates = np.zeros((len(shares), widest + 2))
-        coordinates[:, widest] = 1
+        coordinates[:, 1] = 1
         row = 0
         for m in margins:
             levels, width = m.basis.shape
-            coordinates[row : row + levels, :width] = m.basis - m.mean
+            coordinates[row : row + levels, 2 : 2 + width] = m.basis - m.mean
             row += levels
         return cls(shares, _times_blocks(scaled, _times_blocks(scaled, denoised).T), coordinates)
 
