@@ -16,10 +16,11 @@ from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, f1_threshold, skeleton_of
+from dpcurate.learn.measure_once.equivalent_orders import climbed_on
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.moments import Released
-from dpcurate.learn.measure_once.order_search import number_of_starts
+from dpcurate.learn.measure_once.order_search import best_order, number_of_starts
 from dpcurate.learn.measure_once.release import first_weights, noise_over_sampling, noise_to_come, still_open, triples
 from dpcurate.networks.worlds import random_dag
 from dpcurate.queries import Answer
@@ -107,6 +108,28 @@ def test_evidence_without_errors_gives_the_true_class():
         if few and orient(skeleton) != dag.cpdag():
             missed.append(seed)
     assert not missed
+
+
+def test_evidence_counts_within_bounds_and_an_edge_has_its_cost():
+    """Columns left out of a full set of parents: what they lose in score, and what each parent costs."""
+    evidence = pairwise(8, X1X2=50.0, X1X3=51.0, X1X4=52.0, X1X5=53.0, X1X6=40.0, X1X7=6.0, X1X8=-30.0)
+    families = FamilySearch.of(evidence, Constraints.of(names(8), None), Constants())
+    parents, score = families.best(0, bits(range(1, 8)))
+    assert parents == (1, 2, 3, 4)
+    assert score == pytest.approx(4 * (families.edge_log_odds - 2.0) - 10.0 - 6.0 + 4.0)
+
+
+def test_a_search_goes_on_from_equivalent_graphs():
+    """A climb from a bad order may be stuck; one more from an order of the same class leads on, and never back."""
+    gained = []
+    for seed in range(6):
+        dag = random_dag(9, degree=3.0, seed=seed)
+        families = FamilySearch.of(Oracle(dag), Constraints.of(dag.nodes, None), Constants())
+        order = best_order(families, Random(seed), [list(reversed(range(9)))])
+        before = order.total()
+        gained.append(climbed_on(order, families.constraints, Random(seed), Constants().patience).total() - before)
+    assert min(gained) > -1e-6
+    assert max(gained) > 1
 
 
 def test_equal_orders_are_not_told_apart_by_rounding():
