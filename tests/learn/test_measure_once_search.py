@@ -119,6 +119,15 @@ def test_evidence_counts_within_bounds_and_an_edge_has_its_cost():
     assert score == pytest.approx(4 * (families.edge_log_odds - 2.0) - 10.0 - 6.0 + 4.0)
 
 
+def test_an_order_that_knowledge_keeps_from_an_edge_pays_for_it_in_full():
+    """X1 may not cause X2: where X1 comes first their dependence is not explained, however strong it is."""
+    knowledge = Knowledge(forbidden_arrows=frozenset({("X1", "X2")}))
+    for constraints, loss in ((Constraints.of(names(2), knowledge), 50.0), (Constraints.of(names(2), None), 0.0)):
+        families = FamilySearch.of(pairwise(2, X1X2=50.0), constraints, Constants())
+        parents, score = families.best(1, bits([0]))
+        assert score == pytest.approx(len(parents) * (families.edge_log_odds - 2.0) - loss)
+
+
 def test_a_search_goes_on_from_equivalent_graphs():
     """A climb from a bad order may be stuck; one more from an order of the same class leads on, and never back."""
     gained = []

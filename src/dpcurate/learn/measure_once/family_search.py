@@ -155,8 +155,10 @@ class FamilySearch:
         return edge * len(parents) - float(self._losses(column, parents)[before].sum())
 
     def _losses(self, column: int, parents: Columns) -> FloatArray:
-        against = self.constraints.against[:, column]
-        row = np.clip(self.row(column, parents), self.constants.least_counted, self.constants.most_counted)
+        against, allowed = self.constraints.against[:, column], self.constraints.allowed
+        row = np.maximum(self.row(column, parents), self.constants.least_counted)
+        turned = allowed[column] & ~allowed[:, column]  # in another order these could be joined: nothing is forgiven
+        row = np.where(turned, row, np.minimum(row, self.constants.most_counted))
         return row + AGAINST_KNOWLEDGE * against if against.any() else row
 
     def _climb(self, column: int, before: int) -> Climb:
