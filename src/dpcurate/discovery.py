@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from dpcurate import models
 from dpcurate.allowance import Allowance, Request, RunRecord, running
 from dpcurate.errors import BudgetExceeded, NotStored
-from dpcurate.graphs.graph import Pag
+from dpcurate.graphs.graph import Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Method
@@ -75,16 +75,23 @@ def discover_from(
     method: str | Method = "auto",
     knowledge: Knowledge | str | Path | None = None,
     latent: bool = False,
+    dag: Dag | None = None,
 ) -> Discovery:
     """Find again, from the answers that a run has stored in a ledger or in a copy of one: no table, no charge.
 
-    `run` is its number in the log, by default the newest with answers. Another cut (`found.at`), knowledge that
+    `run` is its number in the log, by default the newest that found a graph. Another cut (`found.at`), knowledge that
     forbids more, hidden causes (`latent`), and any method that asks for no more than what is stored are free; all
-    else is refused.
+    else is refused. A model that the run has paid for comes with it, or else the newest that `dpcurate.quantify` has
+    bought later; `run` may be the number of that call, to have its model. `dag` is the graph it was given, if any.
     """
     methods.check_keeps_budget(method)
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
-    return fit(StoredAnswers(ledger, run), method, known, latent=latent)
+    named = StoredAnswers(ledger, run)
+    stored = named.graph_run
+    found = fit(stored, method, known, latent=latent)
+    if stored is not named:
+        return replace(found, model=_bought(found, [named], dag))
+    return found if found.model is not None else replace(found, model=_bought(found, stored.model_runs, dag))
 
 
 def request_of(
@@ -161,11 +168,16 @@ def fit(
     return replace(found, privacy=privacy, model=model)
 
 
-def _model(found: Discovery, queryable: Queryable) -> Model | ScoreModel | None:
+def _bought(found: Discovery, runs: Iterable[StoredAnswers], dag: Dag | None) -> Model | ScoreModel | None:
+    """The model of the first run that has one."""
+    return next((model for run in runs if (model := _model(found, run, dag)) is not None), None)
+
+
+def _model(found: Discovery, queryable: Queryable, dag: Dag | None = None) -> Model | ScoreModel | None:
     """The model of a run with a part for it; none where stored answers are not those that this graph needs."""
     if isinstance(found.graph, Pag):
         return None
     try:
-        return models.quantify(found, queryable)
+        return models.quantify(found, queryable, dag=dag)
     except NotStored:
         return None

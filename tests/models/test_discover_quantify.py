@@ -10,13 +10,14 @@ import pytest
 import dpcurate
 from dpcurate import models, networks
 from dpcurate.cli import main
-from dpcurate.errors import QueryError
+from dpcurate.errors import LedgerError, QueryError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.ledger.notes import Note
 from dpcurate.private.ledger.runs import Story
 
 ASIA = networks.load("asia")
 TABLE = ASIA.sample(4000, seed=3)
+BUDGET = dpcurate.Budget(epsilon=1, delta=1e-10)
 
 
 def rows_of(path):
@@ -152,14 +153,54 @@ def test_stored_answers_give_the_graph_and_the_model_again_for_nothing(tmp_path,
     assert path.read_bytes() == before
 
 
-def test_a_graph_is_found_again_after_a_run_of_quantify(tmp_path):
+def twice(path, table, schema, dag=None):
+    """A graph, a model bought later for a half of what is left, and another for the rest."""
+    Ledger.create(path, table="t", neighbours="add-remove", budget=BUDGET, schema=schema)
+    found = dpcurate.discover(table, schema, epsilon=0.6, ledger=path)
+    curator = dpcurate.Curator(table, schema, ledger=path, name="t")
+    first = models.quantify(found, curator, share=curator.remaining / 2, dag=dag)
+    return found, first, models.quantify(found, curator, dag=dag)
+
+
+def same_rows(one, other):
+    a, b = (model.sample(100, seed=1) for model in (one, other))
+    return all(list(a[name]) == list(b[name]) for name in a)
+
+
+@pytest.mark.parametrize(("table", "schema"), [(TABLE, ASIA.schema), (ROWS, NUMBERS)], ids=["levels", "numbers"])
+def test_a_model_that_was_bought_later_comes_back_for_nothing(tmp_path, table, schema):
     path = tmp_path / "a.ledger"
-    budget = dpcurate.Budget(epsilon=1, delta=1e-10)
-    Ledger.create(path, table="asia", neighbours="add-remove", budget=budget, schema=ASIA.schema)
-    found = dpcurate.discover(TABLE, ASIA.schema, epsilon=0.6, ledger=path)
-    models.quantify(found, dpcurate.Curator(TABLE, ASIA.schema, ledger=path, name="asia"))
-    assert [run.facts.method for run in Ledger.open(path).log()] == ["auto", "quantify"]
-    assert dpcurate.discover_from(path).learned.evidence == found.learned.evidence
+    found, first, second = twice(path, table, schema)
+    assert [run.facts.method for run in Ledger.open(path).log()] == ["auto", "quantify", "quantify"]
+    before = path.read_bytes()
+    newest, named = dpcurate.discover_from(path), dpcurate.discover_from(path, 2)
+    assert newest.learned.evidence == named.learned.evidence == found.learned.evidence
+    assert same_rows(newest.model, second)
+    assert same_rows(named.model, first)
+    assert not same_rows(first, second)
+    assert dpcurate.discover_from(path, latent=True).model is None
+    assert path.read_bytes() == before
+
+
+def test_a_model_of_a_given_graph_comes_back_with_it(tmp_path):
+    path, dag = tmp_path / "a.ledger", dpcurate.Dag.of(ASIA.nodes, [("smoke", "lung"), ("smoke", "bronc")])
+    _, _, model = twice(path, TABLE, ASIA.schema, dag)
+    again = dpcurate.discover_from(path, dag=dag).model
+    assert again.dag == dag
+    assert same_rows(again, model)
+
+
+def test_a_model_needs_a_graph_of_its_schema_before_it(tmp_path):
+    path = tmp_path / "a.ledger"
+    other = dpcurate.discover(TABLE, ASIA.schema, epsilon=1)
+    Ledger.create(path, table="t", neighbours="add-remove", budget=BUDGET, schema=ASIA.schema)
+    curator = dpcurate.Curator(TABLE, ASIA.schema, ledger=path, name="t")
+    models.quantify(other, curator, share=curator.remaining / 2)
+    with pytest.raises(LedgerError, match="found a graph before run 1"):
+        dpcurate.discover_from(path, 1)
+    found = dpcurate.fit(curator)
+    assert found.model is None
+    assert dpcurate.discover_from(path).model is None  # what was bought before belongs to another graph
 
 
 def test_a_ledger_of_before_has_no_part_for_a_model():
@@ -181,6 +222,18 @@ def test_the_command_draws_rows_again_from_answers(files, tmp_path, capsys):
     assert "say where with -o" in said
     assert "leave out --quantify" in said
     assert "hold no model of this graph" in said
+
+
+def test_the_command_writes_a_model_that_was_bought_later(tmp_path):
+    twice(tmp_path / "a.ledger", TABLE, ASIA.schema)
+    before = (tmp_path / "a.ledger").read_bytes()
+    for words in ([], ["2"]):
+        folder = tmp_path / f"r{len(words)}"
+        options = ["--from-answers", str(tmp_path / "a.ledger"), *words, "--synthetic", "50", "-o", str(folder)]
+        assert main(["discover", *options]) == 0
+        assert networks.load(folder / "model.bif").nodes == ASIA.nodes
+    assert (tmp_path / "r0" / "model.bif").read_text() != (tmp_path / "r1" / "model.bif").read_text()
+    assert (tmp_path / "a.ledger").read_bytes() == before
 
 
 def test_a_method_that_reserves_its_budget_leaves_the_part_of_the_model():

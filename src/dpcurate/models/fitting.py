@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcurate.allowance import DUST, Request, running
-from dpcurate.errors import BudgetExceeded, DomainTooLarge, QueryError
+from dpcurate.errors import BudgetExceeded, DomainTooLarge, NotStored, QueryError
 from dpcurate.graphs.graph import Dag, Pag
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
@@ -72,6 +72,8 @@ def quantify(
             return ScoreModel.of(buy_products(queryable, before, amount), graph, schema, f"products of scores {price}")
         released = _released(found)
         weights = offered(queryable, family_weights(released, graph, 2 * amount))
+        if not weights:
+            raise NotStored("the stored answers hold nothing that a model of this graph needs; nothing was spent")
         released = released.merged(buy(queryable, weights, amount).answers)
     return fitted(released, graph, schema, f"{len(weights)} tables bought in one release, {price}")
 

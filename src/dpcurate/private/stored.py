@@ -34,7 +34,8 @@ class StoredAnswers:
 
     def __init__(self, ledger: str | Path, run: int | None = None) -> None:
         self._path = place.real(ledger)
-        self._run = _chosen(self._path, stored_runs(self._path), run)
+        self._runs = stored_runs(self._path)
+        self._run = _chosen(self._path, self._runs, run)
         self._schema = _schema(self._path, self._run)
         self._neighbours = Neighbours.of(self._run.facts.neighbours)
         self._asked: Counter[str] = Counter()
@@ -61,6 +62,25 @@ class StoredAnswers:
     def logged(self) -> LoggedRun:
         """What the log says of the run."""
         return self._run.logged
+
+    @property
+    def graph_run(self) -> StoredAnswers:
+        """Itself, or of a run of `quantify` the run before it that found a graph with the same schema."""
+        if self.logged.facts.method != QUANTIFIED:
+            return self
+        before = [n for n in _graph_runs(self._runs) if n < self.run and self._same_schema(n)]
+        if not before:
+            raise LedgerError(f"{self._path} has no answers of a run that found a graph before run {self.run}")
+        return StoredAnswers(self._path, max(before))
+
+    @property
+    def model_runs(self) -> tuple[StoredAnswers, ...]:
+        """Later runs of `quantify` with the same schema, the newest first."""
+        later = [n for n, one in self._runs.items() if n > self.run and one.logged.facts.method == QUANTIFIED]
+        return tuple(StoredAnswers(self._path, n) for n in sorted(filter(self._same_schema, later), reverse=True))
+
+    def _same_schema(self, number: int) -> bool:
+        return self._runs[number].logged.facts.schema == self.logged.facts.schema
 
     @property
     def table(self) -> str:
@@ -157,10 +177,14 @@ def _releases(body: bytes) -> list[Release]:
     return [query for query, _ in answers.decode(body) if isinstance(query, Release)]
 
 
+def _graph_runs(runs: dict[int, StoredRun]) -> list[int]:
+    return [n for n, one in runs.items() if not one.logged.facts.method.startswith((ASKED, QUANTIFIED))]
+
+
 def _chosen(path: Path, runs: dict[int, StoredRun], run: int | None) -> StoredRun:
     if not runs:
         raise LedgerError(f"{path} has no run with stored answers ('dpcurate ledger log' lists its runs)")
-    found = [n for n, one in runs.items() if not one.logged.facts.method.startswith((ASKED, QUANTIFIED))]
+    found = _graph_runs(runs)
     if run is None and not found:
         raise LedgerError(
             f"{path} has no answers of a run that found a graph; dpcurate ask --from-answers shows others"
