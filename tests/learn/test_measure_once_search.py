@@ -12,7 +12,7 @@ import pytest
 from dpcurate.accounting import Budget
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.measure_once import Constants, MeasureOnce
+from dpcurate.learn.measure_once import Constants, MeasureOnce, family_search
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, f1_threshold, skeleton_of
@@ -20,7 +20,7 @@ from dpcurate.learn.measure_once.equivalent_orders import climbed_on
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.moments import Released
-from dpcurate.learn.measure_once.order_search import best_order, number_of_starts
+from dpcurate.learn.measure_once.order_search import Order, best_order, number_of_starts
 from dpcurate.learn.measure_once.release import first_weights, noise_over_sampling, noise_to_come, still_open, triples
 from dpcurate.networks.worlds import random_dag
 from dpcurate.queries import Answer
@@ -108,6 +108,31 @@ def test_evidence_without_errors_gives_the_true_class():
         if few and orient(skeleton) != dag.cpdag():
             missed.append(seed)
     assert not missed
+
+
+def test_a_climb_ends_where_no_column_moves():
+    for seed in range(12):
+        dag = random_dag(9, degree=2.5, seed=seed)
+        families = FamilySearch.of(Oracle(dag), Constraints.of(dag.nodes, None), Constants())
+        order = Order(families, Random(seed).sample(range(9), 9))
+        order.climb(Random(seed))
+        assert not any(order.move_to_best_place(column) for column in range(9))
+
+
+def test_best_parents_that_were_forgotten_are_found_again(monkeypatch):
+    dag = random_dag(7, degree=2.0, seed=5)
+    remembered = decided(Oracle(dag))
+    monkeypatch.setattr(family_search, "MOST_REMEMBERED", 3)
+    forgotten = decided(Oracle(dag))
+    assert forgotten.parents == remembered.parents
+    assert np.array_equal(forgotten.probabilities, remembered.probabilities)
+
+
+def test_other_log_odds_of_an_edge_have_other_parents():
+    families = FamilySearch.of(pairwise(3, X1X2=3.0), Constraints.of(names(3), None), Constants())
+    before = bits([1, 2])
+    assert families.best(0, before)[0] == (1,)
+    assert families.shifted(-20.0).best(0, before)[0] == ()
 
 
 def test_evidence_counts_within_bounds_and_an_edge_has_its_cost():

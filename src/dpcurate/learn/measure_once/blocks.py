@@ -111,15 +111,20 @@ def outer(left: FloatArray, right: FloatArray) -> FloatArray:
     return left[..., :, None] * right[..., None, :]
 
 
+def products(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Products of the rows of two stacks of matrices, each with each."""
+    return left[..., :, None, :] * right[..., None, :, :]
+
+
 def flat(stack: FloatArray) -> FloatArray:
     """A stack of matrices as one of vectors."""
     return stack.reshape(*stack.shape[:-2], stack.shape[-2] * stack.shape[-1])
 
 
 def kron_sum(left: FloatArray, right: FloatArray) -> FloatArray:
-    """The sum over m of the Kronecker products of left[s, i, m] and right[s, m], matrices all of them, by a product."""
-    (sets, pairs, _, size, _), other = left.shape, right.shape[2]
-    product = flat(left).swapaxes(2, 3) @ flat(right)[:, None]
+    """The sum over m of the Kronecker products of left[s, i, :, :, m] and right[s, :, :, m], by one product for s."""
+    (sets, pairs, size, _, terms), other = left.shape, right.shape[1]
+    product = left.reshape(sets, pairs * size * size, terms) @ right.reshape(sets, other * other, terms).swapaxes(1, 2)
     product = product.reshape(sets, pairs, size, size, other, other).transpose(0, 1, 2, 4, 3, 5)
     return np.asarray(product.reshape(sets, pairs, size * other, -1))
 

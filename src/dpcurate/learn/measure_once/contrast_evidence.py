@@ -164,9 +164,9 @@ class ContrastEvidence(DependenceEvidence):
     def stacked(self, asked: Sequence[Asked]) -> Residuals:
         """The same for many of these, one after the other, as many others each as the one that has most."""
         left, right = self.regressions.sides(asked)
-        values = self.regressions.observed(left, right) - left.covariances.swapaxes(2, 3) @ right.coefficients
+        values = self.regressions.observed(left, right) - left.covariances @ right.coefficients.swapaxes(2, 3)
         effect = kron(left.within, right.within)
-        weights = left.design.tables[:, None, :, None, None] / self.moments.rows
+        weights = left.design.tables[:, None, None, None] / self.moments.rows
         null = kron_sum(left.within_cells * weights, right.within_cells[:, 0])
         null = null + privacy_noise(self.regressions, left, right)
         misfits = np.array([self._misfit(a.setting) for a in asked])[:, None, None, None]

@@ -94,7 +94,7 @@ class DesignStack:
     tables: FloatArray
     """(sets, cells): the denoised joint distribution of each conditioning set, flat."""
     values: FloatArray
-    """(sets, cells, features)"""
+    """(sets, features, cells)"""
     inverse: FloatArray
     """Inverse of the features' covariance."""
     places: IntArray
@@ -152,7 +152,7 @@ class Designs:
         values -= values @ tables[:, :, None]
         inverse = soft_inverse(values @ (values * tables[:, None]).swapaxes(1, 2))
         bases = self._bases(places[:, : max(layout.singles for layout in layouts)], terms, settings)
-        return DesignStack(tables, values.swapaxes(1, 2), inverse, places, terms, columns, bases)
+        return DesignStack(tables, values, inverse, places, terms, columns, bases)
 
     def _setting(self, key: tuple[Columns, Terms]) -> Setting:
         given, terms = key

@@ -35,6 +35,9 @@ SPARE = 1
 EXCHANGED = 2
 """So many columns left out are tried in exchange for parents."""
 
+MOST_REMEMBERED = 100_000
+"""Best parents kept: a search comes back to those of late."""
+
 STRIDE = 4
 """Of sets that differ by a column each, every 64th is searched first, then every 16th, every fourth and the rest."""
 
@@ -69,6 +72,7 @@ class FamilySearch:
     rows: dict[tuple[int, Columns], FloatArray] = field(default_factory=dict)
     ones: dict[tuple[int, int, Columns], float] = field(default_factory=dict)
     climbs: dict[int, list[Climb]] = field(default_factory=lambda: defaultdict(list))
+    bests: dict[tuple[int, int], tuple[Columns, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, evidence: DependenceEvidence, constraints: Constraints, constants: Constants) -> FamilySearch:
@@ -83,7 +87,7 @@ class FamilySearch:
 
     def shifted(self, by: float) -> FamilySearch:
         """The same evidence with other log odds for an edge."""
-        return replace(self, edge_log_odds=self.edge_log_odds + by, climbs=defaultdict(list))
+        return replace(self, edge_log_odds=self.edge_log_odds + by, climbs=defaultdict(list), bests={})
 
     def row(self, column: int, parents: Columns) -> FloatArray:
         """The evidence of every column with this one given its parents, remembered."""
@@ -125,9 +129,14 @@ class FamilySearch:
 
     def best(self, column: int, before: int) -> tuple[Columns, float]:
         """The best parents found among these columns, and their score."""
-        members = members_of(before, self.columns)
-        scored = [(parents, self._score(column, parents, members)) for parents in self._climb(column, before).parents]
-        return max(scored, key=itemgetter(1))
+        key = column, before
+        if key not in self.bests:
+            members = members_of(before, self.columns)
+            parents = self._climb(column, before).parents
+            if len(self.bests) >= MOST_REMEMBERED:
+                self.bests.clear()
+            self.bests[key] = max(((some, self._score(column, some, members)) for some in parents), key=itemgetter(1))
+        return self.bests[key]
 
     def change(self, column: int, before: int, other: int) -> float:
         """How much the score of the best parents found changes if another column comes before, too."""

@@ -59,7 +59,7 @@ def interaction_residuals(regressions: Regressions, asked: Sequence[Crossed]) ->
     members = _Members.of(regressions, asked, design.tables)
     explained = _mean_product(_fitted(left), _fitted(right), members.weighted)
     weighted = flat(outer(members.weighted, members.values))
-    sampling = _mean_product(flat(left.within_cells[:, 0]), flat(right.within_cells[:, 0]), weighted)
+    sampling = _mean_product(_within_cells(left), _within_cells(right), weighted)
     own = members.values.swapaxes(1, 2) @ members.weighted
     effect = kron(kron(left.within[:, 0], right.within[:, 0]), own)
     null = _paired(sampling, explained.shape) / regressions.moments.rows
@@ -122,7 +122,8 @@ def _of_side(regressions: Regressions, first: Regression, second: Regression, me
     design, pairs = second.design, regressions.designs.pairs
     means = pairs.offsets[_places(regressions, second.columns[:, 0])]
     fitted, size = _fitted(second), means.shape[1] * members.means.shape[1]
-    slopes = design.inverse @ _mean_product(design.values, fitted, members.weighted).reshape(*design.places.shape, size)
+    features = design.values.swapaxes(1, 2)
+    slopes = design.inverse @ _mean_product(features, fitted, members.weighted).reshape(*design.places.shape, size)
     by_margin = outer(means, members.means) - fitted.swapaxes(1, 2) @ members.weighted
     by_margin = by_margin.reshape(-1, 1, size) + pairs.offsets[design.places][:, None] @ slopes
     # the pair of the first column and s centres the triple, too
@@ -141,7 +142,13 @@ def _places(regressions: Regressions, columns: Sequence[int] | IntArray) -> IntA
 
 def _fitted(side: Regression) -> FloatArray:
     """(sets, cells, coordinates): what the regression of each set's column says in each cell."""
-    return np.asarray(side.design.values @ side.coefficients[:, 0])
+    return np.asarray((side.coefficients[:, 0] @ side.design.values).swapaxes(1, 2))
+
+
+def _within_cells(side: Regression) -> FloatArray:
+    """(sets, cells, pairs of coordinates): the covariance of each set's column in each cell."""
+    sets, width, _, cells = side.within_cells[:, 0].shape
+    return side.within_cells.reshape(sets, width * width, cells).swapaxes(1, 2)
 
 
 def _width(side: Regression) -> int:

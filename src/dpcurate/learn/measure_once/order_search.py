@@ -113,8 +113,16 @@ class Order(Generic[Families]):
 
     def climb(self, random: Random) -> None:
         """Move columns to their best places until none moves; every move raises the score, so it ends."""
-        while sum(self.move_to_best_place(column) for column in _shuffled(len(self.columns), random)):
-            pass
+        moved, settled = True, set[int]()
+        while moved:
+            moved = False
+            for column in _shuffled(len(self.columns), random):
+                if column in settled:  # nothing has moved since it was slid to its best place
+                    continue
+                if self.move_to_best_place(column):
+                    moved = True
+                    settled.clear()
+                settled.add(column)
 
 
 def best_order(families: Families, random: Random, starts: Iterable[Sequence[int]]) -> Order[Families]:

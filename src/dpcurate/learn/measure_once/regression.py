@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcurate.arrays import FloatArray, IntArray
-from dpcurate.learn.measure_once.blocks import Columns, Remembered, flat, outer, sorted_set
+from dpcurate.learn.measure_once.blocks import Columns, Remembered, products, sorted_set
 from dpcurate.learn.measure_once.designs import LEAST_CELL, Designs, DesignStack, Setting, Terms
 from dpcurate.learn.measure_once.moments import CentralMoments
 
@@ -27,25 +27,28 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """Axes: the conditioning set, and some columns on each; coordinates are padded with zeros to the widest column."""
+    """Axes: the conditioning set, and some columns on each; coordinates are padded with zeros to the widest column.
+
+    What there is most of (cells, features) is the last axis: NumPy is quick along that one alone.
+    """
 
     design: DesignStack
     columns: IntArray
     """(sets, columns)"""
     covariances: FloatArray
-    """(sets, columns, features, coordinates) with the features."""
+    """(sets, columns, coordinates, features) with the features."""
     coefficients: FloatArray
-    """W: (sets, columns, features, coordinates)."""
+    """W: (sets, columns, coordinates, features)."""
     within_cells: FloatArray
-    """(sets, columns, cells, coordinates, coordinates): the covariance given each cell of the conditioning set."""
+    """(sets, columns, coordinates, coordinates, cells): the covariance given each cell of the conditioning set."""
     within: FloatArray
     """Their average over cells."""
     offsets: FloatArray
-    """mu = m - W' m_S: (sets, columns, coordinates)."""
+    """mu = m - W m_S: (sets, columns, coordinates)."""
     shaped: FloatArray
-    """R' W, where R R' = N is the shape of the features' noise."""
+    """W R, where R R' = N is the shape of the features' noise."""
     squares: FloatArray
-    """W' N W for each term: (sets, columns, terms, coordinates, coordinates)."""
+    """W N W' for each term: (sets, columns, coordinates, coordinates, terms)."""
     noises: FloatArray
     """(sets, columns, terms): noise variance of the covariance with each term."""
 
@@ -76,27 +79,25 @@ class Regressions:
         """As many columns on each of the sets."""
         known, pairs, which = self.designs.columns, self.designs.pairs, np.array(columns)
         places = known.places[which, : int(known.levels[which].max()) - 1]
-        covariances = np.asarray(pairs.denoised[design.places[:, None, :, None], places[:, :, None, :]])
+        covariances = np.asarray(pairs.denoised[places[..., None], design.places[:, None, None]])
         noises = pairs.noise[which[:, :, None], design.columns[:, None, :]]
         self._larger_terms(settings, columns, covariances, noises)
-        coefficients = design.inverse[:, None] @ covariances
-        within_cells = self._within_cells(which, design.values[:, None] @ coefficients)
-        within = design.tables[:, None, None] @ flat(within_cells)
+        coefficients = covariances @ design.inverse[:, None]
+        within_cells = self._within_cells(which, coefficients @ design.values[:, None])
         means = pairs.offsets[design.places]
         shaped = coefficients
         if pairs.root is not None:
-            shaped = pairs.root[design.places[:, None, :], design.places[:, :, None]][:, None] @ coefficients
-        squares = design.terms[:, None] @ flat(outer(shaped, shaped))
+            shaped = coefficients @ pairs.root[design.places[:, :, None], design.places[:, None]][:, None]
         return Regression(
             design,
             which,
             covariances,
             coefficients,
             within_cells,
-            within.reshape(*within_cells.shape[:2], *within_cells.shape[3:]),
-            pairs.offsets[places] - (means[:, None, None] @ coefficients)[:, :, 0],
+            (within_cells @ design.tables[:, None, None, :, None])[..., 0],
+            pairs.offsets[places] - (coefficients @ means[:, None, :, None])[..., 0],
             shaped,
-            squares.reshape(*squares.shape[:3], *within_cells.shape[3:]),
+            products(shaped, shaped) @ design.terms[:, None, None].swapaxes(3, 4),
             noises,
         )
 
@@ -111,8 +112,8 @@ class Regressions:
         for i, setting in enumerate(settings):
             larger, first, start = setting.larger, len(setting.singles), len(setting.places)
             for j, a in enumerate(columns[i] if larger else ()):
-                blocks = np.concatenate([self._denoised[a, term] for term in larger])
-                covariances[i, j, start : start + len(blocks), : blocks.shape[1]] = blocks
+                blocks = np.concatenate([self._denoised[a, term] for term in larger], axis=1)
+                covariances[i, j, : len(blocks), start : start + blocks.shape[1]] = blocks
                 noises[i, j, first : len(setting.terms)] = [self._noise[a, term] for term in larger]
 
     def _single(self, key: tuple[int, Columns, Terms]) -> Regression:
@@ -121,18 +122,18 @@ class Regressions:
 
     def _within_cells(self, columns: IntArray, predicted: FloatArray) -> FloatArray:
         """The covariance of each column in each cell, from its predicted distribution there."""
-        known, width = self.designs.columns, predicted.shape[3]
+        known, width = self.designs.columns, predicted.shape[2]
         basis = known.basis[columns, : width + 1, :width]
-        p = known.probabilities[columns, None, : width + 1]
-        cells = np.maximum(p + predicted @ basis.swapaxes(2, 3), LEAST_CELL * p)
-        cells /= cells.sum(axis=3, keepdims=True)
-        means, products = cells @ basis, outer(basis, basis)
-        squares = cells @ flat(products)
-        return np.asarray(squares.reshape(*means.shape, -1) - outer(means, means))
+        p = known.probabilities[columns, : width + 1, None]
+        cells = np.maximum(p + basis @ predicted, LEAST_CELL * p)
+        cells /= cells.sum(axis=2, keepdims=True)
+        across = basis.swapaxes(2, 3)
+        means = across @ cells
+        return np.asarray(products(across, across) @ cells[:, :, None] - products(means, means))
 
     def _denoised_of(self, key: tuple[int, Columns]) -> FloatArray:
-        """Denoised covariance (features of the term, coordinates of the column)."""
+        """Denoised covariance (coordinates of the column, features of the term)."""
         column, term = key
         members = sorted_set(column, *term)
-        block = np.moveaxis(self.moments.blocks[members].denoised, members.index(column), -1)
-        return block.reshape(-1, block.shape[-1])
+        block = np.moveaxis(self.moments.blocks[members].denoised, members.index(column), 0)
+        return block.reshape(len(block), -1)
