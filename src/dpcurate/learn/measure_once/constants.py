@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp, log
+
+FIVE, GROWTH = 5, 0.3
+"""From so many columns on expected neighbours grow with this power of the other columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,9 @@ class Constants:
     misfit: float = 0.01
     """Size of what an additive regression on two or more columns may miss."""
     degree: float = 1.2
-    """Expected neighbours of a column; sets the prior odds of an edge. More costs precision in small tables."""
+    """Expected neighbours of a column in a table of five; sets the prior odds of an edge."""
+    most_degree: float = 2.4
+    """Expected neighbours in a wide table: what is known of an area by experts has 2.4 to 4 from 20 columns on."""
     max_parents: int = 4
     least_counted: float = -4.0
     """Evidence counts no less than this in the score of an order: what is surely independent is worth no more."""
@@ -48,8 +54,15 @@ class Constants:
     """P(edge) from which a pair counts as a possible link when triples are chosen."""
     open_from: float = 0.02
     """A pair whose P(edge) lies between this and 1 minus this is looked at again."""
+    again: float = 0.7
+    """Weight with which other pairs that depend on each other are bought again: all that separates is made of them."""
     walk: int = 300
     """Steps of the walk over orders behind P(edge)."""
+
+    def expected_neighbours(self, columns: int) -> float:
+        """Of a column: more in a wider table, by a power of its width."""
+        wider = max(1.0, (columns - 1) / (FIVE - 1))
+        return min(self.most_degree, self.degree * exp(GROWTH * log(wider)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,13 +77,17 @@ class FamilySearch:
     @classmethod
     def of(cls, evidence: DependenceEvidence, constraints: Constraints, constants: Constants) -> FamilySearch:
         """With prior odds from the expected number of neighbours."""
-        odds = min(0.5, constants.degree / (len(evidence.measured) - 1))
-        return cls(evidence, constraints, constants, log(odds / (1 - odds)))
+        p = min(0.5, constants.expected_neighbours(len(evidence.measured)) / (len(evidence.measured) - 1))
+        return cls(evidence, constraints, constants, log(p / (1 - p)))
 
     @property
     def columns(self) -> int:
         """How many columns there are."""
         return len(self.evidence.measured)
+
+    def judging(self, evidence: DependenceEvidence) -> FamilySearch:
+        """The same prior odds with other evidence."""
+        return FamilySearch(evidence, self.constraints, self.constants, self.edge_log_odds)
 
     def shifted(self, by: float) -> FamilySearch:
         """The same evidence with other log odds for an edge."""

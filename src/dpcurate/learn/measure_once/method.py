@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from dpcurate.arrays import FloatArray
@@ -105,7 +105,7 @@ class MeasureOnce:
         """One covariance of features of all columns, and a search."""
         bought = buy_features(queryable, min(queryable.remaining, PLENTY), self.features)
         evidence = FeatureEvidence(bought.released, self.constants.effect_sizes, self.features.misfit)
-        families = FamilySearch.of(evidence, constraints, self.constants)
+        families = FamilySearch.of(evidence, constraints, replace(self.constants, most_degree=self.constants.degree))
         decision = decide(families, Random(0))
         sure = confidence(decision, families, no_interaction, Random(0))
         notes = (bought.choice, *redundant(bought.released, queryable.schema.names))
@@ -251,7 +251,7 @@ def _dependences(learnt: _Learnt) -> Dependences:
         return Dependences(clear, clear)
 
     def counted(by: ContrastEvidence) -> Dependence:
-        return dependence_of(FamilySearch.of(by, families.constraints, families.constants), by.interactions)
+        return dependence_of(families.judging(by), by.interactions)
 
     clear, weakest = counted(evidence.without_misfit()), counted(evidence.without_misfit(WEAKEST))
 

@@ -91,10 +91,9 @@ def _typical(released: Released, variances: Mapping[Columns, float]) -> float:
 
 
 def second_weights(decision: Decision, evidence: DependenceEvidence, first: Weights, constants: Constants) -> Weights:
-    """Triples that decide between graphs still possible, and what is still open, for a second look."""
-    return dict.fromkeys(triples(decision, evidence, constants.maybe), 1.0) | still_open(
-        decision, first, constants.open_from
-    )
+    """Triples that decide between graphs still possible, what is still open, and the pairs that separations rest on."""
+    deciding = dict.fromkeys(triples(decision, evidence, constants.maybe), 1.0)
+    return deciding | dependent(evidence, first, constants.again) | still_open(decision, first, constants.open_from)
 
 
 def triples(decision: Decision, evidence: DependenceEvidence, maybe: float) -> list[Columns]:
@@ -121,6 +120,12 @@ def links(decision: Decision, evidence: DependenceEvidence, maybe: float) -> Boo
 
 def _count(linked: BoolArray, triple: Columns) -> int:
     return sum(bool(linked[pair]) for pair in combinations(triple, 2))
+
+
+def dependent(evidence: DependenceEvidence, first: Weights, again: float) -> Weights:
+    """Pairs that depend on each other, at this share of their weight: what explains a dependence is made of others."""
+    pairs = {(u[0], u[1]): w for u, w in first.items() if len(u) == 2}
+    return {(a, b): again * w for (a, b), w in pairs.items() if evidence.row(a, ())[b] > 0}
 
 
 def still_open(decision: Decision, first: Weights, open_from: float) -> Weights:
