@@ -48,15 +48,17 @@ def batches(alike: Mapping[Sizes, list[Part]]) -> Iterator[list[Part]]:
 
 def _joined(alike: Mapping[Sizes, list[Part]]) -> list[tuple[Sizes, list[Part]]]:
     """The largest first; each goes with the first for which padding costs less than a call of its own."""
-    groups: list[tuple[Sizes, list[Part]]] = []
-    for sizes in sorted(alike, key=lambda sizes: -sizes.numbers):
+    groups: list[tuple[Sizes, int, list[Part]]] = []
+    for sizes, own in sorted(((sizes, sizes.numbers) for sizes in alike), key=lambda pair: -pair[1]):
         parts = alike[sizes]
-        for place, (largest, others) in enumerate(groups):
+        for place, (largest, most, others) in enumerate(groups):
+            if len(parts) * (most - own) >= CALL:  # too small for it, however alike
+                continue
             both = largest.joined(sizes)
-            padding = len(others) * (both.numbers - largest.numbers) + len(parts) * (both.numbers - sizes.numbers)
-            if padding < CALL:
-                groups[place] = both, [*others, *parts]
+            numbers = both.numbers
+            if len(others) * (numbers - most) + len(parts) * (numbers - own) < CALL:
+                groups[place] = both, numbers, [*others, *parts]
                 break
         else:
-            groups.append((sizes, parts))
-    return groups
+            groups.append((sizes, own, parts))
+    return [(sizes, parts) for sizes, _, parts in groups]
