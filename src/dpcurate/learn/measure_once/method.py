@@ -26,7 +26,7 @@ from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, ReleasedPairs, buy_pairs
 from dpcurate.learn.measure_once.prune import pruned, settled
-from dpcurate.learn.measure_once.redundant import redundant
+from dpcurate.learn.measure_once.redundant import redundant, repeated
 from dpcurate.learn.measure_once.release import (
     Purchase,
     Weights,
@@ -145,7 +145,8 @@ class MeasureOnce:
         sure = confidence(decision, families, evidence.interactions, Random(0))
         answers = len(margins.answers), int(norms > 0), len(pairs.observed)
         noise = of_contrasts(design.released, moments)
-        spent, notes = (margins.cost, *costs), (_around_chosen(clip),)
+        spent = margins.cost, *costs
+        notes = _around_chosen(clip), *repeated(decision, evidence, queryable.schema.names)
         kept = ReleasedPairs(design.released, pairs, clip)
         return _Learnt(decision, families, evidence.interactions, sure, answers, spent, notes, noise, kept)
 
@@ -184,7 +185,7 @@ class MeasureOnce:
         sure = confidence(decision, families, evidence.interactions, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         noise = of_contrasts(released, evidence.moments)
-        notes = (_contrasts_chosen(purchases),)
+        notes = _contrasts_chosen(purchases), *repeated(decision, evidence, queryable.schema.names)
         return _Learnt(decision, families, evidence.interactions, sure, answers, costs, notes, noise, released)
 
     def _second(

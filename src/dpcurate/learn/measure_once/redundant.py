@@ -9,6 +9,9 @@ from itertools import combinations
 
 import numpy as np
 
+from dpcurate.learn.measure_once.blocks import sorted_set
+from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
+from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.feature_release import FeatureCovariance
 
 SAME = 0.97
@@ -28,7 +31,7 @@ def redundant(released: FeatureCovariance, names: Sequence[str]) -> tuple[str, .
         return ()
     correlation = released.covariance[np.ix_(first, first)] / np.outer(spread, spread)
     pairs = [(a, b) for a, b in combinations(single, 2) if abs(correlation[a, b]) > SAME]
-    told = [f"{names[a]} and {names[b]} are all but the same column: leave one out" for a, b in pairs]
+    told = [_same(names[a], names[b]) for a, b in pairs]
     paired = {i for pair in pairs for i in pair}
     alone = [i for i in single if i not in paired]
     explained = _explained(correlation[np.ix_(alone, alone)])
@@ -36,6 +39,20 @@ def redundant(released: FeatureCovariance, names: Sequence[str]) -> tuple[str, .
     if follow:
         told.append(f"{', '.join(follow)}: the others determine each of these; edges among them cannot be told apart")
     return tuple(told)
+
+
+def repeated(decision: Decision, evidence: ContrastEvidence, names: Sequence[str]) -> tuple[str, ...]:
+    """The same for columns of levels: those of an edge of which either leaves next to nothing of the other."""
+    edges = sorted(sorted_set(x, column) for column, parents in enumerate(decision.parents) for x in parents)
+    return tuple(
+        _same(names[a], names[b])
+        for a, b in edges
+        if max(evidence.share_left(a, (b,)), evidence.share_left(b, (a,))) < 1 - DETERMINED
+    )
+
+
+def _same(one: str, other: str) -> str:
+    return f"{one} and {other} are all but the same column: leave one out"
 
 
 def _explained(correlation: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[float]:
