@@ -12,6 +12,7 @@ from dpcurate import discover, networks
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.latent import true_pag
+from dpcurate.learn.measure_once import hidden
 from dpcurate.learn.measure_once.arrows import no_interaction
 from dpcurate.learn.measure_once.confidence import HALF
 from dpcurate.learn.measure_once.constants import Constants
@@ -151,6 +152,23 @@ def test_marks_that_rules_give_are_not_quite_sure_and_open_ones_are_unlikely_eit
     assert believed(0.0, 1.0) == pytest.approx((0.05, 0.95))
     assert believed(0.0, 0.0) == (0.4, 0.4)
     assert sum(believed(0.3, 0.7)) == pytest.approx(1)
+
+
+def test_colliders_of_a_column_decide_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = {(0, 3, 1): 8.0, (1, 3, 2): 8.0, (0, 3, 2): -2.0}  # two colliders at d, and a doubt of the third
+    monkeypatch.setattr(hidden, "collider_log_odds", lambda *_: evidence)
+    names, zero = list("abcd"), np.zeros((4, 4))
+    families = FamilySearch.of(Fixed(np.full((4, 4), -9.0)), Constraints.of(names, None), Constants())
+    meeting = FamilySearch.of(Fixed(np.full((4, 4), 9.0)), Constraints.of(names, None), Constants())
+    decision = Decision(((), (), (), (0, 1, 2)), (0, 1, 2, 3), zero)
+
+    def dependence(a: int, b: int, given: tuple[int, ...]) -> float:
+        return dependence_of(meeting if 3 in (a, b) else families, no_interaction)(a, b, given)
+
+    judged = Dependences(dependence, dependence)
+    here = with_hidden_causes(names, decision, families, no_interaction, judged, zero, None)
+    assert {here.pag.sign(x, "d") for x in "abc"} == {"o->"}
+    assert all(here.marks[x, "d"][1] > 0.8 for x in "abc")
 
 
 def test_a_pair_that_is_forbidden_is_not_joined() -> None:

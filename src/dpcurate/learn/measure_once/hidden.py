@@ -4,16 +4,15 @@ The search looks for a DAG. With a hidden cause the best one joins columns that 
 as in FCI, an edge goes if a set of neighbours of either end makes the two independent. It also leaves out pairs, for a
 column has few parents, and what a regression without all its terms may miss explains a weak dependence away. To FCI
 that is no separation: such pairs are joined again. Unshielded triples are colliders by their odds, the rules of
-Zhang (2008) do the rest. How sure a mark is comes from drawing every triple by its odds.
+Zhang (2008) do the rest. How sure a mark is comes from drawing the colliders at every column by their odds.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import exp
 from random import Random
 
 import numpy as np
@@ -22,14 +21,15 @@ from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
+from dpcurate.graphs.pag_marks import Triple as Named
 from dpcurate.graphs.pag_marks import Triples
 from dpcurate.graphs.pag_orient import known_marks, orient_pag
 from dpcurate.learn.measure_once.arrows import Interaction, Triple, adjacency, collider_log_odds
 from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.colliders import Colliders, CollidersAt, colliders_by_column
 from dpcurate.learn.measure_once.confidence import HALF, KEPT, MOST_TRIANGLES
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.orientation import MOST_LOG_ODDS
 
 SEPARATED = -2.0
 """Log evidence of dependence below which a set separates two columns; without power it stays near 0."""
@@ -97,9 +97,10 @@ def with_hidden_causes(
     sure = np.where(adjacent & chosen, _whatever_triangles(linked, chosen), linked)
     sure = np.where(before & ~adjacent, np.minimum(sure, HALF), sure)
     sure = np.where(adjacent & depend, np.maximum(sure, JOINED), sure)
-    triples = {t: 1.0 if x > 0 else 0.0 for t, x in odds.items()}
-    pag = orient_pag(skeleton, knowledge, triples=_triples(names, triples, Random(0)))
-    return Found(pag, skeleton, sure, _drawn_marks(names, skeleton, knowledge, odds))
+    columns = colliders_by_column(odds)
+    likeliest = _triples(names, odds, (column.sets[0] for column in columns))
+    pag = orient_pag(skeleton, knowledge, triples=likeliest)
+    return Found(pag, skeleton, sure, _drawn_marks(names, skeleton, knowledge, odds, columns))
 
 
 def dependence_of(families: FamilySearch, interaction: Interaction) -> Dependence:
@@ -200,22 +201,27 @@ def _skeleton(names: Sequence[str], adjacent: BoolArray, separating: Separating)
     return Skeleton.of(names, edges, apart)
 
 
-def _triples(names: Sequence[str], chances: dict[Triple, float], random: Random) -> Triples:
-    """Colliders, each with its chance, and the others."""
-    split: Triples = set(), set()
-    for (a, c, b), p in chances.items():
-        split[random.random() >= p].add((names[c], frozenset((names[a], names[b]))))
+def _triples(names: Sequence[str], among: Iterable[Triple], colliders: Iterable[Colliders]) -> Triples:
+    """The colliders, and the other triples."""
+    chosen, split = frozenset[Triple]().union(*colliders), (set[Named](), set[Named]())
+    for triple in among:
+        a, c, b = (names[x] for x in triple)
+        split[triple not in chosen].add((c, frozenset((a, b))))
     return split
 
 
 def _drawn_marks(
-    names: Sequence[str], skeleton: Skeleton, knowledge: Knowledge | None, odds: dict[Triple, float]
+    names: Sequence[str],
+    skeleton: Skeleton,
+    knowledge: Knowledge | None,
+    among: Iterable[Triple],
+    columns: Sequence[CollidersAt],
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """P(tail) and P(arrowhead) of every end, by how often the rules give it when triples are drawn by their odds."""
+    """P(tail) and P(arrowhead) of every end, by how often the rules give it when colliders are drawn by their odds."""
     random, counts = Random(0), Counter[tuple[tuple[str, str], str]]()
-    chances = {t: _chance(x) for t, x in odds.items()}
-    for pag in _orientations(names, skeleton, knowledge, chances, random):
-        counts.update(pag.marks.items())
+    for _ in range(DRAWS):
+        triples = _triples(names, among, (column.draw(random) for column in columns))
+        counts.update(orient_pag(skeleton, knowledge, triples=triples).marks.items())
     ends = [end for a, b in map(sorted, skeleton.edges) for end in ((a, b), (b, a))]
     drawn = {end: (counts[end, "tail"] / DRAWS, counts[end, "arrow"] / DRAWS) for end in ends}
     known = {(a, b) for a, b, _ in known_marks(skeleton, knowledge)} if knowledge is not None else set()
@@ -226,15 +232,3 @@ def believed(tail: float, arrow: float) -> tuple[float, float]:
     """The probabilities of a tail and of an arrowhead, from their shares of the draws."""
     either = OPEN * (1 - tail - arrow)
     return RIGHT * tail + (1 - RIGHT) * arrow + either, RIGHT * arrow + (1 - RIGHT) * tail + either
-
-
-def _orientations(
-    names: Sequence[str], skeleton: Skeleton, knowledge: Knowledge | None, chances: dict[Triple, float], random: Random
-) -> Iterator[Pag]:
-    for _ in range(DRAWS):
-        yield orient_pag(skeleton, knowledge, triples=_triples(names, chances, random))
-
-
-def _chance(log_odds: float) -> float:
-    """No triple is surer than MOST_LOG_ODDS: its odds know noise and sampling, not whether its edges are right."""
-    return 1 / (1 + exp(-min(max(log_odds, -MOST_LOG_ODDS), MOST_LOG_ODDS)))
