@@ -179,6 +179,16 @@ def test_log_odds_are_the_difference_of_the_evidence():
     assert collider_log_odds(path(3), adjacent, families, no_interaction) == {(0, 1, 2): pytest.approx(13.0)}
 
 
+@pytest.mark.parametrize(("separating", "log_odds"), [((3,), -2.0), ((1, 3), -2.0), ((1,), 40.0)])
+def test_beside_a_set_that_separates_the_ends_other_sets_say_nothing(separating, log_odds):
+    """X1 - X2 - X3 and X1 - X4 - X3: without X4 the ends depend on each other, with X2 given and without."""
+    said = {(0, 2, ()): 50.0, (0, 2, (1,)): 90.0, (0, 2, (3,)): -3.0, (0, 2, (1, 3)): -5.0}
+    adjacent = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]], dtype=bool)
+    families = FamilySearch.of(Known(4, said), Constraints.of(names(4), None), Constants())
+    odds = collider_log_odds(path(4), adjacent, families, no_interaction, {(0, 2): separating})
+    assert odds[0, 1, 2] == pytest.approx(log_odds)
+
+
 @pytest.mark.parametrize(("second", "third"), [(9.0, 2.0), (2.0, 9.0)])
 def test_of_two_colliders_that_exclude_each_other_the_likelier_one_is_drawn(second, third):
     """X1 - X2 - X3 - X4: a collider at X2 points X3 away from X3, one at X3 points it there."""

@@ -156,7 +156,8 @@ def test_marks_that_rules_give_are_not_quite_sure_and_open_ones_are_unlikely_eit
 
 def test_colliders_of_a_column_decide_together(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = {(0, 3, 1): 8.0, (1, 3, 2): 8.0, (0, 3, 2): -2.0}  # two colliders at d, and a doubt of the third
-    monkeypatch.setattr(hidden, "collider_log_odds", lambda *_: evidence)
+    known = []
+    monkeypatch.setattr(hidden, "collider_log_odds", lambda *given: known.append(given[-1]) or evidence)
     names, zero = list("abcd"), np.zeros((4, 4))
     families = FamilySearch.of(Fixed(np.full((4, 4), -9.0)), Constraints.of(names, None), Constants())
     meeting = FamilySearch.of(Fixed(np.full((4, 4), 9.0)), Constraints.of(names, None), Constants())
@@ -169,6 +170,8 @@ def test_colliders_of_a_column_decide_together(monkeypatch: pytest.MonkeyPatch) 
     here = with_hidden_causes(names, decision, families, no_interaction, judged, zero, None)
     assert {here.pag.sign(x, "d") for x in "abc"} == {"o->"}
     assert all(here.marks[x, "d"][1] > 0.8 for x in "abc")
+    assert min(here.marks[x, "d"][1] for x in "ac") < 0.94  # some draws leave one out
+    assert known == [{(0, 1): (), (0, 2): (), (1, 2): ()}]  # what separates them is told
 
 
 def test_a_pair_that_is_forbidden_is_not_joined() -> None:

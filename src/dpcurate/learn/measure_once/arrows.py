@@ -7,11 +7,12 @@ columns directs all edges at once and without a cycle; the best one has the larg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import log
 from random import Random
+from types import MappingProxyType
 
 import numpy as np
 
@@ -80,15 +81,24 @@ class Directions(BestParents):
 
 
 def collider_log_odds(
-    decision: Decision, adjacent: BoolArray, families: FamilySearch, interaction: Interaction
+    decision: Decision,
+    adjacent: BoolArray,
+    families: FamilySearch,
+    interaction: Interaction,
+    separating: Mapping[Columns, Columns] = MappingProxyType({}),
 ) -> dict[Triple, float]:
-    """For every unshielded triple: independence without the one between, against independence with it."""
+    """For every unshielded triple: independence without the one between, against independence with it.
+
+    That is beside the set known to separate its ends, if there is one, by pair with the lower column first: given sets
+    that separate nothing, two dependences are compared, and their difference says nothing of the triple.
+    """
 
     def independence(a: int, b: int, given: Columns) -> float:
         """Against a dependence on average over levels, and one that differs between them."""
         return -families.dependence(b, a, given) - interactions[a, b, given]
 
-    triples = {t: candidates(decision, adjacent, t) for t in unshielded(adjacent, families.evidence.measured)}
+    measured = families.evidence.measured
+    triples = {t: candidates(decision, adjacent, t, separating) for t in unshielded(adjacent, measured)}
     asked = [
         (a, b, some) for (a, c, b), sets in triples.items() for given in sets for some in (given, sorted_set(*given, c))
     ]
@@ -110,9 +120,13 @@ def unshielded(adjacent: BoolArray, measured: BoolArray) -> Iterator[Triple]:
                 yield a, c, b
 
 
-def candidates(decision: Decision, adjacent: BoolArray, triple: Triple) -> set[Columns]:
-    """What may separate the ends beside the one between: nothing, a neighbour of either end, what was found to."""
+def candidates(
+    decision: Decision, adjacent: BoolArray, triple: Triple, separating: Mapping[Columns, Columns]
+) -> set[Columns]:
+    """What may separate the ends beside the one between: what is known to; else nothing, a neighbour, parents."""
     a, c, b = triple
+    if (a, b) in separating:
+        return {tuple(x for x in separating[a, b] if x != c)}
     near = {int(x) for x in np.flatnonzero(adjacent[a] | adjacent[b])} - {c}
     later = max(a, b, key=decision.order.index)
     parents = sorted_set(*(x for x in decision.parents[later] if x not in triple))

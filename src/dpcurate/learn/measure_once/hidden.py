@@ -92,7 +92,7 @@ def with_hidden_causes(
     before = chosen | depend
     adjacent, separating = thinned(before, chosen | clear, families, dependences)
     separating |= _apart(adjacent, separating, families, dependences.clear)
-    odds = collider_log_odds(decision, adjacent, families, interaction)
+    odds = collider_log_odds(decision, adjacent, families, interaction, separating)
     skeleton = _skeleton(names, adjacent, separating)
     sure = np.where(adjacent & chosen, _whatever_triangles(linked, chosen), linked)
     sure = np.where(before & ~adjacent, np.minimum(sure, HALF), sure)
