@@ -76,17 +76,12 @@ def _linear(draw: random.Random, dag: Dag) -> Callable[[], World]:
     return lambda: networks.random_linear(dag, weights=(least, 1.0), variances=(0.5, 2.0), seed=seed)
 
 
-def _mixed(draw: random.Random, dag: Dag) -> Callable[[], World]:
-    seed = draw.randrange(10**6)
-    return lambda: networks.random_mixed(dag, margins=("plain",), seed=seed)
-
-
 def _bent(draw: random.Random, dag: Dag) -> Callable[[], World]:
     seed = draw.randrange(10**6)
     return lambda: networks.random_nonlinear(dag, seed=seed)
 
 
-RANDOM = {"dirichlet": (50, _dirichlet), "linear": (50, _linear), "mixed": (8, _mixed), "bent": (10, _bent)}
+RANDOM = {"dirichlet": (50, _dirichlet), "linear": (50, _linear), "bent": (10, _bent)}
 """How many worlds of each kind, and how they are made."""
 
 

@@ -11,7 +11,6 @@ KINDS = {
     "network": "the six shipped networks",
     "dirichlet": "random networks of levels",
     "linear": "linear worlds of numbers",
-    "mixed": "numbers, ordinals and categories",
     "bent": "numbers with bent links",
 }
 HEAD = """# Effects
@@ -47,13 +46,18 @@ found.effect("smoke", "lung", to="no", instead_of="yes", level="no")
   widens the interval by its share.
 * **Numbers**: a joint normal distribution is fitted that would have released what was released, scores, their ends and
   shrunk rows included; the effect is a regression coefficient in it, the mean slope for one more unit of the cause.
-  Where columns do not look normal links may bend: *not determined*. Nor is anything said of tables that mix numbers
-  and levels, unless the run has a model (`quantify=0.5`): then edges have its effects, see [models](models.md).
+  Where columns do not look normal links may bend: *not determined*.
+* **Numbers and levels together**: a table is simulated along each DAG that the graph leaves possible, such that it
+  would have released what was released; then the cause is set in it. Parents' effects are taken to add up, and a misfit
+  widens errors or is refused: see [models](models.md), whose effects are computed in the same way from more answers.
+  Each DAG takes a second or two. Reports leave effects out where many would have to be simulated, and say so;
+  `found.effects()` has them. Where causes may be hidden, or no DAG has the arrows that were found: *not determined*.
 * **The error** holds sampling and the noise of every answer that was used; intervals are 1.96 of it on either side.
   It takes the graph as true: a wrong arrow is not in it.
 
 ## How often intervals hold the truth
-Written by `python -m benchmarks.effects`.
+Written by `python -m benchmarks.effects`. Tables that mix numbers and levels have a check of their own, `python -m
+benchmarks.mixed_effects`, whose figures stand beside those of [models](models.md).
 """
 
 
@@ -84,11 +88,10 @@ def _table(cells: Sequence[Any], graph: str) -> str:
         "|---|---|---|---|---|---|",
     ]
     epsilons = sorted({c.epsilon for c in cells})
-    for kind in (*KINDS, ""):
+    for kind, name in KINDS.items():
         for epsilon in epsilons:
-            chosen = [c for c in cells if c.epsilon == epsilon and kind in ("", c.kind)]
+            chosen = [c for c in cells if (c.kind, c.epsilon) == (kind, epsilon)]
             if chosen:
-                name = KINDS.get(kind, "**all**")
                 lines.append(_line(name, epsilon, [row for c in chosen for row in getattr(c, graph)]))
     return "\n".join(lines) + "\n"
 

@@ -1,14 +1,15 @@
-"""Whether effects of models of mixed tables are right: how often 95 % intervals hold what setting a column does.
+"""Whether effects in mixed tables are right: how often 95 % intervals hold what setting a column does.
 
-    python -m benchmarks.mixed_effects [--kinds plain found skewed bent] [--worlds 50] [--epsilons 0.1 1 5]
-                                       [--results FILE]
+    python -m benchmarks.mixed_effects [--kinds free free-found plain found skewed bent] [--worlds 50]
+                                       [--epsilons 0.1 1 5] [--results FILE]
 
 Worlds of numbers, ordinals and categories, 100,000 rows drawn anew for each epsilon, delta = 1e-10. Half of the budget
 finds a graph, half goes to `quantify`; effects are those of the model of the true graph, of columns on what lies below
 them, at most 8 of a world. *plain*: effects add up, behind a normal number, cuts or log odds. *skewed*: half of the
 numbers are shown as their exponentials. *bent*: two parents of a number or ordinal act by their product too, which no
-such model has. *found*: as plain, along the edges of the graph that was found. What was run is kept in a file and not
-run again; a change of the method asks for a new file.
+such model has. *found*: as plain, along the edges of the graph that was found. *free*, *free-found*: as plain and
+found, but all of the budget finds the graph, and effects are computed from what that has released. What was run is kept
+in a file and not run again; a change of the method asks for a new file.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from benchmarks.effects import as_usual, looked_at
 from dpcurate import Budget, Curator, fit, networks, quantify
 from dpcurate.effects import Effect
+from dpcurate.effects.estimate import Effects
 from dpcurate.graphs.latent import ancestors
 from dpcurate.networks.mixed import MixedWorld
 
@@ -37,6 +39,8 @@ DRAWN, TURNS, SMOOTH = 150_000, 8, 2
 STEP = 0.15
 """How far a number is moved to either side, in standard deviations, for its mean slope."""
 KINDS = {
+    "free": {"margins": ("plain",)},
+    "free-found": {"margins": ("plain",)},
     "plain": {"margins": ("plain",)},
     "found": {"margins": ("plain",)},
     "skewed": {"margins": ("plain", "skewed")},
@@ -95,15 +99,22 @@ def run(kind: str, number: int, epsilons: list[float]) -> Iterator[Row]:
         seed = 1000 * i + number
         budget = Budget(epsilon=epsilon, delta=DELTA)
         curator = Curator(of.sample(ROWS, seed=seed), of.schema, budget=budget, insecure_seed=seed)
-        found = fit(curator, share=(1 - SHARE) * curator.remaining)
-        if kind == "found":
-            effects = [*replace(found, model=quantify(found, curator)).effects()]
-        else:
-            model, pairs = quantify(found, curator, dag=of.dag), looked_at(of, str(number))
-            effects = [model.effect(*p) for p in random.Random(number).sample(pairs, k=min(MOST, len(pairs)))]
-        for effect in effects:
+        for effect in _told(kind, number, of, curator):
             between = f"{of.columns[effect.cause].kind} -> {of.columns[effect.outcome].kind}"
             yield Row(kind, number, epsilon, between, _held(of, effect, known))
+
+
+def _told(kind: str, number: int, of: MixedWorld, curator: Curator) -> Iterator[Effect]:
+    """Along the edges that were found, or of some columns in the true graph."""
+    free = kind.startswith("free")
+    found = fit(curator) if free else fit(curator, share=(1 - SHARE) * curator.remaining)
+    if kind.endswith("found"):
+        yield from (found if free else replace(found, model=quantify(found, curator))).effects()
+        return
+    given = Effects.of(of.dag, found.learned.released, of.schema) if free else quantify(found, curator, dag=of.dag)
+    pairs = looked_at(of, str(number))
+    for pair in random.Random(number).sample(pairs, k=min(MOST, len(pairs))):
+        yield given.effect(*pair)
 
 
 def _held(of: MixedWorld, effect: Effect, known: dict[object, float]) -> bool | None:

@@ -152,9 +152,8 @@ class Discovery(Exports):
 
     @cached_property
     def _effects(self) -> Effects:
-        effects = Effects.of(self.graph, self.learned.released, self.schema)
-        own = self.model.estimator if isinstance(self.model, ScoreModel) else None
-        return effects if own is None else replace(effects, estimator=own)
+        released = self.model.released if isinstance(self.model, ScoreModel) else self.learned.released
+        return Effects.of(self.graph, released, self.schema)
 
     def _linked(self, a: str, b: str) -> float | None:
         return surely_linked(self.learned, self.knowledge, a, b)

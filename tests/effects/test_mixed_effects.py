@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import dpcurate
-from dpcurate import Budget, Curator, Dag, Numeric, Schema, quantify
-from dpcurate.effects import in_dag
+from dpcurate import Budget, Cpdag, Curator, Dag, Numeric, Pag, Schema, quantify
+from dpcurate.effects import estimate, in_dag
+from dpcurate.effects.estimate import Effects
 from dpcurate.effects.if_set import if_levels
 from dpcurate.effects.in_dag import InDag
 from dpcurate.effects.links import Choice, Cut, Normal
@@ -141,27 +142,50 @@ def found(curator):
     return dpcurate.fit(curator, quantify=0.5)
 
 
-def test_effects_along_edges_are_those_of_the_model_and_charge_nothing(found, curator, tmp_path):
+@pytest.mark.parametrize("bought", [False, True], ids=["after discover", "after quantify"])
+def test_effects_along_edges_are_told_and_charge_nothing(found, curator, tmp_path, bought):
     before = curator.ledger.spent, curator.passes
-    known = [effect for effect in found.effects() if effect.estimate is not None]
+    told = found if bought else replace(found, model=None)
+    known = [effect for effect in told.effects() if effect.low is not None]
     assert known
-    for effect in known:
-        assert found.model.effect(effect.cause, effect.outcome).estimate == effect.estimate
-    written = found.report(tmp_path / "edges.csv").read_text()
+    written = told.report(tmp_path / "edges.csv").read_text()
     assert known[0].brief in written
     assert (curator.ledger.spent, curator.passes) == before
 
 
-def test_without_a_model_it_says_how_to_get_one(curator, found):
-    effect = replace(found, model=None).effect("a", "d")
-    assert "quantify" in effect.why
+def test_what_a_model_has_bought_makes_errors_smaller(found):
+    free, more = (one._effects.estimator.released for one in (replace(found, model=None), found))
+    assert free is found.learned.released
+    one, other = (Effects.of(DAG, released, WORLD.schema).effect("b", "d").error for released in (free, more))
+    assert other < one
 
 
-def test_a_graph_of_the_class_that_the_model_does_not_have_is_not_answered(given):
-    turned = InDag(given.released, Dag.of("abcd", [("b", "a")]), given.schema)
-    effect = turned.estimate(Question(cause="a", outcome="b"), [()])
+def test_in_a_class_of_graphs_every_possible_effect_is_that_of_a_member(given):
+    lines = Cpdag.of("abcd", arrows=[("b", "d"), ("c", "d"), ("a", "d")], lines=["ab", "ac"])
+    told = Effects.of(lines, given.released, WORLD.schema)
+    effect = told.effect("a", "d")
+    assert {one.adjusted_for for one in effect.possible} == {(), ("b",), ("c",)}
+    for one in effect.possible:
+        arrows = [(x, "a") if x in one.adjusted_for else ("a", x) for x in "bc"]
+        member = InDag(given.released, Dag.of("abcd", [*lines.arrows, *arrows]), WORLD.schema)
+        assert one.estimate == pytest.approx(ask(member, "a", "d").estimate, abs=1e-9)
+    truly = truth(WORLD, ask(given, "a", "d"))
+    assert effect.low < truly < effect.high
+
+
+def test_where_there_is_no_dag_nothing_is_told(given):
+    hidden = Pag.of("abcd", [("a", "o->", "b"), ("c", "o->", "b"), ("b", "->", "d")])
+    effect = Effects.of(hidden, given.released, WORLD.schema).effect("b", "d")
     assert effect.state == "not determined"
-    assert "dag=" in effect.reason
+    assert "hidden" in effect.reason
+    assert "bins" in effect.reason
+
+
+def test_reports_leave_out_what_takes_long_and_say_so(found, monkeypatch):
+    assert not found.reported_effects.why_none
+    monkeypatch.setattr(estimate, "MOST_SIMULATED", 3)
+    assert "found.effects()" in found.reported_effects.why_none
+    assert len(found.reported_effects) == len(found.effects())
 
 
 def test_a_model_of_a_given_graph_answers_in_it(curator, found):

@@ -118,12 +118,6 @@ def test_margins_that_are_not_normal_are_told_apart(quiet: ReleasedFeatures) -> 
     assert found.state == "not determined"
     assert "not normally distributed" in found.reason
     assert "give numbers `bins`" in found.reason
-    levels = random_mixed(DAG, ordinals=0.4, categories=0.4, seed=2)
-    curator = Curator(
-        levels.sample(5_000, seed=1), levels.schema, budget=Budget(epsilon=5, delta=1e-10), insecure_seed=1
-    )
-    released = buy_features(curator, curator.remaining, FeatureConstants()).answers
-    assert "not numbers" in Effects.of(DAG, released, levels.schema).effect("x", "y").reason
 
 
 def test_a_cause_that_noise_cannot_tell_from_what_is_adjusted_for_is_not_determined(quiet: ReleasedFeatures) -> None:

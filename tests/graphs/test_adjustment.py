@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.adjustment import Adjustment, adjustments, is_valid, optimal_set, parent_choices
+from dpcurate.graphs.adjustment import Adjustment, adjustments, covering, is_valid, optimal_set, parent_choices
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.networks import Network, random_dag, random_network
 
@@ -105,6 +105,21 @@ def test_possibilities_of_a_class_are_those_of_its_members(seed: int) -> None:
             for more in parent_choices(graph, cause)
         }
         assert {parents for parents, _ in wanted} <= choices
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_few_dags_have_all_parents_that_are_possible(seed: int) -> None:
+    graph = random_dag(5, edges=4 + seed % 4, seed=seed).cpdag()
+    each, few = members(graph), covering(graph)
+    assert set(few) <= set(each)
+    for name in graph.nodes:
+        assert {dag.parents(name) for dag in few} == {dag.parents(name) for dag in each}
+
+
+def test_lines_that_are_not_connected_turn_in_the_same_dags() -> None:
+    lines = Cpdag.of("abcdefgh", arrows=[("g", "h")], lines=["ab", "cd", "ef"])
+    assert len(covering(lines)) == 2
+    assert covering(Cpdag.of("abcd", lines=["ab", "bc", "cd", "da"])) == ()
 
 
 def _descendants(dag: Dag, cause: str) -> set[str]:

@@ -8,6 +8,8 @@ from functools import cached_property
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.from_contrasts import FromContrasts
 from dpcurate.effects.from_features import FromFeatures
+from dpcurate.effects.gaussian import all_numbers
+from dpcurate.effects.in_dag import InDags
 from dpcurate.effects.question import Estimator, Question, way_on
 from dpcurate.errors import QueryError
 from dpcurate.graphs.adjustment import Adjustment, adjustments
@@ -39,6 +41,9 @@ class FoundEffects(tuple[Effect, ...]):
 
 MOST_EDGES = 400
 """In a larger graph effects are computed when they are asked for, and not for every file."""
+MOST_SIMULATED = 50
+"""The same where more columns would have to be simulated, over all DAGs."""
+LATER = "many DAGs are possible, and simulating them takes a while; found.effects() does, and costs nothing"
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,8 @@ class Effects:
         if isinstance(released, Released):
             return cls(graph, schema, FromContrasts(released, schema))
         if isinstance(released, ReleasedFeatures):
-            return cls(graph, schema, FromFeatures(released, schema))
+            numbers = all_numbers(released)
+            return cls(graph, schema, FromFeatures(released, schema) if numbers else InDags(released, schema, graph))
         if released is None:
             return cls(graph, schema, None, "this method keeps no answers to compute effects from")
         return cls(graph, schema, None, "rows were shrunk to one length before they were added up")
@@ -97,7 +103,7 @@ class Effects:
             return Effect.none(asked.cause, asked.outcome)
         if self.estimator is None:
             return asked.undetermined(self.why, adjustment.sets[0], way_on(self.schema))
-        return self.estimator.estimate(asked, adjustment.sets)
+        return self.estimator.estimate(asked, adjustment)
 
     @cached_property
     def edges(self) -> FoundEffects:
@@ -107,7 +113,11 @@ class Effects:
     @property
     def reported(self) -> FoundEffects:
         """What reports tell of them: nothing where no answers were kept, nor of very large graphs."""
-        return FoundEffects() if self.estimator is None or len(self.graph.edges) > MOST_EDGES else self.edges
+        if self.estimator is None or len(self.graph.edges) > MOST_EDGES:
+            return FoundEffects()
+        if isinstance(self.estimator, InDags) and self.estimator.work > MOST_SIMULATED:
+            return FoundEffects(Effect.unknown(a, b, "not determined", LATER) for a, b in directions(self.graph))
+        return self.edges
 
     def _check(self, asked: Question) -> None:
         for name in (asked.cause, asked.outcome):

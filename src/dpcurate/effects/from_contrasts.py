@@ -6,7 +6,6 @@ not what an adjustment needs unless nothing interacts, and pairs do not tell whe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpcurate.effects.counts import NoisedCounts
@@ -14,6 +13,7 @@ from dpcurate.effects.effect import Effect
 from dpcurate.effects.question import Question
 from dpcurate.effects.standardise import standardised
 from dpcurate.effects.table import EffectTable
+from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.schema import Schema
 
@@ -25,9 +25,9 @@ class FromContrasts:
     released: Released
     schema: Schema
 
-    def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
+    def estimate(self, asked: Question, possible: Adjustment) -> Effect:
         """Of the sets whose table was released the one of the smallest error."""
-        tried = [self._adjusted(asked, given) for given in sets]
+        tried = [self._adjusted(asked, given) for given in possible.sets]
         known = [effect for effect in tried if effect.error is not None]
         return min(known, key=_total_error) if known else tried[-1]
 

@@ -1,12 +1,11 @@
 """Effects between numbers, from released products of their scores: regression in a joint normal distribution.
 
-Straight lines are what a normal distribution has. Where a column is not nearly normal, nor all columns numbers, the
-released products do not tell whether lines are straight, and nothing is said.
+Straight lines are what a normal distribution has. Where a column is not nearly normal the released products do not
+tell whether lines are straight, and nothing is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,8 +13,9 @@ import numpy as np
 
 from dpcurate.arrays import FloatArray
 from dpcurate.effects.effect import Effect
-from dpcurate.effects.gaussian import Gaussian, NormalMargin, all_numbers, gaussian, together
+from dpcurate.effects.gaussian import Gaussian, NormalMargin, gaussian, together
 from dpcurate.effects.question import Question, way_on
+from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.schema import Schema
 
@@ -51,10 +51,9 @@ class FromFeatures:
         """All columns together."""
         return gaussian(self.released, self.margins)
 
-    def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
+    def estimate(self, asked: Question, possible: Adjustment) -> Effect:
         """Of the sets that tell, the one of the smallest error."""
-        if not all_numbers(self.released):
-            return self._undetermined(asked, "the table has columns that are not numbers", sets[0])
+        sets = possible.sets
         if not self.clear:
             return self._undetermined(asked, "columns are not normally distributed, so lines may bend", sets[0])
         bent = [name for name in (asked.cause, asked.outcome) if not self._margin(name).fits]

@@ -1,4 +1,4 @@
-"""Effects in tables that mix numbers and levels, in one DAG, from released products of features.
+"""Effects in tables that mix numbers and levels, in DAGs, from released products of features.
 
 A table is simulated along the graph that would have released what was released; what setting a column does in it is
 the effect. Where it cannot be made to release that, links are not what they are taken to be, and nothing is said.
@@ -6,8 +6,7 @@ the effect. Where it cannot be made to release that, links are not what they are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from dpcurate.effects.effect import Effect
@@ -15,7 +14,8 @@ from dpcurate.effects.if_set import effect_of, leads, needed
 from dpcurate.effects.matching import Matched, matched, sizes
 from dpcurate.effects.question import Question
 from dpcurate.effects.simulated import Simulator
-from dpcurate.graphs.graph import Dag
+from dpcurate.graphs.adjustment import Adjustment, covering
+from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.schema import OWN, Numeric, Schema
 
@@ -27,8 +27,9 @@ UNSETTLED = 1.0
 """A last step of more standard errors than this has not arrived anywhere."""
 THEN = "with `bins` for its numbers in the schema a model has tables, and tells"
 NARROWER = "give bounds as narrow as is publicly known, declare its logarithm instead, or give it `bins`"
-ANOTHER = "give quantify another graph of the class (dag=...)"
-FEWER = "group levels in the schema, or give a graph with fewer parents (dag=...)"
+FEWER = "group levels in the schema, or quantify a graph with fewer parents (dag=...)"
+NO_DAG = "causes may be hidden, or no DAG has its arrows; numbers and levels are simulated along a DAG alone"
+TABLES = "with `bins` for numbers in the schema tables are released, which tell"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +84,32 @@ class InDag:
             return None
         return f"noise hides how rows of {' and '.join(hidden)} lie within bounds that are far wider", NARROWER
 
-    def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
-        """In a class of graphs: where the cause has the parents that it has in this one."""
-        if not leads(self.dag, asked.cause, asked.outcome):
-            return asked.undetermined("the model's graph has it the other way round", sets[0], ANOTHER)
-        return self.effect(asked)
+
+@dataclass(frozen=True, eq=False)
+class InDags:
+    """The same in the DAGs that a graph leaves possible: each is simulated once, when it is first needed."""
+
+    released: ReleasedFeatures
+    schema: Schema
+    graph: Cpdag | Dag | Pag
+    known: dict[Dag, InDag] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def dags(self) -> tuple[Dag, ...]:
+        """DAGs that tell all effects."""
+        return covering(self.graph) if isinstance(self.graph, Cpdag) else ()
+
+    @property
+    def work(self) -> int:
+        """Columns to be simulated for all effects."""
+        return len(self.dags) * len(self.schema.names)
+
+    def estimate(self, asked: Question, possible: Adjustment) -> Effect:
+        """In a DAG of this possibility: any in which the cause has the same parents."""
+        if possible.dag is None:
+            return asked.undetermined(NO_DAG, possible.sets[0], TABLES)
+        parents = possible.dag.parents(asked.cause)
+        dag = next((one for one in self.dags if one.parents(asked.cause) == parents), possible.dag)
+        if dag not in self.known:
+            self.known[dag] = InDag(self.released, dag, self.schema)
+        return self.known[dag].effect(asked)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dpcurate.effects.effect import Effect
+from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.schema import Schema
 
 QUANTIFY = "ask found.model.effect after a run with quantify=0.5, or dpcurate.quantify(found, curator).effect"
@@ -39,6 +40,6 @@ class Question:
 class Estimator(Protocol):
     """Effects from released answers."""
 
-    def estimate(self, asked: Question, sets: Sequence[tuple[str, ...]]) -> Effect:
-        """By adjustment for one of these sets, whichever the answers tell most of."""
+    def estimate(self, asked: Question, possible: Adjustment) -> Effect:
+        """By adjustment for one of its sets, whichever the answers tell most of, or in its DAG."""
         ...

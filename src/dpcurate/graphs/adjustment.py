@@ -11,7 +11,7 @@ has (IDA; Maathuis, Kalisch and Buehlmann 2009, Annals of Statistics 37).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, combinations
 
@@ -30,6 +30,8 @@ class Adjustment:
 
     acts: bool
     sets: tuple[tuple[str, ...], ...] = ()
+    dag: Dag | None = field(default=None, compare=False)
+    """A DAG in which it is so; none where the graph has no DAG, or causes may be hidden."""
 
 
 def adjustments(graph: Cpdag | Dag, cause: str, outcome: str) -> tuple[Adjustment, ...]:
@@ -49,11 +51,11 @@ def adjustments(graph: Cpdag | Dag, cause: str, outcome: str) -> tuple[Adjustmen
 def _in_dag(dag: Dag, cause: str, outcome: str) -> Adjustment:
     if not _on_paths(dag, cause, outcome):
         return Adjustment(False)
-    dag = _above(dag, outcome)  # the cause lies above the outcome, and nothing else matters
-    best = optimal_set(dag, cause, outcome)
-    wanted = (best, _least(dag, cause, outcome, best), dag.parents(cause))
-    sets = (*wanted, _least(dag, cause, outcome, wanted[2]))
-    return Adjustment(True, tuple(dict.fromkeys(sets)))
+    above = _above(dag, outcome)  # the cause lies above the outcome, and nothing else matters
+    best = optimal_set(above, cause, outcome)
+    wanted = (best, _least(above, cause, outcome, best), above.parents(cause))
+    sets = (*wanted, _least(above, cause, outcome, wanted[2]))
+    return Adjustment(True, tuple(dict.fromkeys(sets)), dag)
 
 
 def _above(dag: Dag, outcome: str) -> Dag:
@@ -130,6 +132,27 @@ def _possible(graph: Cpdag, cause: str, outcome: str) -> Iterator[Adjustment]:
             dag = _member(graph, some, cause, more)
             if dag is not None:
                 yield _in_dag(dag, cause, outcome)
+
+
+def covering(graph: Cpdag) -> tuple[Dag, ...]:
+    """Few DAGs of the class in which, together, columns have all parents that are possible.
+
+    Lines that are not connected turn independently, so that one DAG serves all of them.
+    """
+    some, found = _some_member(graph), []
+    left = [(name, more) for name in graph.nodes for more in parent_choices(graph, name)]
+    while left and some is not None:
+        dag, tried = some, set()
+        turned: set[str] = set()
+        for name, more in left:
+            if name not in turned:
+                dag = _member(graph, dag, name, more) or dag
+                tried.add((name, more))
+                turned |= _joined(graph, name)
+        found.append(dag)
+        has = {name: {*dag.parents(name)} - {*graph.parents(name)} for name in graph.nodes}
+        left = [(name, more) for name, more in left if (name, more) not in tried and has[name] != {*more}]
+    return tuple(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=2)

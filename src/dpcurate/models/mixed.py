@@ -15,7 +15,7 @@ from dpcurate.arrays import FloatArray
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects
 from dpcurate.effects.gaussian import all_numbers
-from dpcurate.effects.in_dag import THEN, InDag
+from dpcurate.effects.in_dag import THEN
 from dpcurate.effects.table import place_of
 from dpcurate.errors import QueryError
 from dpcurate.files import save_text
@@ -123,19 +123,13 @@ class ScoreModel:
         """What setting a column does to another in this graph; where lines may bend it says so."""
         effect = self.effects.effect(cause, outcome, to=to, instead_of=instead_of, level=level)
         why = effect.reason.partition("; ")[0]
-        bent = effect.state == "not determined" and self.estimator is None
+        bent = effect.state == "not determined" and all_numbers(self.released)
         return replace(effect, reason=f"{why}; {THEN}") if bent else effect
-
-    @cached_property
-    def estimator(self) -> InDag | None:
-        """Of a table that mixes numbers and levels; numbers alone are taken together as normal."""
-        return None if all_numbers(self.released) else InDag(self.released, self.dag, self.schema)
 
     @cached_property
     def effects(self) -> Effects:
         """Effects in the model's own graph."""
-        plain = Effects.of(self.dag, self.released, self.schema)
-        return plain if self.estimator is None else replace(plain, estimator=self.estimator)
+        return Effects.of(self.dag, self.released, self.schema)
 
     def table(self, column: str) -> NoReturn:
         """A model by regressions has no table of probabilities; it says what has."""
