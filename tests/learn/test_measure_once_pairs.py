@@ -174,7 +174,7 @@ def test_the_noise_of_a_pair_of_conditioning_columns_has_their_shapes():
         left, right = regressions.sides([Asked((0,), 3, regressions.designs.settings[(1, 2), terms])])
         stated.append(privacy_noise(regressions, left, right)[0, 0])
     (left_s, left_t), (right_s, right_t) = (
-        [part.T for part in np.split(side.coefficients[0, 0], [moments.levels[1] - 1])] for side in (left, right)
+        np.split(side.coefficients[0, 0], [moments.levels[1] - 1], axis=1) for side in (left, right)
     )
     by_pair = left_s[:, None, :, None] * right_t[None, :, None, :]
     by_pair = by_pair + left_t[:, None, None, :] * right_s[None, :, :, None]
