@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log
 
-FIVE, GROWTH = 5, 0.3
+FEW_COLUMNS, GROWTH = 5, 0.3
 """From so many columns on expected neighbours grow with this power of the other columns."""
 
 
@@ -61,7 +61,7 @@ class Constants:
 
     def expected_neighbours(self, columns: int) -> float:
         """Of a column: more in a wider table, by a power of its width."""
-        wider = max(1.0, (columns - 1) / (FIVE - 1))
+        wider = max(1.0, (columns - 1) / (FEW_COLUMNS - 1))
         return min(self.most_degree, self.degree * exp(GROWTH * log(wider)))
 
 
