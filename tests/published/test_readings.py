@@ -17,6 +17,7 @@ from dpcurate.published import (
     PublishedEMPC,
     PublishedPrivPC,
     PublishedSVTPC,
+    curate,
 )
 from dpcurate.published.curate import PublishedCurate
 from dpcurate.published.opt import PublishedLeak
@@ -100,11 +101,14 @@ class TestStopping:
             assert max(claimed) <= total * (1 + 1e-6)
         assert max(fitted(replace(PRINTED, pairs="ordered"), s, 1.0).claimed for s in range(10)) > 1.2
 
-    def test_a_starved_order_does_not_run(self):
+    def test_a_starved_order_does_not_run(self, monkeypatch):
+        """Which way the solver rounds is the machine's affair, so here it leaves a billionth."""
+        solve = curate.optimise_from_zero
+        monkeypatch.setattr(curate, "optimise_from_zero", lambda *asked: [e * (1 - 1e-9) for e in solve(*asked)])
         stopped, not_stopped = (fitted(replace(PRINTED, stop=s), 1, 1.0, "survey") for s in ("spent", "overspent"))
         assert stopped.tests == (15,)
         assert stopped.claimed == pytest.approx(1, rel=1e-3)
-        assert len(not_stopped.tests) > 1  # on what the solver's rounding left: coin flips
+        assert len(not_stopped.tests) > 1  # on what was left: coin flips
 
     def test_never_goes_on_after_the_total(self):
         reading = replace(PRINTED, pairs="ordered")
