@@ -13,6 +13,7 @@ from dpcurate.accounting import Budget
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.learn.measure_once import Constants, MeasureOnce, family_search
+from dpcurate.learn.measure_once import decide as decide_module
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, f1_threshold, skeleton_of
@@ -221,6 +222,17 @@ def test_a_parent_that_another_makes_needless_is_dropped():
 def test_small_tables_are_searched_from_more_orders():
     assert [number_of_starts(Constants(), columns) for columns in (2, 5, 8, 10, 20, 300)] == [8, 8, 5, 4, 2, 2]
     assert number_of_starts(Constants(effort=0), 5) == 1
+
+
+@pytest.mark.parametrize(("columns", "others", "patience"), [(9, 3, 3), (10, 2, 1), (20, 0, 1)])
+def test_a_wide_table_is_not_searched_afresh_after_an_earlier_search(monkeypatch, columns, others, patience):
+    """In fewer columns climbs are short, and more of them cost nothing."""
+    asked = []
+    monkeypatch.setattr(decide_module, "first_orders", lambda families, random, count: asked.append(count) or [])
+    monkeypatch.setattr(decide_module, "climbed_on", lambda order, *rest: asked.append(rest[-1]) or order)
+    families = FamilySearch.of(pairwise(columns, X1X2=9.0), Constraints.of(names(columns), None), Constants())
+    decide(families, Random(0), [tuple(range(columns))])
+    assert asked == [others, patience]
 
 
 def test_a_column_has_at_most_four_parents():

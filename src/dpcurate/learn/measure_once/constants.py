@@ -33,13 +33,16 @@ class Constants:
     fewer edges is nearer to the truth."""
     patience: int = 3
     """A search over orders ends when so many climbs in a row from equivalent graphs gain nothing."""
+    patience_later: int = 1
+    """The same in a wide table for a search that goes on from an earlier one."""
     share_later: float = 0.5
     """Share of the budget kept for a second look."""
     later_from: float = 1.0
     """Triples are bought if the noise variance of pairs is below this multiple of what it would have to hide: sampling
     error, or what regressions without triples miss, whichever is larger."""
     wide: int = 10
-    """From so many columns on pairs too noisy for triples are measured around margins; in fewer, rare rows matter."""
+    """From so many columns on pairs too noisy for triples are measured around margins (in fewer, rare rows matter),
+    and a search goes on from an earlier one instead of starting afresh."""
     share_margins: float = 0.05
     """Share of the budget with which margins are bought before pairs in a wide table."""
     share_norms: float = 0.02

@@ -20,6 +20,8 @@ from dpcurate.learn.outcome import Evidence, Pair
 
 STEPS_BETWEEN = 10
 """Steps of the walk from one average to the next: neighbouring orders say much the same."""
+SEARCHED = 2
+"""An earlier search of a wide table, whose climbs are long, counts as so many starts."""
 LEAST_THRESHOLD = 0.05
 """Edges less likely than this are not kept, however little there is to find."""
 
@@ -38,9 +40,10 @@ def decide(
 ) -> Decision:
     """The best order found, P(edge) averaged over orders nearby, and the edges that raise the expected F1."""
     constants = families.constants
-    cold = (starts or number_of_starts(constants, families.columns)) - len(warm)
+    again = bool(warm) and families.columns >= constants.wide  # in fewer columns climbs cost next to nothing
+    cold = (starts or number_of_starts(constants, families.columns)) - (SEARCHED if again else len(warm))
     order = best_order(families, random, [*warm, *first_orders(families, random, cold)])
-    order = climbed_on(order, families.constraints, random, constants.patience)
+    order = climbed_on(order, families.constraints, random, constants.patience_later if again else constants.patience)
     best = list(order.columns)
     probabilities = walk(order, random, constants.walk)
     kept = _at_best_threshold(families, best, probabilities)
