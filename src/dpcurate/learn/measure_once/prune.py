@@ -31,6 +31,39 @@ DETERMINED = 0.05
 """A set that leaves less of a column's variance than this separates it from everything, and says nothing of edges."""
 
 
+class Separators(dict[frozenset[int], Columns]):
+    """What explained each edge that went.
+
+    Of two columns that say nearly the same either one separates the other from everything: an edge must not go for a
+    column whose own edge went for it.
+    """
+
+    @classmethod
+    def of(cls, decision: Decision, adjacent: BoolArray, evidence: ContrastEvidence) -> Separators:
+        """What a search has explained: where two columns depend on each other, the parents of the later one."""
+        place = {column: i for i, column in enumerate(decision.order)}
+        explained = np.argwhere((evidence.marginal > 0) & ~adjacent)
+        return cls(
+            (frozenset((a, b)), decision.parents[b]) for a, b in explained.tolist() if place[a] < place[b]
+        )
+
+    def circular(self, first: int, second: int, given: Columns) -> bool:
+        """Whether a member of a set was itself separated from one of two columns by means of the other."""
+        return any(self._rests_on(s, first, second) or self._rests_on(s, second, first) for s in given)
+
+    def _rests_on(self, member: int, end: int, other: int) -> bool:
+        """Whether what separated a member from one end was the other one, at once or by way of further columns."""
+        seen, left = {member}, [member]
+        while left:
+            for x in self.get(frozenset((left.pop(), end)), ()):
+                if x == other:
+                    return True
+                if x not in seen:
+                    seen.add(x)
+                    left.append(x)
+        return False
+
+
 def settled(decision: Decision, families: FamilySearch, evidence: ContrastEvidence, random: Random) -> Decision:
     """Pruned and directed, twice: the order found first may ask for an edge that a wrong order hid."""
     drawn = directed(pruned(decision, evidence, families.constraints), families, evidence.interactions, random)
@@ -41,11 +74,13 @@ def settled(decision: Decision, families: FamilySearch, evidence: ContrastEviden
 def pruned(decision: Decision, evidence: ContrastEvidence, constraints: Constraints) -> Decision:
     """Without the edges that a set of neighbours explains away, small sets first."""
     before = adjacency(decision, constraints)
-    adjacent = before.copy()
+    adjacent, separators = before.copy(), Separators.of(decision, before, evidence)
     for size in range(MOST_GIVEN + 1):
         for column, given in _sets(adjacent.copy(), size):
-            apart = _apart(column, given, adjacent & ~constraints.required, evidence)
-            adjacent[column, apart] = adjacent[apart, column] = False
+            for other in _apart(column, given, adjacent & ~constraints.required, evidence):
+                if not separators.circular(column, other, given):
+                    separators[frozenset((column, other))] = given
+                    adjacent[column, other] = adjacent[other, column] = False
     parents = tuple(tuple(x for x in of if adjacent[x, column]) for column, of in enumerate(decision.parents))
     return replace(decision, parents=parents, probabilities=np.where(before & ~adjacent, 0, decision.probabilities))
 
