@@ -144,6 +144,37 @@ def test_a_set_that_determines_a_column_separates_nothing():
     assert A not in after_pruning(joint, full).parents[T]
 
 
+class Copies:
+    """Evidence of copies of one column, 0 to `count` - 1, any of which separates the last one from all others."""
+
+    def __init__(self, count):
+        self.count, self.marginal = count, np.full((count + 1, count + 1), 900.0)
+
+    def saturated(self, *asked):
+        return True
+
+    def share_left(self, *asked):
+        return 0.2
+
+    def conditional(self, others, column, given):
+        last = self.count
+        return np.array([-5.0 if last in (x, column) and given and last not in given else 900.0 for x in others])
+
+    def interactions(self, asked):
+        return [-1.0] * len(asked)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("search", ["left one edge", "left all"])
+def test_copies_do_not_part_each_other_from_what_depends_on_them(count, search):
+    """Whether the search has explained all but one by that one, or has left them all to be pruned."""
+    copies = tuple(tuple(range(x)) for x in range(count))
+    kept = (0,) if search == "left one edge" else tuple(range(count))
+    found = pruned(decided(*copies, kept), Copies(count), Constraints.of("abcd"[: count + 1], None))
+    assert len(found.parents[count]) == 1
+    assert found.parents[:count] == copies
+
+
 @pytest.mark.parametrize("seed", [4, 6])
 def test_next_to_no_noise_makes_no_false_edge(seed):
     """With triples alone, each of these worlds gets one."""

@@ -12,7 +12,7 @@ import pytest
 from dpcurate.accounting import Budget
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.measure_once import Constants, MeasureOnce, family_search
+from dpcurate.learn.measure_once import Constants, MeasureOnce, family_search, order_search
 from dpcurate.learn.measure_once import decide as decide_module
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
@@ -21,7 +21,7 @@ from dpcurate.learn.measure_once.equivalent_orders import climbed_on
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.moments import Released
-from dpcurate.learn.measure_once.order_search import Order, best_order, number_of_starts
+from dpcurate.learn.measure_once.order_search import BestParents, Order, best_order, number_of_starts
 from dpcurate.learn.measure_once.release import (
     first_weights,
     noise_over_sampling,
@@ -125,6 +125,43 @@ def test_a_climb_ends_where_no_column_moves():
         order = Order(families, Random(seed).sample(range(9), 9))
         order.climb(Random(seed))
         assert not any(order.move_to_best_place(column) for column in range(9))
+
+
+class Landscape(BestParents):
+    """The first of five columns gains so much by each swap to the right, one after the other."""
+
+    columns, hopeless = 5, 20.0
+
+    def __init__(self, *gains):
+        self.gains, self.asked, self.prepared = dict(enumerate(gains, start=1)), [], []
+
+    def change(self, column, before, other):
+        if column != 0:
+            return 0.0
+        self.asked.append(other)
+        return self.gains[other]
+
+    def prepare(self, asked):
+        self.prepared += [(column, other) for column, _, other in asked]
+
+
+@pytest.mark.parametrize(
+    ("gains", "asked", "place"),
+    [((-5, -14, 30, -1), 4, 3), ((-5, -16, 90, 90), 2, 0), ((5, -21, 90, 90), 2, 1), ((30, 30, -15, -4), 4, 2)],
+)
+def test_a_slide_ends_far_below_its_best_place_and_nowhere_else(gains, asked, place):
+    order = Order(Landscape(*gains), range(5))
+    assert order.move_to_best_place(0) == (place > 0)
+    assert order.families.asked == list(range(1, 5))[:asked]
+    assert order.columns.index(0) == place
+
+
+def test_a_slide_is_prepared_by_stretches(monkeypatch):
+    monkeypatch.setattr(order_search, "STRETCH", 2)
+    for gains, prepared in (((-1, -2, -3, -4), 4), ((-1, -22, -3, -4), 2)):
+        order = Order(Landscape(*gains), range(5))
+        order.move_to_best_place(0)
+        assert order.families.prepared == [pair for x in range(1, prepared + 1) for pair in ((x, 0), (0, x))]
 
 
 def test_best_parents_that_were_forgotten_are_found_again(monkeypatch):

@@ -85,6 +85,11 @@ class FamilySearch:
         """How many columns there are."""
         return len(self.evidence.measured)
 
+    @property
+    def hopeless(self) -> float:
+        """See BestParents."""
+        return self.constants.hopeless
+
     def judging(self, evidence: DependenceEvidence) -> FamilySearch:
         """The same prior odds with other evidence."""
         return FamilySearch(evidence, self.constraints, self.constants, self.edge_log_odds)

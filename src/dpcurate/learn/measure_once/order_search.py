@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
+from math import inf
 from random import Random
 from typing import Generic, Protocol, TypeVar
 
@@ -15,7 +16,8 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 
 LEAST_GAIN = 1e-6
 """Orders of the same score are common, and rounding must not decide between them: a run could not be repeated."""
-
+STRETCH = 8
+"""Swaps of a slide that are prepared together."""
 
 Change = tuple[int, int, int]
 """A column, those before it, and another one that may come before it, too."""
@@ -27,6 +29,11 @@ class BestParents(Protocol):
     @property
     def columns(self) -> int:
         """How many columns there are."""
+
+    @property
+    def hopeless(self) -> float:
+        """A column slides no further where the score has fallen by so much below that of its best place."""
+        return inf
 
     def best(self, column: int, before: int) -> tuple[Columns, float]:
         """The best parents of a column among those before it, and their score."""
@@ -81,35 +88,27 @@ class Order(Generic[Families]):
         self.columns.insert(place, column)
 
     def move_to_best_place(self, column: int) -> bool:
-        """Slide a column to both ends by swaps and leave it at its best place; True if it moved."""
-        self.families.prepare(self._changes(column))
+        """Slide a column to both sides by swaps and leave it at its best place; True if it moved."""
         home = self.columns.index(column)
         best, best_gain = home, 0.0
-        for gains, step in ((self._to_the_left(home), -1), (self._to_the_right(home), 1)):
-            for moved, gain in enumerate(accumulate(gains), start=1):
+        for passed, step in ((self.columns[:home][::-1], -1), (self.columns[home + 1 :], 1)):
+            for moved, gain in enumerate(accumulate(self._slide(column, passed, step)), start=1):
                 if gain > best_gain + LEAST_GAIN:
                     best, best_gain = home + step * moved, gain
+                if gain < best_gain - self.families.hopeless:
+                    break
         self.move(home, best)
         return best != home
 
-    def _to_the_left(self, home: int) -> Iterator[float]:
-        """Gains of one swap after the other until the column at a place is the first."""
-        for passed in reversed(self.columns[:home]):
-            yield self._swap_gain(passed, self.columns[home], self.before[passed])
-
-    def _to_the_right(self, home: int) -> Iterator[float]:
-        """The same until it is the last."""
-        column = self.columns[home]
-        for passed in self.columns[home + 1 :]:
-            yield self._swap_gain(column, passed, self.before[passed] & ~(1 << column))
-
-    def _changes(self, column: int) -> Iterator[Change]:
-        """What a slide of a column to both ends will ask for."""
-        for passed in self.columns:
-            if passed != column:
-                before = self.before[passed] & ~(1 << column)
-                yield passed, before, column
-                yield column, before, passed
+    def _slide(self, column: int, passed: Sequence[int], step: int) -> Iterator[float]:
+        """Gains of one swap after the other as a column passes others on its left (-1) or on its right (1)."""
+        for start in range(0, len(passed), STRETCH):
+            some = [(other, self.before[other] & ~(1 << column)) for other in passed[start : start + STRETCH]]
+            self.families.prepare(
+                change for other, before in some for change in ((other, before, column), (column, before, other))
+            )
+            for other, before in some:
+                yield step * self._swap_gain(column, other, before)
 
     def climb(self, random: Random) -> None:
         """Move columns to their best places until none moves; every move raises the score, so it ends."""
