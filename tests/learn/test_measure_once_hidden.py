@@ -57,7 +57,12 @@ def found(dag: Dag, hidden: list[str], knowledge: Knowledge | None = None) -> Fo
 def alike(families: FamilySearch) -> Dependences:
     """The same evidence of clear effects and of weak ones."""
     clear = dependence_of(families, no_interaction)
-    return Dependences(clear, clear)
+    return Dependences(clear, clear, whole)
+
+
+def whole(*asked: object) -> bool:
+    """No term is lacking."""
+    return True
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -103,7 +108,7 @@ def test_pairs_that_few_parents_do_not_explain_are_joined_and_likely() -> None:
     assert here.linked[0, 1] == JOINED  # what a search for a DAG doubts is as clear as the rest
 
 
-def weighed(clear: float, weak: float, *, given: float | None = None, columns: int = 9) -> Found:
+def weighed(clear: float, weak: float, *, given: float | None = None, columns: int = 9, lacking: bool = False) -> Found:
     """Two columns of several, not joined by the search: log evidence of clear and of weak effects, given others too."""
     names = [f"x{i}" for i in range(columns)]
     families = FamilySearch.of(Fixed(np.full((columns, columns), -9.0)), Constraints.of(names, None), Constants())
@@ -119,7 +124,7 @@ def weighed(clear: float, weak: float, *, given: float | None = None, columns: i
 
         return of
 
-    both = Dependences(dependence(clear), dependence(weak))
+    both = Dependences(dependence(clear), dependence(weak), lambda a, b, some: not (some and lacking))
     return with_hidden_causes(names, decision, families, no_interaction, both, nothing, None)
 
 
@@ -131,6 +136,12 @@ def test_a_pair_is_joined_by_a_clear_effect_or_by_a_weak_one_given_every_set() -
     assert pair not in weighed(1.0, 2.0, given=0.0).pag.edges
     assert pair in weighed(2.0, 2.0, given=0.0).pag.edges  # a clear effect stays unless a set clearly separates
     assert pair not in weighed(2.0, 2.0, given=-2.1).pag.edges
+
+
+def test_a_set_that_lacks_terms_separates_no_clear_edge() -> None:
+    pair = frozenset(("x0", "x1"))
+    assert pair in weighed(2.0, 2.0, given=-9.0, lacking=True).pag.edges
+    assert pair not in weighed(1.0, 2.0, given=-9.0, lacking=True).pag.edges
 
 
 def test_what_has_no_power_joins_nothing_however_few_columns_there_are() -> None:
@@ -166,7 +177,7 @@ def test_colliders_of_a_column_decide_together(monkeypatch: pytest.MonkeyPatch) 
     def dependence(a: int, b: int, given: tuple[int, ...]) -> float:
         return dependence_of(meeting if 3 in (a, b) else families, no_interaction)(a, b, given)
 
-    judged = Dependences(dependence, dependence)
+    judged = Dependences(dependence, dependence, whole)
     here = with_hidden_causes(names, decision, families, no_interaction, judged, zero, None)
     assert {here.pag.sign(x, "d") for x in "abc"} == {"o->"}
     assert all(here.marks[x, "d"][1] > 0.8 for x in "abc")

@@ -31,7 +31,7 @@ class Constants:
     edge_cost: float = 2.0
     """What an edge costs in the score of an order beside its prior odds: of orders with the same evidence one with
     fewer edges is nearer to the truth."""
-    hopeless: float = 20.0
+    hopeless: float = 10.0
     """A column slides no further in an order where the score has fallen by so much: it hardly ever comes back."""
     patience: int = 3
     """A search over orders ends when so many climbs in a row from equivalent graphs gain nothing."""

@@ -64,6 +64,8 @@ class Dependences:
 
     clear: Dependence
     weak: Dependence
+    whole: Callable[[int, int, Columns], bool]
+    """Whether all terms were released of two columns and a set: one that lacks some can hide a dependence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,8 @@ def thinned(
 ) -> tuple[BoolArray, Separating]:
     """Without the edges that some neighbours of either end separate, small sets first, and what separated them.
 
-    An edge that is not clear goes, too, if given some neighbours it is no longer likely.
+    A clear edge goes for a set that lacks no terms. One that is not clear goes if given some neighbours it is no longer
+    likely.
     """
     adjacent, separating = before.copy(), Separating()
     for size in range(MOST_GIVEN + 1):
@@ -146,6 +149,8 @@ def thinned(
         for a, b in np.argwhere(np.triu(around & ~families.constraints.required)).tolist():
             sets = [s for s in _sets(around, families, a, b) if len(s) == size]
             by, least = (dependences.clear, SEPARATED) if clear[a, b] else (dependences.weak, _needed(families))
+            if clear[a, b]:
+                sets = [s for s in sets if dependences.whole(a, b, s)]
             found = _most_independent(by, a, b, sets)
             if found is not None and found[1] < least:
                 adjacent[a, b] = adjacent[b, a] = False

@@ -249,7 +249,7 @@ def _dependences(learnt: _Learnt) -> Dependences:
     families, evidence = learnt.families, learnt.families.evidence
     if not isinstance(evidence, ContrastEvidence):
         clear = dependence_of(families, learnt.interaction)
-        return Dependences(clear, clear)
+        return Dependences(clear, clear, lambda *_: True)
 
     def counted(by: ContrastEvidence) -> Dependence:
         return dependence_of(families.judging(by), by.interactions)
@@ -260,7 +260,7 @@ def _dependences(learnt: _Learnt) -> Dependences:
         """What a regression without all its terms misses would look like a weak effect."""
         return weakest(a, b, given) if evidence.saturated(a, b, given) else clear(a, b, given)
 
-    return Dependences(clear, weak)
+    return Dependences(clear, weak, evidence.saturated)
 
 
 def _directions(names: tuple[str, ...], constraints: Constraints, ways: FloatArray) -> dict[tuple[str, str], float]:

@@ -43,9 +43,7 @@ class Separators(dict[frozenset[int], Columns]):
         """What a search has explained: where two columns depend on each other, the parents of the later one."""
         place = {column: i for i, column in enumerate(decision.order)}
         explained = np.argwhere((evidence.marginal > 0) & ~adjacent)
-        return cls(
-            (frozenset((a, b)), decision.parents[b]) for a, b in explained.tolist() if place[a] < place[b]
-        )
+        return cls((frozenset((a, b)), decision.parents[b]) for a, b in explained.tolist() if place[a] < place[b])
 
     def circular(self, first: int, second: int, given: Columns) -> bool:
         """Whether a member of a set was itself separated from one of two columns by means of the other."""
