@@ -104,7 +104,7 @@ def test_causes_joined_by_their_effect_are_parted_where_triples_are_the_last_bou
 
 def test_a_required_edge_is_not_dropped():
     joint = common_effect(np.random.default_rng(1))
-    wrong = Decision(((S, B), (S,), (), ()), (S, B, A, T), np.ones((4, 4)))
+    wrong = Decision(((B, S), (S,), (), ()), (S, B, A, T), np.ones((4, 4)))
     assert after_pruning(joint, wrong, knowledge=Knowledge(required_edges=[("b", "a")])).parents == wrong.parents
 
 
@@ -145,10 +145,13 @@ def test_a_set_that_determines_a_column_separates_nothing():
 
 
 class Copies:
-    """Evidence of copies of one column, 0 to `count` - 1, any of which separates the last one from all others."""
+    """Evidence of copies of one column, 0 to `count` - 1, any of which separates the last one from all others.
 
-    def __init__(self, count):
-        self.count, self.marginal = count, np.full((count + 1, count + 1), 900.0)
+    If `doubt` is given, nothing does so clearly for one of the copies.
+    """
+
+    def __init__(self, count, doubt=None):
+        self.count, self.doubt, self.marginal = count, doubt, np.full((count + 1, count + 1), 900.0)
 
     def saturated(self, *asked):
         return True
@@ -157,8 +160,13 @@ class Copies:
         return 0.2
 
     def conditional(self, others, column, given):
-        last = self.count
-        return np.array([-5.0 if last in (x, column) and given and last not in given else 900.0 for x in others])
+        apart = given and self.count not in given
+        pairs = [{x, column} for x in others]
+        return np.array([900.0 if self.count not in pair or not apart else 1.0 if self.doubt in pair else -5.0
+                         for pair in pairs])  # fmt: skip
+
+    def one(self, column, other, given):
+        return self.conditional([other], column, given)[0]
 
     def interactions(self, asked):
         return [-1.0] * len(asked)
@@ -173,6 +181,14 @@ def test_copies_do_not_part_each_other_from_what_depends_on_them(count, search):
     found = pruned(decided(*copies, kept), Copies(count), Constraints.of("abcd"[: count + 1], None))
     assert len(found.parents[count]) == 1
     assert found.parents[:count] == copies
+
+
+def test_a_copy_that_is_not_clearly_separated_takes_the_place_of_one_that_is():
+    forbidden = Knowledge(forbidden_arrows=[("b", "c")])
+    for knowledge, parents, sure in ((None, (1,), [0, 0.5, 0]), (forbidden, (0,), [1, 0, 0])):
+        found = pruned(decided((), (0,), (0,)), Copies(2, doubt=1), Constraints.of("abc", knowledge))
+        assert found.parents == ((), (0,), parents)
+        assert found.probabilities[2].tolist() == sure
 
 
 @pytest.mark.parametrize("seed", [4, 6])

@@ -6,7 +6,7 @@ moves rarely lead out. As in the PC algorithm, an edge goes if a set of neighbou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from random import Random
@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcurate.arrays import BoolArray
 from dpcurate.learn.measure_once.arrows import adjacency, directed
-from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.blocks import Columns, sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision, edge_probabilities
@@ -31,35 +31,50 @@ DETERMINED = 0.05
 """A set that leaves less of a column's variance than this separates it from everything, and says nothing of edges."""
 
 
-class Separators(dict[frozenset[int], Columns]):
+JOINED = 0.5
+"""The least P(edge) of a pair that is joined in place of another one."""
+
+
+class Separators:
     """What explained each edge that went.
 
     Of two columns that say nearly the same either one separates the other from everything: an edge must not go for a
-    column whose own edge went for it.
+    column whose own edge went for it. Of the two the one stays that is less clearly explained.
     """
 
-    @classmethod
-    def of(cls, decision: Decision, adjacent: BoolArray, evidence: ContrastEvidence) -> Separators:
-        """What a search has explained: where two columns depend on each other, the parents of the later one."""
-        place = {column: i for i, column in enumerate(decision.order)}
-        explained = np.argwhere((evidence.marginal > 0) & ~adjacent)
-        return cls((frozenset((a, b)), decision.parents[b]) for a, b in explained.tolist() if place[a] < place[b])
+    def __init__(self, decision: Decision, adjacent: BoolArray, evidence: ContrastEvidence) -> None:
+        """At first what a search has explained: dependent columns left apart, by the parents of the later one."""
+        self.evidence, forward = evidence, _forward(decision.order)
+        explained = np.argwhere((evidence.marginal > 0) & ~adjacent & forward).tolist()
+        self.sets = {frozenset((a, b)): decision.parents[b] for a, b in explained}
 
-    def circular(self, first: int, second: int, given: Columns) -> bool:
-        """Whether a member of a set was itself separated from one of two columns by means of the other."""
-        return any(self._rests_on(s, first, second) or self._rests_on(s, second, first) for s in given)
+    def circular(self, first: int, second: int, given: Columns) -> tuple[int, int] | None:
+        """A member of a set that was itself separated from one of two columns by means of the other, and that one."""
+        ends = ((s, *pair) for s in given for pair in ((first, second), (second, first)))
+        return next(((s, end) for s, end, other in ends if self._rests_on(s, end, other)), None)
+
+    def clearer(self, pair: tuple[int, int], given: Columns, than: tuple[int, int]) -> bool:
+        """Whether a set explains a pair more clearly than what explained another pair does that one."""
+        return self.evidence.one(*pair, given) < self.evidence.one(*than, self.sets[frozenset(than)])
 
     def _rests_on(self, member: int, end: int, other: int) -> bool:
-        """Whether what separated a member from one end was the other one, at once or by way of further columns."""
+        """Whether what separated a member from one end needs the other one, at once or by way of further columns."""
         seen, left = {member}, [member]
         while left:
-            for x in self.get(frozenset((left.pop(), end)), ()):
+            for x in self._needed(left.pop(), end):
                 if x == other:
                     return True
                 if x not in seen:
                     seen.add(x)
                     left.append(x)
         return False
+
+    def _needed(self, a: int, b: int) -> Iterator[int]:
+        """The columns without which the rest of a set would not explain two columns."""
+        given = self.sets.get(frozenset((a, b)), ())
+        for x in given:
+            if self.evidence.one(a, b, tuple(s for s in given if s != x)) > 0:
+                yield x
 
 
 def settled(decision: Decision, families: FamilySearch, evidence: ContrastEvidence, random: Random) -> Decision:
@@ -71,16 +86,34 @@ def settled(decision: Decision, families: FamilySearch, evidence: ContrastEviden
 
 def pruned(decision: Decision, evidence: ContrastEvidence, constraints: Constraints) -> Decision:
     """Without the edges that a set of neighbours explains away, small sets first."""
-    before = adjacency(decision, constraints)
-    adjacent, separators = before.copy(), Separators.of(decision, before, evidence)
+    before, forward = adjacency(decision, constraints), _forward(decision.order) & constraints.allowed
+    adjacent, separators = before.copy(), Separators(decision, before, evidence)
     for size in range(MOST_GIVEN + 1):
         for column, given in _sets(adjacent.copy(), size):
             for other in _apart(column, given, adjacent & ~constraints.required, evidence):
-                if not separators.circular(column, other, given):
-                    separators[frozenset((column, other))] = given
-                    adjacent[column, other] = adjacent[other, column] = False
-    parents = tuple(tuple(x for x in of if adjacent[x, column]) for column, of in enumerate(decision.parents))
-    return replace(decision, parents=parents, probabilities=np.where(before & ~adjacent, 0, decision.probabilities))
+                instead = separators.circular(column, other, given)
+                if instead is not None:
+                    possible = forward[instead] or forward[instead[::-1]]
+                    if not possible or not separators.clearer((column, other), given, than=instead):
+                        continue
+                    adjacent[instead] = adjacent[instead[::-1]] = True
+                    del separators.sets[frozenset(instead)]
+                adjacent[column, other] = adjacent[other, column] = False
+                separators.sets[frozenset((column, other))] = given
+    joined, p = adjacent & ~before, decision.probabilities
+    new = joined & forward
+    parents = tuple(
+        sorted_set(*(x for x in of if adjacent[x, column]), *np.flatnonzero(new[:, column]).tolist())
+        for column, of in enumerate(decision.parents)
+    )
+    p = np.where(before & ~adjacent, 0, np.where(joined, np.maximum(p, JOINED), p))
+    return replace(decision, parents=parents, probabilities=p)
+
+
+def _forward(order: Sequence[int]) -> BoolArray:
+    """[x, y]: x comes before y."""
+    place = np.argsort(order)
+    return np.asarray(place[:, None] < place)
 
 
 def _apart(column: int, given: Columns, adjacent: BoolArray, evidence: ContrastEvidence) -> list[int]:
