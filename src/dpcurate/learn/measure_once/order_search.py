@@ -1,4 +1,4 @@
-"""Search over orders of the columns (Teyssier and Koller, 2005): each column slides through all places."""
+"""Search over orders of the columns (Teyssier and Koller, 2005): each column slides to both sides."""
 
 from __future__ import annotations
 

@@ -29,9 +29,7 @@ INDEPENDENT = -2.0
 
 DETERMINED = 0.05
 """A set that leaves less of a column's variance than this separates it from everything, and says nothing of edges."""
-
-
-JOINED = 0.5
+IN_PLACE = 0.5
 """The least P(edge) of a pair that is joined in place of another one."""
 
 
@@ -106,7 +104,7 @@ def pruned(decision: Decision, evidence: ContrastEvidence, constraints: Constrai
         sorted_set(*(x for x in of if adjacent[x, column]), *np.flatnonzero(new[:, column]).tolist())
         for column, of in enumerate(decision.parents)
     )
-    p = np.where(before & ~adjacent, 0, np.where(joined, np.maximum(p, JOINED), p))
+    p = np.where(before & ~adjacent, 0, np.where(joined, np.maximum(p, IN_PLACE), p))
     return replace(decision, parents=parents, probabilities=p)
 
 
