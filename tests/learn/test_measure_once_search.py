@@ -156,6 +156,16 @@ def test_a_slide_ends_far_below_its_best_place_and_nowhere_else(gains, asked, pl
     assert order.columns.index(0) == place
 
 
+def test_a_search_that_slides_less_far_asks_for_less_evidence():
+    asked = []
+    for hopeless in (Constants().hopeless, np.inf):
+        dag = random_dag(12, degree=2.5, seed=3)
+        families = FamilySearch.of(Oracle(dag), Constraints.of(dag.nodes, None), Constants(hopeless=hopeless))
+        Order(families, Random(1).sample(range(12), 12)).climb(Random(1))
+        asked.append(len(families.rows) + len(families.ones))
+    assert asked[0] < asked[1]
+
+
 def test_a_slide_is_prepared_by_stretches(monkeypatch):
     monkeypatch.setattr(order_search, "STRETCH", 2)
     for gains, prepared in (((-1, -2, -3, -4), 4), ((-1, -22, -3, -4), 2)):
