@@ -203,3 +203,9 @@ def test_what_a_regression_without_all_terms_may_miss_separates_nothing() -> Non
     world = networks.load("cancer").hide("Cancer")  # both symptoms depend on each other, weakly
     found = discover(world.sample(100_000, seed=10), world.schema, epsilon=1e4, latent=True, insecure_seed=1)
     assert frozenset(("Dyspnoea", "Xray")) in found.graph.edges
+
+
+def test_children_of_a_hidden_cause_stay_joined_where_only_a_set_that_lacks_terms_would_part_them() -> None:
+    world = networks.load("sachs").hide("PKA")
+    found = discover(world.sample(100_000, seed=43), world.schema, epsilon=1, latent=True, insecure_seed=43)
+    assert found.graph.edges >= {frozenset(("Akt", "P38")), frozenset(("Akt", "Jnk"))}
