@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from dpcurate.learn.measure_once import Constants
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
-from dpcurate.learn.measure_once.designs import LEAST_CELL, LEAST_DIRECTION, Designs, soft_inverse
+from dpcurate.learn.measure_once.designs import LEAST_CELL, LEAST_DIRECTION, Designs, _lacking, soft_inverse
+from dpcurate.learn.measure_once.misfit import misfit_variances
 from dpcurate.learn.measure_once.moments import CentralMoments, Released, signal_share
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
 from dpcurate.learn.measure_once.regression import Asked, Regressions
@@ -134,13 +136,83 @@ def test_the_sampling_part_is_that_of_a_multinomial_table(world):
     assert residuals.values[0] == pytest.approx(0, abs=1e-4)
 
 
-def test_what_a_regression_without_some_terms_may_miss_widens_the_null():
-    released = exact(tangled(np.random.default_rng(6)), 1e7, PAIRS)
-    one = evidence(released, Constants(misfit=0.1)).residuals([A], B, (S, T), ((S,), (T,)))
-    none = evidence(released, Constants(misfit=0.0)).residuals([A], B, (S, T), ((S,), (T,)))
-    assert one.null - none.null == pytest.approx(0.01 * one.effect)
-    alone = [evidence(released, Constants(misfit=m)).residuals([A], B, (S,), ((S,),)).null for m in (0.1, 0.0)]
-    assert alone[0] == pytest.approx(alone[1])
+# --- what a regression without some terms may miss ----------------------------------------------------------------
+
+
+ADDED, ALL = ((S,), (T,)), ((S,), (T,), (S, T))
+
+
+def widened(released, given, terms, **constants):
+    """By how much the null of a and b is wider for what was missed, in units of an effect of size 1."""
+    wide, narrow = (evidence(released, Constants(**c)).residuals([A], B, given, terms) for c in (constants, NOTHING))
+    share = np.trace(wide.null[0] - narrow.null[0]) / np.trace(wide.effect[0])
+    assert wide.null - narrow.null == pytest.approx(share * wide.effect, abs=1e-12)
+    return share
+
+
+NOTHING = {"interaction": 0.0}
+
+
+def explained(joint, side):
+    """The variance that s and that t alone explain of one end in an additive regression, over what is left of it."""
+    p = joint.sum(axis=1 - side)  # (end, s, t)
+    cells, ends = p.sum(axis=0).ravel(), np.moveaxis(p, 0, -1).reshape(-1, p.shape[0])
+    h, (s, t) = helmert(p.shape[0]), (np.repeat(np.arange(2), 3), np.tile(np.arange(3), 2))
+    features = [np.eye(r)[x] @ helmert(r) for r, x in ((2, s), (3, t))]
+    means = ends / cells[:, None] @ h
+    design = np.hstack(features)
+    design = design - cells @ design
+    slopes = np.linalg.solve(design.T @ (cells[:, None] * design), design.T @ (cells[:, None] * means))
+    fitted = ends.sum(axis=0) @ h + design @ slopes
+    p_fit = 1 / p.shape[0] + fitted @ h.T
+    left = sum(w * (h.T @ (np.diag(q) - np.outer(q, q)) @ h) for w, q in zip(cells, p_fit, strict=True))
+    parts = design[:, :1] @ slopes[:1], design[:, 1:] @ slopes[1:]
+    return [float(((cells @ part**2) / np.diag(left)).sum()) for part in parts]
+
+
+def test_what_both_may_have_of_a_product_that_is_lacking_widens_the_null():
+    """A share of the weaker effect of s and t on a times that on b; the smallest of three seeds needs no bound."""
+    for seed in (6, 8, 9):
+        joint = additive(np.random.default_rng(seed))
+        released, of_a, of_b = exact(joint, 1e9, PAIRS), *(min(explained(joint, side)) for side in (0, 1))
+        assert of_a * of_b > 1e-5
+        for share in (1.0, 0.5):
+            known = widened(released, (S, T), ADDED, interaction=share, most_effect=1e9)
+            assert known == pytest.approx(share**2 * of_a * of_b, rel=0.02)
+        assert widened(released, (S, T), ADDED, interaction=1.0, most_effect=0.01) <= 1e-4 * (1 + 1e-9)
+
+
+def test_where_no_product_is_lacking_or_only_one_member_counts_nothing_is_missed():
+    released = exact(tangled(np.random.default_rng(6)), 1e9, TRIPLES)
+    assert widened(released, (S, T), ALL, interaction=0.5) == 0
+    assert widened(released, (S,), ((S,),), interaction=0.5) == 0
+    assert widened(released, (S, T), ADDED, interaction=0.5) > 1e-5
+    chain = exact(chained(np.random.default_rng(6)), 1e9, PAIRS)  # t says nothing of a or b
+    assert widened(chain, (S, T), ADDED, interaction=0.5) < 1e-12
+
+
+def test_the_product_of_three_counts_less_than_that_of_two():
+    pairs = ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
+    assert _lacking(pairs[:3]).tolist() == [[0, 2, 2], [2, 0, 2], [2, 2, 0]]
+    assert _lacking(pairs[:5]).tolist() == [[0, 3, 3], [3, 0, 2], [3, 2, 0]]
+    assert _lacking(pairs).tolist() == [[0, 3, 3], [3, 0, 3], [3, 3, 0]]
+    assert not _lacking((*pairs, (0, 1, 2))).any()
+    effects = np.array([[[0.2, 0.1, 0.05]]])
+    side = SimpleNamespace(effects=effects)
+    for terms, variance in ((pairs[:3], 0.25 * 0.1**2), (pairs[:5], 0.25 * 0.05**2), (pairs, 0.0625 * 0.1**2)):
+        setting = SimpleNamespace(singles=[0, 1, 2], lacking=_lacking(terms))
+        assert misfit_variances([setting], side, side, 0.5, 0.3)[0, 0] == pytest.approx(variance)
+
+
+def test_interactions_are_missed_about_as_far_as_they_are_said_to_be():
+    """In tables without any structure products weigh about as much as the weaker of both effects."""
+    missed, said = [], []
+    for seed in range(120):
+        released = exact(tangled(np.random.default_rng(seed)), 1e9, PAIRS)
+        left = evidence(released, Constants(interaction=0.0)).residuals([A], B, (S, T), ADDED)
+        missed.append(left.values[0] @ np.linalg.solve(left.effect[0], left.values[0]) / len(left.values[0]))
+        said.append(widened(released, (S, T), ADDED, interaction=1.0))
+    assert 0.7 < np.sqrt(sum(missed) / sum(said)) < 1.6
 
 
 # --- the Bayes factor --------------------------------------------------------------------------------------------

@@ -18,12 +18,20 @@ class Constants:
     effect_sizes: tuple[float, ...] = (0.05, 0.12, 0.3)
     """Effect sizes of the prior, on the scale of canonical correlations."""
     misfit: float = 0.01
-    """Size of what an additive regression on two or more columns may miss."""
+    """Size of what regressions without triples miss: privacy noise above it hides what they would explain."""
+    interaction: float = 0.5
+    """Two causes together do no more than this share of what the weaker of them does alone (`misfit.py`)."""
+    most_effect: float = 0.3
+    """An effect on the way to an interaction counts as a variance of no more than this, in units of what is left."""
     degree: float = 1.2
     """Expected neighbours of a column in a table of five; sets the prior odds of an edge."""
     most_degree: float = 2.4
     """Expected neighbours in a wide table: what is known of an area by experts has 2.4 to 4 from 20 columns on."""
     max_parents: int = 4
+    most_parents: int = 6
+    """Parents of a column whose table has few enough cells."""
+    few_cells: int = 256
+    """So many: as four columns of four levels have."""
     least_counted: float = -4.0
     """Evidence counts no less than this in the score of an order: what is surely independent is worth no more."""
     most_counted: float = 10.0

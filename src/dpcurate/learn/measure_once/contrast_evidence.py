@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -21,9 +22,10 @@ from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.designs import Setting, Terms
 from dpcurate.learn.measure_once.evidence import DependenceEvidence, One, Row
 from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals
+from dpcurate.learn.measure_once.misfit import misfit_variances
 from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
-from dpcurate.learn.measure_once.regression import Asked, Regressions
+from dpcurate.learn.measure_once.regression import Asked, Regression, Regressions
 
 
 class ContrastEvidence(DependenceEvidence):
@@ -45,7 +47,7 @@ class ContrastEvidence(DependenceEvidence):
     def without_misfit(self, *weaker: float) -> ContrastEvidence:
         """The same, but what a regression that lacks terms leaves counts as dependence, and so do weaker effects."""
         sizes = (*weaker, *self.constants.effect_sizes)
-        return ContrastEvidence(self.moments, replace(self.constants, misfit=0.0, effect_sizes=sizes))
+        return ContrastEvidence(self.moments, replace(self.constants, misfit=0.0, interaction=0.0, effect_sizes=sizes))
 
     def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence; where nothing speaks for a link to `column` or `given` marginal evidence stands."""
@@ -68,6 +70,10 @@ class ContrastEvidence(DependenceEvidence):
         for i, evidence in zip(places, found[len(rows) :], strict=True):
             of_ones[i] = float(evidence[0])
         return of_rows, of_ones
+
+    def cells(self, given: Columns) -> int:
+        """See DependenceEvidence."""
+        return prod(self.moments.levels[s] for s in given)
 
     def _dependent(self, column: int, given: Columns) -> list[int]:
         """Columns of which something speaks for a link to `column` or to those given."""
@@ -169,15 +175,21 @@ class ContrastEvidence(DependenceEvidence):
         weights = left.design.tables[:, None, None, None] / self.moments.rows
         null = kron_sum(left.within_cells * weights, right.within_cells[:, 0])
         null = null + privacy_noise(self.regressions, left, right)
-        misfits = np.array([self._misfit(a.setting) for a in asked])[:, None, None, None]
         stack, size = left.columns.size, effect.shape[-1]
-        null = null + effect * misfits
+        null = null + effect * self._misfits(asked, left, right)[:, :, None, None]
         return Residuals(
             values.reshape(stack, size), null.reshape(stack, size, size), effect.reshape(stack, size, size)
         )
 
+    def _misfits(self, asked: Sequence[Asked], left: Regression, right: Regression) -> FloatArray:
+        """Variance of what regressions may miss that lack some of the terms."""
+        settings, constants = [a.setting for a in asked], self.constants
+        if not constants.interaction or not any(setting.lacks_terms for setting in settings):
+            return np.zeros(left.columns.shape)
+        return misfit_variances(settings, left, right, constants.interaction, constants.most_effect)
+
     def _misfit(self, setting: Setting) -> float:
-        """Variance of what a regression may miss that lacks some of the terms."""
+        """Variance of what the regressions of an interaction may miss that lack some of the terms."""
         return self.constants.misfit**2 if setting.lacks_terms else 0.0
 
     def _marginal(self) -> FloatArray:

@@ -62,6 +62,19 @@ def layout_of(levels: tuple[int, ...], terms: Terms) -> Layout:
     )
 
 
+@cache
+def _lacking(terms: Terms) -> IntArray:
+    """See Setting."""
+    members = [term[0] for term in terms if len(term) == 1]
+    sizes = np.zeros((len(members), len(members)), dtype=np.int64)
+    for size in range(len(members), 1, -1):  # the smallest last
+        for places in combinations(range(len(members)), size):
+            if tuple(members[i] for i in places) not in terms:
+                sizes[np.ix_(places, places)] = size
+    np.fill_diagonal(sizes, 0)
+    return sizes
+
+
 class Setting(NamedTuple):
     """A conditioning set with its terms, and what is often asked of them."""
 
@@ -75,6 +88,9 @@ class Setting(NamedTuple):
     """Which coordinates the features of one column are."""
     first_levels: IntArray
     """Where the levels of each member begin in `OfLevels`."""
+    lacking: IntArray
+    """For each pair of `singles` of how many columns the smallest product is that holds both and is no term; 0 if all
+    of them are."""
 
     @property
     def larger(self) -> Terms:
@@ -139,7 +155,7 @@ class Designs:
         term_of = np.full((len(settings), features), -1)
         columns = np.full((len(settings), max(len(x.terms) for x in settings)), len(self.moments.levels))
         real: BoolArray = np.zeros((len(settings), cells), dtype=bool)
-        for i, (_, _, layout, _, singles, own, first_levels) in enumerate(settings):
+        for i, (_, _, layout, _, singles, own, first_levels, _) in enumerate(settings):
             (c, k), (f, j) = layout.cells.shape, layout.members.shape
             real[i, :c] = True
             levels[i, :k, :c] = (layout.cells + first_levels).T
@@ -158,12 +174,14 @@ class Designs:
         given, terms = key
         levels = tuple(self.moments.levels[a] for a in given)
         place = {a: i for i, a in enumerate(given)}
-        layout = layout_of(levels, tuple(tuple(place[a] for a in term) for term in terms))
+        by_place = tuple(tuple(place[a] for a in term) for term in terms)
+        layout = layout_of(levels, by_place)
         singles, own = [term[0] for term in terms if len(term) == 1], np.arange(0)
         if singles:
             whose = np.array(given)[layout.members[: layout.singles, 0]]
             own = self.columns.places[whose, layout.coordinates[: layout.singles, 0] - 2]
-        return Setting(given, terms, layout, levels, singles, own, self.columns.first_level[list(given)])
+        first_levels = self.columns.first_level[list(given)]
+        return Setting(given, terms, layout, levels, singles, own, first_levels, _lacking(by_place))
 
     def _tables(self, levels: IntArray, real: BoolArray, settings: Sequence[Setting]) -> FloatArray:
         """Denoised joint distributions: the sum of what each released moment adds."""

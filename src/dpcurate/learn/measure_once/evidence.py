@@ -33,3 +33,7 @@ class DependenceEvidence(Protocol):
     def many(self, rows: Sequence[Row], ones: Sequence[One]) -> tuple[list[FloatArray], list[float]]:
         """Many of both; some kinds of evidence are quicker together."""
         return [self.row(*key) for key in rows], [self.one(*key) for key in ones]
+
+    def cells(self, given: Columns) -> int:
+        """Of the table that is made of a set; 1 if no tables are made."""
+        return 1

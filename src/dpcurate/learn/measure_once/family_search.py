@@ -225,9 +225,9 @@ class FamilySearch:
             barred |= clearer
             if grown != parents:
                 used[list(grown)] = True
-                parents = yield from self._shrunk(column, grown, self.constants.max_parents + SPARE)
-        if len(parents) > self.constants.max_parents:
-            parents = yield from self._shrunk(column, parents, self.constants.max_parents)
+                parents = yield from self._shrunk(column, grown, spare=SPARE)
+        if self._too_many(parents):
+            parents = yield from self._shrunk(column, parents)
         yield from self._want([(column, ()), (column, parents)])
         strong, stronger = self._strong(column, parents, before)
         used[strong] = True
@@ -241,8 +241,7 @@ class FamilySearch:
 
         Two causes of a column that they determine say together what it says alone, and may be found first.
         """
-        most = self.constants.max_parents
-        tried = yield from together([self._shrunk(column, sorted_set(*parents, x), most) for x in strong])
+        tried = yield from together([self._shrunk(column, sorted_set(*parents, x)) for x in strong])
         return [fewer for x, fewer in zip(strong, tried, strict=True) if x in fewer and len(fewer) <= len(parents)]
 
     def _strong(self, column: int, parents: Columns, before: BoolArray) -> tuple[list[int], BoolArray]:
@@ -277,7 +276,12 @@ class FamilySearch:
         free[list(parents)] = False
         return free
 
-    def _shrunk(self, column: int, parents: Columns, most: int) -> Steps[Columns]:
+    def _too_many(self, parents: Columns, spare: int = 0) -> bool:
+        """Whether a column cannot have so many parents: more of them only while their table has few cells."""
+        few = self.evidence.cells(parents) <= self.constants.few_cells
+        return len(parents) > spare + (self.constants.most_parents if few else self.constants.max_parents)
+
+    def _shrunk(self, column: int, parents: Columns, spare: int = 0) -> Steps[Columns]:
         """Without those that the others make needless, and without the weakest while there are too many."""
         required = self.constraints.required[:, column]
         while len(parents) > 1:
@@ -286,7 +290,7 @@ class FamilySearch:
             yield from self._want([*optional])
             gains = {rest: self.gain(column, x, rest) for _, x, rest in optional}
             weakest = min(gains, key=gains.__getitem__, default=None)
-            if weakest is None or (gains[weakest] >= 0 and len(parents) <= most):
+            if weakest is None or (gains[weakest] >= 0 and not self._too_many(parents, spare)):
                 break
             parents = weakest
         return parents

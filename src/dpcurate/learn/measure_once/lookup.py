@@ -95,6 +95,8 @@ class OfPairs:
     """(coordinates, levels): what a coordinate is at the levels of its column."""
     root: FloatArray | None
     """A root of the shape of the coordinates' noise; None if no column's noise has a shape."""
+    spread: FloatArray
+    """A root of the covariance of each column's coordinates."""
 
     @classmethod
     def of(cls, moments: CentralMoments, columns: OfColumns) -> OfPairs:
@@ -120,6 +122,7 @@ class OfPairs:
             np.concatenate([np.repeat(np.sqrt(columns.noise), sizes), np.zeros(1)]),
             np.concatenate([at_levels, np.zeros((1, at_levels.shape[1]))]),
             block_diagonal([*(m.root for m in margins), np.zeros((1, 1))]) if shaped else None,
+            block_diagonal([*(m.axes * np.sqrt(np.maximum(m.variances, 0)) for m in margins), np.zeros((1, 1))]),
         )
 
 

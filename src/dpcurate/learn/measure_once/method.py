@@ -105,7 +105,8 @@ class MeasureOnce:
         """One covariance of features of all columns, and a search."""
         bought = buy_features(queryable, min(queryable.remaining, PLENTY), self.features)
         evidence = FeatureEvidence(bought.released, self.constants.effect_sizes, self.features.misfit)
-        families = FamilySearch.of(evidence, constraints, replace(self.constants, most_degree=self.constants.degree))
+        constants = replace(self.constants, most_degree=self.constants.degree, most_parents=self.constants.max_parents)
+        families = FamilySearch.of(evidence, constraints, constants)
         decision = decide(families, Random(0))
         sure = confidence(decision, families, no_interaction, Random(0))
         notes = (bought.choice, *redundant(bought.released, queryable.schema.names))
