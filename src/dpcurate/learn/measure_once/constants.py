@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, inf, log
 
 FEW_COLUMNS, GROWTH = 5, 0.3
 """From so many columns on expected neighbours grow with this power of the other columns."""
@@ -23,6 +23,8 @@ class Constants:
     """Two causes together do no more than this share of what the weaker of them does alone (`misfit.py`)."""
     most_effect: float = 0.3
     """An effect on the way to an interaction counts as a variance of no more than this, in units of what is left."""
+    most_missed: float = inf
+    """No more than this is taken to be missed, however large the effects."""
     degree: float = 1.2
     """Expected neighbours of a column in a table of five; sets the prior odds of an edge."""
     most_degree: float = 2.4

@@ -186,7 +186,8 @@ class ContrastEvidence(DependenceEvidence):
         settings, constants = [a.setting for a in asked], self.constants
         if not constants.interaction or not any(setting.lacks_terms for setting in settings):
             return np.zeros(left.columns.shape)
-        return misfit_variances(settings, left, right, constants.interaction, constants.most_effect)
+        missed = misfit_variances(settings, left, right, constants.interaction, constants.most_effect)
+        return np.minimum(missed, constants.most_missed**2)
 
     def _misfit(self, setting: Setting) -> float:
         """Variance of what the regressions of an interaction may miss that lack some of the terms."""

@@ -140,7 +140,8 @@ class MeasureOnce:
         costs = norms, budget - norms
         pairs, clip = buy_pairs(queryable, design, costs, self.constants.clip_quantiles)
         moments = CentralMoments.around(design.released, pairs)
-        evidence = ContrastEvidence(moments, self.constants)
+        # Noise hides the effects that a larger misfit would be judged by.
+        evidence = ContrastEvidence(moments, replace(self.constants, most_missed=self.constants.misfit))
         families = FamilySearch.of(evidence, constraints, self.constants)
         decision = decide(families, Random(0))
         sure = confidence(decision, families, evidence.interactions, Random(0))
