@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcurate.learn.measure_once import Constants
+from dpcurate.learn.measure_once import Constants, contrast_evidence
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
@@ -330,3 +330,19 @@ def table_peak(released):
 def test_directions_that_hardly_occur_are_not_blown_up():
     assert np.linalg.eigvalsh(soft_inverse(np.diag([2.0, 1e-9]))) == pytest.approx([0.5, 0.5 / LEAST_DIRECTION])
     assert (LEAST_DIRECTION, LEAST_CELL) == (1e-4, 1e-3)
+
+
+# --- tables that would not fit ------------------------------------------------------------------------------------
+
+
+def test_a_set_whose_table_is_too_large_loses_the_members_that_say_least(monkeypatch):
+    released = exact(tangled(np.random.default_rng(6)), 1e7, TRIPLES)
+    whole = evidence(released)
+    weak, strong = sorted((S, T), key=lambda s: whole.marginal[B, s])
+    fewer = whole.one(B, A, (strong,)), whole.interactions([(A, B, (strong,))])
+    assert fewer[0] != pytest.approx(whole.one(B, A, (S, T)))
+    monkeypatch.setattr(contrast_evidence, "MOST_CELLS", max(LEVELS[S], LEVELS[T]))
+    small = evidence(released)
+    assert (small.one(B, A, (S, T)), small.interactions([(A, B, (S, T))])) == fewer
+    row = small.row(B, (S, T))
+    assert (row[A], row[weak], row[strong]) == (fewer[0], 0, 0)

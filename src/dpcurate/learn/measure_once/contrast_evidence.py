@@ -28,6 +28,10 @@ from dpcurate.learn.measure_once.privacy_noise import privacy_noise
 from dpcurate.learn.measure_once.regression import Asked, Regression, Regressions
 
 
+MOST_CELLS = 20_000
+"""Of the table of a conditioning set: more than four columns of eleven levels have."""
+
+
 class ContrastEvidence(DependenceEvidence):
     """Log Bayes factors of dependence from contrasts of pairs and triples."""
 
@@ -75,6 +79,13 @@ class ContrastEvidence(DependenceEvidence):
         """See DependenceEvidence."""
         return prod(self.moments.levels[s] for s in given)
 
+    def _fitting(self, column: int, given: Columns) -> Columns:
+        """Without those that say least of a column, if the table of all of them is too large."""
+        while self.cells(given) > MOST_CELLS:
+            weakest = min(given, key=lambda s: float(self.marginal[column, s]))
+            given = tuple(s for s in given if s != weakest)
+        return given
+
     def _dependent(self, column: int, given: Columns) -> list[int]:
         """Columns of which something speaks for a link to `column` or to those given."""
         linked = (self.marginal[[column, *given]] > 0).any(axis=0) & self.measured[column]
@@ -93,7 +104,7 @@ class ContrastEvidence(DependenceEvidence):
         """The evidence of others with a column given a set, for many of these; what is of like size goes together."""
         found, alike = [np.zeros(len(others)) for others, *_ in wanted], defaultdict(list)
         for place, (others, column, given) in enumerate(wanted):
-            for asked, where in self._parts(others, column, given):
+            for asked, where in self._parts(others, column, self._fitting(column, given)):
                 alike[self._sizes(asked)].append((asked, found[place], where))
         for some in batches(alike):
             residuals = self.stacked([asked for asked, *_ in some])
@@ -133,6 +144,7 @@ class ContrastEvidence(DependenceEvidence):
 
     def _crossed(self, a: int, b: int, given: Columns) -> list[tuple[int, int, int, Columns]]:
         """With each member of a set at whose levels something was measured."""
+        given = self._fitting(b, given)
         known = tuple(s for s in given if self.measured[a, s] and self.measured[b, s])
         return [(a, b, s, known) for s in known if self.moments.measured(a, b, s)]
 
