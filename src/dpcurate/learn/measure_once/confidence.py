@@ -23,9 +23,9 @@ from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.orientation import ways
 
-KEPT = (0.35, 1.06, -0.41, 0.62, 0.12, -0.7)
+KEPT = (0.17, 0.87, -0.18, 0.64, 0.14, -0.64)
 """Weights of the signs of an edge: always, weakest, weakest if above 0, later, earlier, triangles."""
-LEFT_OUT = (-0.21, 0.76, 0.44)
+LEFT_OUT = (-0.35, 0.74, 0.38)
 """Weights of the signs of a pair that the search left out: always, walk, weakest."""
 HALF = 0.49
 """A pair that was left out is never more likely than not."""
