@@ -182,6 +182,13 @@ def test_what_both_may_have_of_a_product_that_is_lacking_widens_the_null():
         assert widened(released, (S, T), ADDED, interaction=1.0, most_effect=0.01) <= 1e-4 * (1 + 1e-9)
 
 
+def test_what_is_missed_has_bounds():
+    released = exact(tangled(np.random.default_rng(6)), 1e9, TRIPLES)
+    for bounds, missed in (((0.5, 0.5), 0.25), ((0.0, 1e-3), 1e-6)):
+        assert widened(released, (S, T), ADDED, interaction=1.0, missed=bounds) == pytest.approx(missed)
+        assert widened(released, (S, T), ALL, interaction=1.0, missed=bounds) == 0
+
+
 def test_where_no_product_is_lacking_or_only_one_member_counts_nothing_is_missed():
     released = exact(tangled(np.random.default_rng(6)), 1e9, TRIPLES)
     assert widened(released, (S, T), ALL, interaction=0.5) == 0

@@ -23,8 +23,8 @@ class Constants:
     """Two causes together do no more than this share of what the weaker of them does alone (`misfit.py`)."""
     most_effect: float = 0.3
     """An effect on the way to an interaction counts as a variance of no more than this, in units of what is left."""
-    most_missed: float = inf
-    """No more than this is taken to be missed, however large the effects."""
+    missed: tuple[float, float] = (0.0, inf)
+    """No less and no more than this is taken to be missed, whatever the effects."""
     degree: float = 1.2
     """Expected neighbours of a column in a table of five; sets the prior odds of an edge."""
     most_degree: float = 2.4

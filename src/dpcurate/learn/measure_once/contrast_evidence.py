@@ -27,7 +27,6 @@ from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
 from dpcurate.learn.measure_once.regression import Asked, Regression, Regressions
 
-
 MOST_CELLS = 20_000
 """Of the table of a conditioning set: more than four columns of eleven levels have."""
 
@@ -196,10 +195,12 @@ class ContrastEvidence(DependenceEvidence):
     def _misfits(self, asked: Sequence[Asked], left: Regression, right: Regression) -> FloatArray:
         """Variance of what regressions may miss that lack some of the terms."""
         settings, constants = [a.setting for a in asked], self.constants
-        if not constants.interaction or not any(setting.lacks_terms for setting in settings):
+        lacking = np.array([setting.lacks_terms for setting in settings])
+        if not lacking.any() or not constants.interaction:
             return np.zeros(left.columns.shape)
         missed = misfit_variances(settings, left, right, constants.interaction, constants.most_effect)
-        return np.minimum(missed, constants.most_missed**2)
+        least, most = constants.missed
+        return np.asarray(np.clip(missed, least**2, most**2) * lacking[:, None])
 
     def _misfit(self, setting: Setting) -> float:
         """Variance of what the regressions of an interaction may miss that lack some of the terms."""

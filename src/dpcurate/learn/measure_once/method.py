@@ -101,11 +101,19 @@ class MeasureOnce:
             released=learnt.released,
         )
 
+    @property
+    def _believed(self) -> Constants:
+        """Where a cause is hidden, its effects act together in columns that look as if each depended on one alone."""
+        if not self.latent:
+            return self.constants
+        alike = self.constants.misfit, self.constants.misfit
+        return replace(self.constants, missed=alike, most_parents=self.constants.max_parents)
+
     def _by_features(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """One covariance of features of all columns, and a search."""
         bought = buy_features(queryable, min(queryable.remaining, PLENTY), self.features)
-        evidence = FeatureEvidence(bought.released, self.constants.effect_sizes, self.features.misfit)
-        constants = replace(self.constants, most_degree=self.constants.degree, most_parents=self.constants.max_parents)
+        evidence = FeatureEvidence(bought.released, self._believed.effect_sizes, self.features.misfit)
+        constants = replace(self._believed, most_degree=self._believed.degree, most_parents=self._believed.max_parents)
         families = FamilySearch.of(evidence, constraints, constants)
         decision = decide(families, Random(0))
         sure = confidence(decision, families, no_interaction, Random(0))
@@ -117,13 +125,13 @@ class MeasureOnce:
         """By contrasts; in a wide table margins come first, and say whether pairs are better measured around them."""
         levels = [column.size for column in queryable.schema.columns]
         check_memory(levels, constraints.pairs, memory_in_all())
-        weights = first_weights(levels, constraints.pairs, self.constants.skew)
+        weights = first_weights(levels, constraints.pairs, self._believed.skew)
         nothing = Released.nothing(levels)
-        if len(levels) < self.constants.wide:
+        if len(levels) < self._believed.wide:
             return self._by_contrasts(queryable, constraints, weights, nothing, [])
         budget = min(queryable.remaining, PLENTY)
         singles = {columns: weight for columns, weight in weights.items() if len(columns) < 2}
-        margins = buy(queryable, singles, self.constants.share_margins * budget)
+        margins = buy(queryable, singles, self._believed.share_margins * budget)
         released = nothing.merged(margins.answers)
         noise = noise_to_come(released, singles, weights, (budget - margins.cost) / margins.cost)
         design = PairDesign.of(queryable, released)
@@ -136,13 +144,15 @@ class MeasureOnce:
     ) -> _Learnt:
         """Pairs around released margins, and a search."""
         budget = min(queryable.remaining, PLENTY)
-        norms = norms_cost(queryable, design.released.rows, self.constants.share_norms * budget)
+        norms = norms_cost(queryable, design.released.rows, self._believed.share_norms * budget)
         costs = norms, budget - norms
-        pairs, clip = buy_pairs(queryable, design, costs, self.constants.clip_quantiles)
+        pairs, clip = buy_pairs(queryable, design, costs, self._believed.clip_quantiles)
         moments = CentralMoments.around(design.released, pairs)
         # Noise hides the effects that a larger misfit would be judged by.
-        evidence = ContrastEvidence(moments, replace(self.constants, most_missed=self.constants.misfit))
-        families = FamilySearch.of(evidence, constraints, self.constants)
+        least, most = self._believed.missed
+        constants = replace(self._believed, missed=(least, min(most, self._believed.misfit)))
+        evidence = ContrastEvidence(moments, constants)
+        families = FamilySearch.of(evidence, constraints, self._believed)
         decision = decide(families, Random(0))
         sure = confidence(decision, families, evidence.interactions, Random(0))
         answers = len(margins.answers), int(norms > 0), len(pairs.observed)
@@ -162,10 +172,10 @@ class MeasureOnce:
     ) -> _Learnt:
         """Two or three releases and a search; each is chosen from what the noised answers before it say."""
         random, budget = Random(0), min(queryable.remaining, PLENTY)  # a fixed stream: a run can be repeated
-        purchases = [*purchases, buy(queryable, weights, (1 - self.constants.share_later) * budget)]
+        purchases = [*purchases, buy(queryable, weights, (1 - self._believed.share_later) * budget)]
         released = released.merged(purchases[-1].answers)
-        quiet = noise_over_sampling(released) < self.constants.families_from
-        later = self.constants.share_later * budget / (2 if quiet else 1)
+        quiet = noise_over_sampling(released) < self._believed.families_from
+        later = self._believed.share_later * budget / (2 if quiet else 1)
         wanted, orders = self._second(released, weights, constraints, random)
         wanted = offered(queryable, wanted)
         if wanted:
@@ -194,16 +204,16 @@ class MeasureOnce:
         self, released: Released, weights: Weights, constraints: Constraints, random: Random
     ) -> tuple[Weights, list[tuple[int, ...]]]:
         """What to buy with the rest, and orders to start from: the pairs again as long as their noise rules."""
-        had_all_gone_to_pairs = (1 - self.constants.share_later) * noise_over_sampling(released)
+        had_all_gone_to_pairs = (1 - self._believed.share_later) * noise_over_sampling(released)
         if self._loud(released, had_all_gone_to_pairs):
             return weights, []
         evidence, families = self._families(released, constraints)
         first_look = scout(families, random)
-        return second_weights(first_look, evidence, weights, self.constants), [first_look.order]
+        return second_weights(first_look, evidence, weights, self._believed), [first_look.order]
 
     def _loud(self, released: Released, noise: float) -> bool:
         """Whether so much noise over sampling variance hides what triples would explain."""
-        return noise > self.constants.later_from * max(1.0, self.constants.misfit**2 * released.rows)
+        return noise > self._believed.later_from * max(1.0, self._believed.misfit**2 * released.rows)
 
     def _third(
         self, released: Released, constraints: Constraints, orders: list[tuple[int, ...]], random: Random
@@ -211,12 +221,12 @@ class MeasureOnce:
         """The contrasts of families still possible, and an order to start from."""
         evidence, families = self._families(released, constraints)
         look = pruned(scout(families, random, orders), evidence, constraints)
-        sets = family_sets(look, evidence, links(look, evidence, self.constants.maybe))
+        sets = family_sets(look, evidence, links(look, evidence, self._believed.maybe))
         return dict.fromkeys(sets, 1.0), [look.order]
 
     def _families(self, released: Released, constraints: Constraints) -> tuple[ContrastEvidence, FamilySearch]:
-        evidence = ContrastEvidence(CentralMoments.of(released), self.constants)
-        return evidence, FamilySearch.of(evidence, constraints, self.constants)
+        evidence = ContrastEvidence(CentralMoments.of(released), self._believed)
+        return evidence, FamilySearch.of(evidence, constraints, self._believed)
 
 
 def _names(queryable: Queryable) -> tuple[str, ...]:
