@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from math import inf
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from test_measure_once import statistic
 
 from dpcurate import Budget, Curator
 from dpcurate.graphs.metrics import skeleton_rates
-from dpcurate.learn.measure_once import Constants, MeasureOnce
+from dpcurate.learn.measure_once import Constants, MeasureOnce, method
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
@@ -119,6 +120,33 @@ def test_a_wide_table_of_noisy_pairs_is_measured_around_its_margins():
     assert "triples" in notes(Budget(rho=0.5))
     assert "around" not in notes(Budget(rho=1e-4), columns=9)
     assert "around" not in notes(Budget(epsilon=0.05, delta=0))
+
+
+@pytest.mark.parametrize(
+    ("rho", "latent", "missed", "parents"),
+    [
+        (1e-4, False, (0.0, 0.01), 6),
+        (0.5, False, (0.0, inf), 6),
+        (1e-4, True, (0.01, 0.01), 4),
+        (0.5, True, (0.01, 0.01), 4),
+    ],
+)
+def test_what_is_lacking_is_small_where_noise_hides_effects_and_always_there_where_causes_may_be_hidden(
+    rho, latent, missed, parents, monkeypatch
+):
+    seen = []
+
+    class Spied(ContrastEvidence):
+        def __init__(self, moments, constants):
+            seen.append(constants)
+            super().__init__(moments, constants)
+
+    monkeypatch.setattr(method, "ContrastEvidence", Spied)
+    network = wide()
+    curator = Curator(network.sample(20_000, seed=1), network.schema, budget=Budget(rho=rho), insecure_seed=1)
+    MeasureOnce(constants=Constants(effort=0, walk=0), latent=latent).fit(curator)
+    assert {constants.missed for constants in seen} == {missed}
+    assert {constants.most_parents for constants in seen} == {parents}
 
 
 def test_it_finds_more_of_a_wide_table_of_rare_levels_than_contrasts_do():
