@@ -187,6 +187,10 @@ def test_what_is_missed_has_bounds():
     for bounds, missed in (((0.5, 0.5), 0.25), ((0.0, 1e-3), 1e-6)):
         assert widened(released, (S, T), ADDED, interaction=1.0, missed=bounds) == pytest.approx(missed)
         assert widened(released, (S, T), ALL, interaction=1.0, missed=bounds) == 0
+    together = evidence(released, Constants(missed=(0.5, 0.5)))
+    asked = [Asked((A,), B, together.regressions.designs.settings[(S, T), terms]) for terms in (ADDED, ALL)]
+    nulls = [found.stacked(asked).null for found in (together, evidence(released, Constants(**NOTHING)))]
+    assert [np.abs(wide - narrow).max() > 0 for wide, narrow in zip(*nulls, strict=True)] == [True, False]
 
 
 def test_where_no_product_is_lacking_or_only_one_member_counts_nothing_is_missed():
