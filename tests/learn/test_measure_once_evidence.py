@@ -209,10 +209,9 @@ def test_the_product_of_three_counts_less_than_that_of_two():
     assert _lacking(pairs).tolist() == [[0, 3, 3], [3, 0, 3], [3, 3, 0]]
     assert not _lacking((*pairs, (0, 1, 2))).any()
     effects = np.array([[[0.2, 0.1, 0.05]]])
-    side = SimpleNamespace(effects=effects)
     for terms, variance in ((pairs[:3], 0.25 * 0.1**2), (pairs[:5], 0.25 * 0.05**2), (pairs, 0.0625 * 0.1**2)):
         setting = SimpleNamespace(singles=[0, 1, 2], lacking=_lacking(terms))
-        assert misfit_variances([setting], side, side, 0.5, 0.3)[0, 0] == pytest.approx(variance)
+        assert misfit_variances([setting], effects, effects, 0.5, 0.3)[0, 0] == pytest.approx(variance)
 
 
 def test_interactions_are_missed_about_as_far_as_they_are_said_to_be():

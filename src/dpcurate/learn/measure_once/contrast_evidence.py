@@ -22,7 +22,7 @@ from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.designs import Setting, Terms
 from dpcurate.learn.measure_once.evidence import DependenceEvidence, One, Row
 from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals
-from dpcurate.learn.measure_once.misfit import misfit_variances
+from dpcurate.learn.measure_once.misfit import member_effects, misfit_variances
 from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
 from dpcurate.learn.measure_once.regression import Asked, Regression, Regressions
@@ -198,7 +198,9 @@ class ContrastEvidence(DependenceEvidence):
         lacking = np.array([setting.lacks_terms for setting in settings])
         if not lacking.any() or not constants.interaction:
             return np.zeros(left.columns.shape)
-        missed = misfit_variances(settings, left, right, constants.interaction, constants.most_effect)
+        spread = self.regressions.designs.pairs.spread
+        effects = member_effects(left, spread), member_effects(right, spread)
+        missed = misfit_variances(settings, *effects, constants.interaction, constants.most_effect)
         least, most = constants.missed
         return np.asarray(np.clip(missed, least**2, most**2) * lacking[:, None])
 

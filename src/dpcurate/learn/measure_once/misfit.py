@@ -20,14 +20,17 @@ from dpcurate.arrays import FloatArray
 from dpcurate.learn.measure_once.designs import Setting
 from dpcurate.learn.measure_once.regression import Regression
 
+LEAST_VARIANCE = 1e-9
+"""A coordinate of which less is left is padding, or determined."""
+
 
 def misfit_variances(
-    settings: Sequence[Setting], left: Regression, right: Regression, share: float, most: float
+    settings: Sequence[Setting], left: FloatArray, right: FloatArray, share: float, most: float
 ) -> FloatArray:
     """(sets, columns on the left): variance of what was missed, on the scale of canonical correlations.
 
-    The size of a product of k columns is `share` to the power of k - 1 times the weakest effect of these; a column's
-    effect counts as a variance of no more than `most`, in units of what the regression leaves.
+    `left` and `right` are the effects of the members of each set. The size of a product of k columns is `share` to the
+    power of k - 1 times the weakest effect of these; an effect counts as a variance of no more than `most`.
     """
     size = max(len(setting.singles) for setting in settings)
     products = np.zeros((len(settings), size, size))
@@ -37,7 +40,20 @@ def misfit_variances(
     return np.asarray((_weaker(left, size, most) * _weaker(right, size, most) * weights[:, None]).max(axis=(2, 3)))
 
 
-def _weaker(side: Regression, size: int, most: float) -> FloatArray:
+def _weaker(effects: FloatArray, size: int, most: float) -> FloatArray:
     """(sets, columns, members, members): the weaker effect of two members on each column."""
-    effects = np.minimum(side.effects[:, :, :size], most)
+    effects = np.minimum(effects[:, :, :size], most)
     return np.minimum(effects[..., :, None], effects[..., None, :])
+
+
+def member_effects(side: Regression, spread: FloatArray) -> FloatArray:
+    """(sets, columns, terms): W C W' of each member, in units of what the regression leaves, over all coordinates.
+
+    `spread` is a root of C, the covariance of the coordinates of each column.
+    """
+    singles = side.design.singles
+    places = side.design.places[:, :singles]
+    squares = (side.coefficients[..., :singles] @ spread[places[:, :, None], places[:, None]][:, None]) ** 2
+    left = np.diagonal(side.within, axis1=2, axis2=3)[..., None]
+    shares = np.divide(squares, left, out=np.zeros_like(squares), where=left > LEAST_VARIANCE)
+    return np.asarray(shares.sum(axis=2) @ side.design.terms[..., :singles].swapaxes(1, 2))

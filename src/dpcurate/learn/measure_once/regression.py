@@ -15,8 +15,6 @@ from dpcurate.learn.measure_once.moments import CentralMoments
 
 MOST_REMEMBERED = 2000
 """Regressions kept: what asks for one at a time comes back to those of late, and a large one takes a megabyte."""
-LEAST_VARIANCE = 1e-9
-"""A coordinate of which less is left is padding, or determined."""
 
 
 class Asked(NamedTuple):
@@ -53,9 +51,6 @@ class Regression:
     """W N W' for each term: (sets, columns, coordinates, coordinates, terms)."""
     noises: FloatArray
     """(sets, columns, terms): noise variance of the covariance with each term."""
-    effects: FloatArray
-    """(sets, columns, terms): variance that each term of one column explains, in units of what is left, over all
-    coordinates."""
 
 
 class Regressions:
@@ -89,7 +84,6 @@ class Regressions:
         self._larger_terms(settings, columns, covariances, noises)
         coefficients = covariances @ design.inverse[:, None]
         within_cells = self._within_cells(which, coefficients @ design.values[:, None])
-        within = (within_cells @ design.tables[:, None, None, :, None])[..., 0]
         means = pairs.offsets[design.places]
         shaped = coefficients
         if pairs.root is not None:
@@ -100,21 +94,12 @@ class Regressions:
             covariances,
             coefficients,
             within_cells,
-            within,
+            (within_cells @ design.tables[:, None, None, :, None])[..., 0],
             pairs.offsets[places] - (coefficients @ means[:, None, :, None])[..., 0],
             shaped,
             products(shaped, shaped) @ design.terms[:, None, None].swapaxes(3, 4),
             noises,
-            self._effects(design, coefficients, within),
         )
-
-    def _effects(self, design: DesignStack, coefficients: FloatArray, within: FloatArray) -> FloatArray:
-        """W C W' of each term of one column, C being the covariance of its features, in units of what is left."""
-        spread = self.designs.pairs.spread[design.places[:, :, None], design.places[:, None]]
-        squares = (coefficients @ spread[:, None]) ** 2
-        left = np.diagonal(within, axis1=2, axis2=3)[..., None]
-        shares = np.divide(squares, left, out=np.zeros_like(squares), where=left > LEAST_VARIANCE)
-        return np.asarray(shares.sum(axis=2) @ design.terms.swapaxes(1, 2))
 
     def _larger_terms(
         self,
