@@ -66,7 +66,8 @@ def main() -> None:
             runs = np.array([compared(hidden(name), seed, options.rows, epsilon) for seed in seeds])
             means.append(runs.mean(axis=0))
             print(line(name, epsilon, runs), flush=True)
-        print(line("**mean**", epsilon, np.array(means)), flush=True)
+        if len(means) > 1:
+            print(line("**mean**", epsilon, np.array(means)), flush=True)
 
 
 if __name__ == "__main__":
