@@ -185,9 +185,9 @@ def test_what_both_may_have_of_a_product_that_is_lacking_widens_the_null():
 def test_what_is_missed_has_bounds():
     released = exact(tangled(np.random.default_rng(6)), 1e9, TRIPLES)
     for bounds, missed in (((0.5, 0.5), 0.25), ((0.0, 1e-3), 1e-6)):
-        assert widened(released, (S, T), ADDED, interaction=1.0, missed=bounds) == pytest.approx(missed)
-        assert widened(released, (S, T), ALL, interaction=1.0, missed=bounds) == 0
-    together = evidence(released, Constants(missed=(0.5, 0.5)))
+        assert widened(released, (S, T), ADDED, interaction=1.0, misfit_bounds=bounds) == pytest.approx(missed)
+        assert widened(released, (S, T), ALL, interaction=1.0, misfit_bounds=bounds) == 0
+    together = evidence(released, Constants(misfit_bounds=(0.5, 0.5)))
     asked = [Asked((A,), B, together.regressions.designs.settings[(S, T), terms]) for terms in (ADDED, ALL)]
     nulls = [found.stacked(asked).null for found in (together, evidence(released, Constants(**NOTHING)))]
     assert [np.abs(wide - narrow).max() > 0 for wide, narrow in zip(*nulls, strict=True)] == [True, False]

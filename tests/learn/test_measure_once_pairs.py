@@ -145,8 +145,8 @@ def test_what_is_lacking_is_small_where_noise_hides_effects_and_always_there_whe
     network = wide()
     curator = Curator(network.sample(20_000, seed=1), network.schema, budget=Budget(rho=rho), insecure_seed=1)
     MeasureOnce(constants=Constants(effort=0, walk=0), latent=latent).fit(curator)
-    assert {constants.missed for constants in seen} == {missed}
-    assert {constants.most_parents for constants in seen} == {parents}
+    assert {constants.misfit_bounds for constants in seen} == {missed}
+    assert {constants.max_parents_if_small for constants in seen} == {parents}
 
 
 def test_it_finds_more_of_a_wide_table_of_rare_levels_than_contrasts_do():

@@ -193,7 +193,7 @@ def test_other_log_odds_of_an_edge_have_other_parents():
 def test_evidence_counts_within_bounds_and_an_edge_has_its_cost():
     """Columns left out of a full set of parents: what they lose in score, and what each parent costs."""
     evidence = pairwise(8, X1X2=50.0, X1X3=51.0, X1X4=52.0, X1X5=53.0, X1X6=40.0, X1X7=6.0, X1X8=-30.0)
-    families = FamilySearch.of(evidence, Constraints.of(names(8), None), Constants(most_parents=4))
+    families = FamilySearch.of(evidence, Constraints.of(names(8), None), Constants(max_parents_if_small=4))
     parents, score = families.best(0, bits(range(1, 8)))
     assert parents == (1, 2, 3, 4)
     assert score == pytest.approx(4 * (families.edge_log_odds - 2.0) - 10.0 - 6.0 + 4.0)

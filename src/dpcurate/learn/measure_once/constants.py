@@ -23,17 +23,18 @@ class Constants:
     """Two causes together do no more than this share of what the weaker of them does alone (`misfit.py`)."""
     most_effect: float = 0.3
     """An effect on the way to an interaction counts as a variance of no more than this, in units of what is left."""
-    missed: tuple[float, float] = (0.0, inf)
-    """No less and no more than this is taken to be missed, whatever the effects."""
+    misfit_bounds: tuple[float, float] = (0.0, inf)
+    """No less and no more than this is taken for the misfit of a regression that lacks terms."""
     degree: float = 1.2
     """Expected neighbours of a column in a table of five; sets the prior odds of an edge."""
     most_degree: float = 2.4
     """Expected neighbours in a wide table: what is known of an area by experts has 2.4 to 4 from 20 columns on."""
     max_parents: int = 4
-    most_parents: int = 6
-    """Parents of a column whose table has few enough cells."""
-    few_cells: int = 256
-    """So many: as four columns of four levels have."""
+    """Of a column, however many levels they have."""
+    max_parents_if_small: int = 6
+    """Of a column, while the table of the parents is small."""
+    small_table: int = 256
+    """Cells of a small table: as many as four columns of four levels have."""
     least_counted: float = -4.0
     """Evidence counts no less than this in the score of an order: what is surely independent is worth no more."""
     most_counted: float = 10.0

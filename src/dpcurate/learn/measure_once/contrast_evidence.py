@@ -201,7 +201,7 @@ class ContrastEvidence(DependenceEvidence):
         spread = self.regressions.designs.pairs.spread
         effects = member_effects(left, spread), member_effects(right, spread)
         missed = misfit_variances(settings, *effects, constants.interaction, constants.most_effect)
-        least, most = constants.missed
+        least, most = constants.misfit_bounds
         return np.asarray(np.clip(missed, least**2, most**2) * lacking[:, None])
 
     def _misfit(self, setting: Setting) -> float:

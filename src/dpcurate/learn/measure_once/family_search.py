@@ -278,8 +278,8 @@ class FamilySearch:
 
     def _too_many(self, parents: Columns, spare: int = 0) -> bool:
         """Whether a column cannot have so many parents: more of them only while their table has few cells."""
-        few = self.evidence.cells(parents) <= self.constants.few_cells
-        return len(parents) > spare + (self.constants.most_parents if few else self.constants.max_parents)
+        few = self.evidence.cells(parents) <= self.constants.small_table
+        return len(parents) > spare + (self.constants.max_parents_if_small if few else self.constants.max_parents)
 
     def _shrunk(self, column: int, parents: Columns, spare: int = 0) -> Steps[Columns]:
         """Without those that the others make needless, and without the weakest while there are too many."""

@@ -107,13 +107,15 @@ class MeasureOnce:
         if not self.latent:
             return self.constants
         alike = self.constants.misfit, self.constants.misfit
-        return replace(self.constants, missed=alike, most_parents=self.constants.max_parents)
+        return replace(self.constants, misfit_bounds=alike, max_parents_if_small=self.constants.max_parents)
 
     def _by_features(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """One covariance of features of all columns, and a search."""
         bought = buy_features(queryable, min(queryable.remaining, PLENTY), self.features)
         evidence = FeatureEvidence(bought.released, self._believed.effect_sizes, self.features.misfit)
-        constants = replace(self._believed, most_degree=self._believed.degree, most_parents=self._believed.max_parents)
+        constants = replace(
+            self._believed, most_degree=self._believed.degree, max_parents_if_small=self._believed.max_parents
+        )
         families = FamilySearch.of(evidence, constraints, constants)
         decision = decide(families, Random(0))
         sure = confidence(decision, families, no_interaction, Random(0))
@@ -149,8 +151,8 @@ class MeasureOnce:
         pairs, clip = buy_pairs(queryable, design, costs, self._believed.clip_quantiles)
         moments = CentralMoments.around(design.released, pairs)
         # Noise hides the effects that a larger misfit would be judged by.
-        least, most = self._believed.missed
-        constants = replace(self._believed, missed=(least, min(most, self._believed.misfit)))
+        least, most = self._believed.misfit_bounds
+        constants = replace(self._believed, misfit_bounds=(least, min(most, self._believed.misfit)))
         evidence = ContrastEvidence(moments, constants)
         families = FamilySearch.of(evidence, constraints, self._believed)
         decision = decide(families, Random(0))
