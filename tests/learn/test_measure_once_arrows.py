@@ -13,7 +13,7 @@ from test_measure_once_search import Oracle, decided, names
 
 from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.measure_once import Constants, MeasureOnce
+from dpcurate.learn.measure_once import Constants, MeasureOnce, contrast_evidence
 from dpcurate.learn.measure_once.arrows import collider_log_odds, directed, no_interaction
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
@@ -96,6 +96,12 @@ def test_what_was_not_measured_is_no_evidence():
     assert measured.interactions([(A, B, (S,))])[0] > 10
     assert measured.interactions([(A, B, ())])[0] == 0
     assert evidence(exact(chained(np.random.default_rng(1)), 1e5, WITH_TRIPLE)).interactions([(A, B, (S,))])[0] < -1
+
+
+def test_an_interaction_of_too_many_numbers_says_nothing(monkeypatch):
+    measured = evidence(exact(common_effect(np.random.default_rng(1)), 1e5, WITH_TRIPLE))
+    monkeypatch.setattr(contrast_evidence, "MOST_CROSSED", 10)
+    assert measured.interactions([(A, B, (S,))]) == [0]
 
 
 def test_interactions_of_unlike_sizes_asked_for_together_are_those_asked_for_alone():

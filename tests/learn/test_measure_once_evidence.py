@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from dpcurate.learn.measure_once import Constants, contrast_evidence
+from dpcurate.learn.measure_once import designs as designs_module
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
@@ -330,6 +331,19 @@ def test_a_table_that_noise_made_impossible_keeps_its_cells_above_zero():
     table = designs.stack([designs.settings[(0, 1), ()]]).tables[0].reshape(2, 2)
     assert table.min() / table.max() == pytest.approx(LEAST_CELL * 0.25 / table_peak(wild), rel=1e-6)
     assert table.sum() == pytest.approx(1)
+
+
+def test_small_stacks_of_designs_are_remembered_and_large_ones_are_not(monkeypatch):
+    """By the settings in their order: those of other sets, or the same the other way round, are others."""
+    sums = {(): np.array(1e6), (0,): np.zeros(1), (1,): np.full(1, 2e5), (0, 1): np.array([[1e4]])}
+    designs = Designs(CentralMoments.of(Released((2, 2), sums, dict.fromkeys(sums, SILENT))))
+    one, other = (designs.settings[(a,), ((a,),)] for a in (0, 1))
+    both = designs.stack([one, other])
+    assert designs.stack([one, other]) is both
+    assert designs.stack([other, one]).tables[0] == pytest.approx(both.tables[1])
+    assert designs.stack([one]).tables[0] == pytest.approx(both.tables[0])
+    monkeypatch.setattr(designs_module, "SMALL_STACK", 1)
+    assert designs.stack([one, other]) is not both
 
 
 def table_peak(released):

@@ -156,8 +156,8 @@ class Copies:
     def saturated(self, *asked):
         return True
 
-    def share_left(self, *asked):
-        return 0.2
+    def determined(self, *asked):
+        return False
 
     def conditional(self, others, column, given):
         apart = given and self.count not in given

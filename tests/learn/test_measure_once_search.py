@@ -174,6 +174,21 @@ def test_a_slide_is_prepared_by_stretches(monkeypatch):
         assert order.families.prepared == [pair for x in range(1, prepared + 1) for pair in ((x, 0), (0, x))]
 
 
+def test_a_climb_prepares_the_first_swaps_of_several_columns(monkeypatch):
+    """What was prepared before the first column moved; a climb that prepares nothing ends at the same place."""
+    for name, value in (("STRETCH", 1), ("AHEAD", 2)):
+        monkeypatch.setattr(order_search, name, value)
+    order = Order(Landscape(-1, -2, -3, -4), range(5))
+    first, second = Random(1).sample(range(5), 5)[:2]
+    order.climb(Random(1))
+    swaps = [(x, y) for x in (first, second) for y in (x - 1, x + 1) if 0 <= y < 5]
+    assert order.families.prepared[: 2 * len(swaps)] == [pair for x, y in swaps for pair in ((y, x), (x, y))]
+    monkeypatch.setattr(Order, "_look_ahead", lambda *_: None)
+    plain = Order(Landscape(-1, -2, -3, -4), range(5))
+    plain.climb(Random(1))
+    assert plain.columns == order.columns
+
+
 def test_best_parents_that_were_forgotten_are_found_again(monkeypatch):
     dag = random_dag(7, degree=2.0, seed=5)
     remembered = decided(Oracle(dag))

@@ -29,6 +29,10 @@ from dpcurate.learn.measure_once.regression import Asked, Regression, Regression
 
 MOST_CELLS = 20_000
 """Of the table of a conditioning set: more than four columns of eleven levels have."""
+MOST_CROSSED = 600_000
+"""Numbers in the large arrays of an interaction that is looked at: beyond that it takes long and finds little."""
+DETERMINED = 0.05
+"""A column of whose variance a set leaves less than this share is determined: it is separated from everything."""
 
 
 class ContrastEvidence(DependenceEvidence):
@@ -42,6 +46,7 @@ class ContrastEvidence(DependenceEvidence):
         self._complete = bool((self.measured | np.eye(size, dtype=bool)).all())
         self._companions = _companions(moments)
         self._larger: Remembered[Columns, tuple[tuple[Columns, int], ...]] = Remembered(self._larger_terms)
+        self._shares_left: Remembered[tuple[int, Columns], float] = Remembered(self._share_left)
         self._interactions: dict[tuple[int, int, int, Columns], float] = {}
         self._widths = [max(2, (r - 2).bit_length()) for r in moments.levels]
         """Of a column's coordinates, by powers of two; those of two to five levels go together."""
@@ -136,7 +141,8 @@ class ContrastEvidence(DependenceEvidence):
         for a, b, s, given in sorted(missing):
             key = Crossed((a, b, s), self.regressions.designs.settings[given, self.terms(a, b, given)])
             alike[self._sizes_crossed(key)].append(key)
-        for some in batches(alike):
+            self._interactions[a, b, s, given] = 0.0
+        for some in batches({sizes: keys for sizes, keys in alike.items() if sizes.numbers <= MOST_CROSSED}):
             for (triple, setting), value in zip(some, self._interactions_of(some), strict=True):
                 self._interactions[*triple, setting.given] = float(value)
         return [sum(self._interactions[c] for c in some) for some in crossed]
@@ -169,8 +175,13 @@ class ContrastEvidence(DependenceEvidence):
         """Whether the pair and every term of its regressions were measured."""
         return bool(self.measured[a, b]) and len(self.terms(a, b, given)) == len(subsets(given))
 
-    def share_left(self, column: int, given: Columns) -> float:
+    def determined(self, column: int, given: Columns) -> bool:
+        """Whether a set leaves next to nothing of a column."""
+        return self._shares_left[column, given] < DETERMINED
+
+    def _share_left(self, key: tuple[int, Columns]) -> float:
         """How much of a column's variance the indicators of a set leave, all terms used."""
+        column, given = key
         within = self.regressions.single[column, given, subsets(given)].within[0, 0]
         return float(np.trace(within) / np.trace(self.moments.margins[column].covariance))
 

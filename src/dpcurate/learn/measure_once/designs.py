@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, product
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +21,8 @@ LEAST_CELL = 1e-3
 """A cell of a denoised table is at least this share of what independence would give."""
 LEAST_DIRECTION = 1e-4
 """A direction of less than this share of the largest variance is inverted as if it had that."""
+MOST_STACKS, SMALL_STACK = 1000, 10_000
+"""Stacks of designs kept, and how many numbers a table with its features has in one that is."""
 MOST_REMEMBERED = 20_000
 """Conditioning sets kept: a search comes back to those of late."""
 
@@ -75,8 +76,9 @@ def _lacking(terms: Terms) -> IntArray:
     return sizes
 
 
-class Setting(NamedTuple):
-    """A conditioning set with its terms, and what is often asked of them."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """A conditioning set with its terms, and what is often asked of them; there is one of each, equal to itself."""
 
     given: Columns
     terms: Terms
@@ -140,9 +142,14 @@ class Designs:
         )
         self.settings: Remembered[tuple[Columns, Terms], Setting] = Remembered(self._setting, MOST_REMEMBERED)
         self._added: Remembered[Columns, FloatArray] = Remembered(self._added_by)
+        self._stacks: Remembered[tuple[Setting, ...], DesignStack] = Remembered(self._stacked, MOST_STACKS)
 
     def stack(self, settings: Sequence[Setting]) -> DesignStack:
-        """The designs of conditioning sets with their terms."""
+        """The designs of conditioning sets with their terms; small ones are remembered."""
+        small = sum(len(x.layout.cells) * (1 + len(x.layout.members)) for x in settings) < SMALL_STACK
+        return self._stacks[tuple(settings)] if small else self._stacked(settings)
+
+    def _stacked(self, settings: Sequence[Setting]) -> DesignStack:
         layouts = [setting.layout for setting in settings]
         cells, members = (max(layout.cells.shape[i] for layout in layouts) for i in (0, 1))
         features, factors = (max(layout.members.shape[i] for layout in layouts) for i in (0, 1))
@@ -155,10 +162,11 @@ class Designs:
         term_of = np.full((len(settings), features), -1)
         columns = np.full((len(settings), max(len(x.terms) for x in settings)), len(self.moments.levels))
         real: BoolArray = np.zeros((len(settings), cells), dtype=bool)
-        for i, (_, _, layout, _, singles, own, first_levels, _) in enumerate(settings):
+        for i, setting in enumerate(settings):
+            layout, singles, own = setting.layout, setting.singles, setting.places
             (c, k), (f, j) = layout.cells.shape, layout.members.shape
             real[i, :c] = True
-            levels[i, :k, :c] = (layout.cells + first_levels).T
+            levels[i, :k, :c] = (layout.cells + setting.first_levels).T
             owners[i, :f, :j], coordinates[i, :f, :j] = layout.members, layout.coordinates
             term_of[i, :f] = layout.terms
             columns[i, : len(singles)], places[i, : len(own)] = singles, own

@@ -16,8 +16,10 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 
 LEAST_GAIN = 1e-6
 """Orders of the same score are common, and rounding must not decide between them: a run could not be repeated."""
-STRETCH = 8
+STRETCH = 4
 """Swaps of a slide that are prepared together."""
+AHEAD = 8
+"""Columns whose first swaps are prepared together."""
 
 Change = tuple[int, int, int]
 """A column, those before it, and another one that may come before it, too."""
@@ -103,19 +105,31 @@ class Order(Generic[Families]):
     def _slide(self, column: int, passed: Sequence[int], step: int) -> Iterator[float]:
         """Gains of one swap after the other as a column passes others on its left (-1) or on its right (1)."""
         for start in range(0, len(passed), STRETCH):
-            some = [(other, self.before[other] & ~(1 << column)) for other in passed[start : start + STRETCH]]
-            self.families.prepare(
-                change for other, before in some for change in ((other, before, column), (column, before, other))
-            )
-            for other, before in some:
-                yield step * self._swap_gain(column, other, before)
+            some = passed[start : start + STRETCH]
+            self.families.prepare(self._changes(column, some))
+            for other in some:
+                yield step * self._swap_gain(column, other, self.before[other] & ~(1 << column))
+
+    def _changes(self, column: int, passed: Iterable[int]) -> Iterator[Change]:
+        """What swaps of a column with others ask for."""
+        for other in passed:
+            before = self.before[other] & ~(1 << column)
+            yield from ((other, before, column), (column, before, other))
+
+    def _look_ahead(self, columns: Iterable[int]) -> None:
+        """Prepare the first swaps of several columns: few of them will move, so that most are asked for as they are."""
+        places = ((column, self.columns.index(column)) for column in columns)
+        near = ((c, self.columns[max(home - STRETCH, 0) : home + 1 + STRETCH]) for c, home in places)
+        self.families.prepare(change for c, some in near for change in self._changes(c, (x for x in some if x != c)))
 
     def climb(self, random: Random) -> None:
         """Move columns to their best places until none moves; every move raises the score, so it ends."""
         moved, settled = True, set[int]()
         while moved:
-            moved = False
-            for column in _shuffled(len(self.columns), random):
+            moved, waiting = False, _shuffled(len(self.columns), random)
+            for place, column in enumerate(waiting):
+                if place % AHEAD == 0:
+                    self._look_ahead(x for x in waiting[place : place + AHEAD] if x not in settled)
                 if column in settled:  # nothing has moved since it was slid to its best place
                     continue
                 if self.move_to_best_place(column):

@@ -26,9 +26,6 @@ MOST_GIVEN = 3
 """Columns in a separating set that is tried."""
 INDEPENDENT = -2.0
 """Log evidence below which two columns count as independent; without power it stays near 0."""
-
-DETERMINED = 0.05
-"""A set that leaves less of a column's variance than this separates it from everything, and says nothing of edges."""
 IN_PLACE = 0.5
 """The least P(edge) of a pair that is joined in place of another one."""
 
@@ -127,9 +124,9 @@ def _apart(column: int, given: Columns, adjacent: BoolArray, evidence: ContrastE
 def _testable(others: list[int], column: int, given: Columns, evidence: ContrastEvidence) -> list[int]:
     """Those of which a set can be said to separate the column: no term is missing, and it determines neither."""
     others = [x for x in others if evidence.saturated(x, column, given)]
-    if not others or evidence.share_left(column, given) < DETERMINED:
+    if not others or evidence.determined(column, given):
         return []
-    return [x for x in others if evidence.share_left(x, given) >= DETERMINED]
+    return [x for x in others if not evidence.determined(x, given)]
 
 
 def _sets(adjacent: BoolArray, size: int) -> Iterator[tuple[int, Columns]]:

@@ -45,9 +45,7 @@ def repeated(decision: Decision, evidence: ContrastEvidence, names: Sequence[str
     """The same for columns of levels: those of an edge of which either leaves next to nothing of the other."""
     edges = sorted(sorted_set(x, column) for column, parents in enumerate(decision.parents) for x in parents)
     return tuple(
-        _same(names[a], names[b])
-        for a, b in edges
-        if max(evidence.share_left(a, (b,)), evidence.share_left(b, (a,))) < 1 - DETERMINED
+        _same(names[a], names[b]) for a, b in edges if evidence.determined(a, (b,)) and evidence.determined(b, (a,))
     )
 
 
