@@ -17,7 +17,7 @@ from random import Random
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate.arrays import BoolArray, FloatArray, IntArray
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
@@ -37,6 +37,9 @@ MORE = 1.2
 """Log odds of an edge beside those of a search for a DAG: a hidden cause joins all its children."""
 LEAST = 0.3
 """Log evidence below which nothing is joined, however likely edges are in a small table."""
+CROWD = 2
+CROWDED = 2.0
+"""Two columns with more common neighbours than CROWD are joined with CROWDED less log evidence for each."""
 WEAKEST = 0.01
 """Size of an effect that joins two columns, if all terms were released: a search for a DAG forgives as much."""
 JOINED = 0.85
@@ -89,8 +92,10 @@ def with_hidden_causes(
 ) -> Found:
     """The PAG of the decision's edges and of pairs it does not explain, without those that neighbours separate."""
     chosen = adjacency(decision, families.constraints)
-    clear = dependent(decision, families, dependences.clear, -families.edge_log_odds)
-    depend = clear | dependent(decision, families, dependences.weak, _needed(families))
+    clear = left_over(decision, families, dependences.clear) > -families.edge_log_odds
+    weak, needed = left_over(decision, families, dependences.weak), _needed(families)
+    depend = clear | (weak > needed)
+    depend |= weak > needed - CROWDED * np.maximum(_common(chosen | depend) - CROWD, 0)
     before = chosen | depend
     adjacent, separating = thinned(before, chosen | clear, families, dependences)
     separating |= _apart(adjacent, separating, families, dependences.clear)
@@ -115,19 +120,25 @@ def dependence_of(families: FamilySearch, interaction: Interaction) -> Dependenc
     return dependence
 
 
-def dependent(decision: Decision, families: FamilySearch, dependence: Dependence, needed: float) -> BoolArray:
-    """Pairs with more than the needed log evidence of dependence given the other parents of the later column.
+def left_over(decision: Decision, families: FamilySearch, dependence: Dependence) -> FloatArray:
+    """The log evidence that two columns depend on each other given the other parents of the later one.
 
-    The search leaves some of them out: the children of a hidden cause are all joined with each other, and may be many.
+    The search leaves some out that do: the children of a hidden cause are all joined with each other, and may be many.
     """
     allowed = (families.constraints.allowed | families.constraints.allowed.T) & families.evidence.measured
-    found = np.zeros_like(allowed)
+    evidence = np.full(allowed.shape, -np.inf)
     for place, column in enumerate(decision.order):
         for other in decision.order[:place]:
             if allowed[column, other]:
                 given = tuple(x for x in decision.parents[column] if x != other)
-                found[column, other] = found[other, column] = dependence(other, column, given) > needed
-    return found
+                evidence[column, other] = evidence[other, column] = dependence(other, column, given)
+    return evidence
+
+
+def _common(adjacent: BoolArray) -> IntArray:
+    """How many neighbours each two columns have in common."""
+    counts = adjacent.astype(int)
+    return np.asarray(counts @ counts)
 
 
 def _needed(families: FamilySearch) -> float:
@@ -141,18 +152,18 @@ def thinned(
     """Without the edges that some neighbours of either end separate, small sets first, and what separated them.
 
     A clear edge goes for a set that lacks no terms. One that is not clear goes if given some neighbours it is no longer
-    likely.
+    likely. Each common neighbour speaks for an edge: a hidden cause joins all its children.
     """
     adjacent, separating = before.copy(), Separating()
     for size in range(MOST_GIVEN + 1):
         around = adjacent.copy()  # as it was when the size began: nothing depends on the order of columns
+        least = np.where(clear, SEPARATED, _needed(families)) - _common(around)
         for a, b in np.argwhere(np.triu(around & ~families.constraints.required)).tolist():
             sets = [s for s in _sets(around, families, a, b) if len(s) == size]
-            by, least = (dependences.clear, SEPARATED) if clear[a, b] else (dependences.weak, _needed(families))
             if clear[a, b]:
                 sets = [s for s in sets if dependences.whole(a, b, s)]
-            found = _most_independent(by, a, b, sets)
-            if found is not None and found[1] < least:
+            found = _most_independent(dependences.clear if clear[a, b] else dependences.weak, a, b, sets)
+            if found is not None and found[1] < least[a, b]:
                 adjacent[a, b] = adjacent[b, a] = False
                 separating[a, b] = found[0]
     return adjacent, separating
@@ -160,8 +171,7 @@ def thinned(
 
 def _apart(adjacent: BoolArray, known: Separating, families: FamilySearch, dependence: Dependence) -> Separating:
     """A set that separates each two columns with a common neighbour, the smallest that does."""
-    near = adjacent.astype(int) @ adjacent.astype(int) > 0
-    pairs = np.argwhere(np.triu(near & ~adjacent & families.evidence.measured, 1)).tolist()
+    pairs = np.argwhere(np.triu((_common(adjacent) > 0) & ~adjacent & families.evidence.measured, 1)).tolist()
     separating = Separating()
     for a, b in pairs:
         if (a, b) not in known:
@@ -195,7 +205,7 @@ def _whatever_triangles(linked: FloatArray, chosen: BoolArray) -> FloatArray:
 
     By triangles a search for a DAG shows that it erred; hidden causes make them, and what erred has been thinned.
     """
-    triangles = np.minimum(chosen.astype(int) @ chosen.astype(int), MOST_TRIANGLES)
+    triangles = np.minimum(_common(chosen), MOST_TRIANGLES)
     against = np.divide(1 - linked, linked, out=np.full_like(linked, np.inf), where=linked > 0)
     return np.asarray(1 / (1 + against * np.exp(KEPT[-1] * triangles)))
 
