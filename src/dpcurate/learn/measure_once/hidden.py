@@ -39,11 +39,15 @@ LEAST = 0.3
 """Log evidence below which nothing is joined, however likely edges are in a small table."""
 CROWD = 2
 CROWDED = 2.0
-"""Two columns with more common neighbours than CROWD are joined with CROWDED less log evidence for each."""
+"""Of two columns with more common neighbours than CROWD each further one is worth so much log evidence of an edge: a
+hidden cause joins all its children."""
 WEAKEST = 0.01
 """Size of an effect that joins two columns, if all terms were released: a search for a DAG forgives as much."""
 JOINED = 0.85
 """The least P(linked) of a pair that these odds join. All of these were chosen on random worlds (docs/methods.md)."""
+LACKING = -1.0
+"""Log evidence of a collider if its causes do not depend on each other in another way at other levels of it, at least:
+causes that only add up leave nothing of that to see."""
 ENOUGH = 5.0
 """Log evidence of a dependence on average above which no other way to depend is looked for: that costs time."""
 MOST_GIVEN = 3
@@ -95,11 +99,12 @@ def with_hidden_causes(
     clear = left_over(decision, families, dependences.clear) > -families.edge_log_odds
     weak, needed = left_over(decision, families, dependences.weak), _needed(families)
     depend = clear | (weak > needed)
-    depend |= weak > needed - CROWDED * np.maximum(_common(chosen | depend) - CROWD, 0)
+    depend |= weak > needed - _crowding(_common(chosen | depend))
     before = chosen | depend
     adjacent, separating = thinned(before, chosen | clear, families, dependences)
     separating |= _apart(adjacent, separating, families, dependences.clear)
-    odds = collider_log_odds(decision, adjacent, families, interaction, separating)
+    odds = collider_log_odds(decision, adjacent, families, interaction, separating, LACKING)
+    odds = _if_apart(odds, _common(adjacent))
     skeleton = _skeleton(names, adjacent, separating)
     sure = np.where(adjacent & chosen, _whatever_triangles(linked, chosen), linked)
     sure = np.where(before & ~adjacent, np.minimum(sure, HALF), sure)
@@ -141,6 +146,11 @@ def _common(adjacent: BoolArray) -> IntArray:
     return np.asarray(counts @ counts)
 
 
+def _crowding(common: IntArray) -> FloatArray:
+    """What many common neighbours are worth as log evidence that two columns are joined."""
+    return CROWDED * np.maximum(common - CROWD, 0)
+
+
 def _needed(families: FamilySearch) -> float:
     """Log evidence from which on a weak dependence is more likely than not; what has no power joins nothing."""
     return max(-families.edge_log_odds - MORE, LEAST)
@@ -152,12 +162,13 @@ def thinned(
     """Without the edges that some neighbours of either end separate, small sets first, and what separated them.
 
     A clear edge goes for a set that lacks no terms. One that is not clear goes if given some neighbours it is no longer
-    likely. Each common neighbour speaks for an edge: a hidden cause joins all its children.
+    likely. Every common neighbour speaks for an edge that was found.
     """
     adjacent, separating = before.copy(), Separating()
     for size in range(MOST_GIVEN + 1):
         around = adjacent.copy()  # as it was when the size began: nothing depends on the order of columns
-        least = np.where(clear, SEPARATED, _needed(families)) - _common(around)
+        common = _common(around)
+        least = np.where(clear, SEPARATED, _needed(families)) - _crowding(common) - common
         for a, b in np.argwhere(np.triu(around & ~families.constraints.required)).tolist():
             sets = [s for s in _sets(around, families, a, b) if len(s) == size]
             if clear[a, b]:
@@ -198,6 +209,11 @@ def _most_independent(dependence: Dependence, a: int, b: int, sets: list[Columns
     """The set given which least speaks for a dependence, and the log evidence that does."""
     evidence = {s: dependence(a, b, s) for s in sorted(sets)}
     return min(evidence.items(), key=lambda item: item[1]) if evidence else None
+
+
+def _if_apart(evidence: dict[Triple, float], common: IntArray) -> dict[Triple, float]:
+    """One less for each common neighbour of the ends beside the one between: they may be joined after all."""
+    return {(a, c, b): x - float(common[a, b] - 1) for (a, c, b), x in evidence.items()}
 
 
 def _whatever_triangles(linked: FloatArray, chosen: BoolArray) -> FloatArray:
