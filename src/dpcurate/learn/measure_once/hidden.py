@@ -45,9 +45,9 @@ WEAKEST = 0.01
 """Size of an effect that joins two columns, if all terms were released: a search for a DAG forgives as much."""
 JOINED = 0.85
 """The least P(linked) of a pair that these odds join. All of these were chosen on random worlds (docs/methods.md)."""
-LACKING = -1.0
-"""Log evidence of a collider if its causes do not depend on each other in another way at other levels of it, at least:
-causes that only add up leave nothing of that to see."""
+LACKING = -1.4
+"""Log evidence of a collider, at the least, if its causes do not depend on each other in another way at other levels
+of it: causes that only add up leave nothing of that to see."""
 ENOUGH = 5.0
 """Log evidence of a dependence on average above which no other way to depend is looked for: that costs time."""
 MOST_GIVEN = 3
