@@ -195,6 +195,32 @@ def test_beside_a_set_that_separates_the_ends_other_sets_say_nothing(separating,
     assert odds[0, 1, 2] == pytest.approx(log_odds)
 
 
+@pytest.mark.parametrize(("least", "log_odds"), [(-np.inf, -9.0), (-1.0, 0.0), (-20.0, -9.0)])
+def test_that_a_common_effect_shows_no_interaction_can_count_for_little(least, log_odds):
+    """Causes that only add up: they are as independent without their effect as with it."""
+    families = FamilySearch.of(
+        Known(3, {(0, 2, ()): -6.0, (0, 2, (1,)): -5.0}), Constraints.of(names(3), None), Constants()
+    )
+    adjacent = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
+
+    def none_seen(asked):
+        return [-10.0 * len(given) for *_, given in asked]
+
+    odds = collider_log_odds(path(3), adjacent, families, none_seen, {(0, 2): ()}, least)
+    assert odds == {(0, 1, 2): pytest.approx(log_odds)}
+
+
+def test_an_interaction_that_is_seen_counts_in_full():
+    families = FamilySearch.of(
+        Known(3, {(0, 2, ()): -6.0, (0, 2, (1,)): -5.0}), Constraints.of(names(3), None), Constants()
+    )
+    adjacent = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
+    odds = collider_log_odds(
+        path(3), adjacent, families, lambda asked: [7.0 * len(given) for *_, given in asked], {(0, 2): ()}, -1.0
+    )
+    assert odds == {(0, 1, 2): pytest.approx(8.0)}
+
+
 @pytest.mark.parametrize(("second", "third"), [(9.0, 2.0), (2.0, 9.0)])
 def test_of_two_colliders_that_exclude_each_other_the_likelier_one_is_drawn(second, third):
     """X1 - X2 - X3 - X4: a collider at X2 points X3 away from X3, one at X3 points it there."""

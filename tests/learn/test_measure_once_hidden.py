@@ -133,9 +133,54 @@ def test_a_pair_is_joined_by_a_clear_effect_or_by_a_weak_one_given_every_set() -
     assert pair in weighed(-5.0, 2.0).pag.edges
     assert pair in weighed(-5.0, 0.6).pag.edges  # by the prior odds of a search for a DAG 1.7 would be needed
     assert pair not in weighed(1.0, 0.3).pag.edges
-    assert pair not in weighed(1.0, 2.0, given=0.0).pag.edges
-    assert pair in weighed(2.0, 2.0, given=0.0).pag.edges  # a clear effect stays unless a set clearly separates
-    assert pair not in weighed(2.0, 2.0, given=-2.1).pag.edges
+    assert pair in weighed(1.0, 2.0, given=0.0).pag.edges  # the common neighbour speaks for it
+    assert pair not in weighed(1.0, 2.0, given=-0.8).pag.edges
+    assert pair in weighed(2.0, 2.0, given=-2.9).pag.edges  # a clear effect stays unless a set clearly separates
+    assert pair not in weighed(2.0, 2.0, given=-3.1).pag.edges
+
+
+def crowded(common: int, weak: float, given: float) -> bool:
+    """Whether two columns with so many common neighbours, all of them joined, are joined by such weak evidence."""
+    names, size = [f"x{i}" for i in range(common + 2)], common + 2
+    families = FamilySearch.of(Fixed(np.full((size, size), 9.0)), Constraints.of(names, None), Constants())
+    decision = Decision(tuple(() for _ in names), tuple(range(size)), np.zeros((size, size)))
+
+    def dependence(a: int, b: int, some: tuple[int, ...]) -> float:
+        if {a, b} == {0, 1}:
+            return given if some else weak
+        return 9.0
+
+    judged = Dependences(dependence, dependence, whole)
+    here = with_hidden_causes(names, decision, families, no_interaction, judged, np.zeros((size, size)), None)
+    return frozenset(("x0", "x1")) in here.pag.edges
+
+
+def test_columns_with_many_common_neighbours_are_joined_without_evidence() -> None:
+    assert not crowded(2, 0.0, 0.0)
+    assert crowded(3, -1.5, -1.5)
+    assert not crowded(3, -2.5, 0.0)
+    assert crowded(5, -4.0, -9.0)
+    assert not crowded(5, -4.0, -12.0)  # some of them clearly separate the two
+
+
+def test_ends_with_many_common_neighbours_are_no_sure_collider(monkeypatch: pytest.MonkeyPatch) -> None:
+    """X0 and x1 are apart and have the others in common, which are all joined."""
+
+    def signs(common: int) -> set[str]:
+        names, size = [f"x{i}" for i in range(common + 2)], common + 2
+        monkeypatch.setattr(hidden, "collider_log_odds", lambda *_: {(0, c, 1): -1.0 for c in range(2, size)})
+        families = FamilySearch.of(Fixed(np.full((size, size), 9.0)), Constraints.of(names, None), Constants())
+        decision = Decision(tuple(() for _ in names), tuple(range(size)), np.zeros((size, size)))
+
+        def dependence(a: int, b: int, some: tuple[int, ...]) -> float:
+            return -99.0 if {a, b} == {0, 1} else 9.0
+
+        judged = Dependences(dependence, dependence, whole)
+        here = with_hidden_causes(names, decision, families, no_interaction, judged, np.zeros((size, size)), None)
+        return {here.pag.sign("x0", x) for x in names[2:]}
+
+    assert signs(1) == {"o->"}
+    assert signs(2) == {"o-o"}
 
 
 def test_a_set_that_lacks_terms_separates_no_clear_edge() -> None:
@@ -168,7 +213,7 @@ def test_marks_that_rules_give_are_not_quite_sure_and_open_ones_are_unlikely_eit
 def test_colliders_of_a_column_decide_together(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = {(0, 3, 1): 8.0, (1, 3, 2): 8.0, (0, 3, 2): -2.0}  # two colliders at d, and a doubt of the third
     known = []
-    monkeypatch.setattr(hidden, "collider_log_odds", lambda *given: known.append(given[-1]) or evidence)
+    monkeypatch.setattr(hidden, "collider_log_odds", lambda *given: known.append(given[-2]) or evidence)
     names, zero = list("abcd"), np.zeros((4, 4))
     families = FamilySearch.of(Fixed(np.full((4, 4), -9.0)), Constraints.of(names, None), Constants())
     meeting = FamilySearch.of(Fixed(np.full((4, 4), 9.0)), Constraints.of(names, None), Constants())

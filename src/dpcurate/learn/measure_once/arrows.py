@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import log
+from math import inf, log
 from random import Random
 from types import MappingProxyType
 
@@ -86,16 +86,23 @@ def collider_log_odds(
     families: FamilySearch,
     interaction: Interaction,
     separating: Mapping[Columns, Columns] = MappingProxyType({}),
+    least: float = -inf,
 ) -> dict[Triple, float]:
     """For every unshielded triple: independence without the one between, against independence with it.
 
     That is beside the set known to separate its ends, if there is one, by pair with the lower column first: given sets
-    that separate nothing, two dependences are compared, and their difference says nothing of the triple.
+    that separate nothing, two dependences are compared, and their difference says nothing of the triple. That the ends
+    do not depend on each other in another way at other levels of the one between counts for no less than `least`.
     """
 
-    def independence(a: int, b: int, given: Columns) -> float:
+    def independent(a: int, b: int, given: Columns) -> float:
         """Against a dependence on average over levels, and one that differs between them."""
         return -families.dependence(b, a, given) - interactions[a, b, given]
+
+    def independent_with(a: int, b: int, given: Columns, c: int) -> float:
+        """The same given c, too, which takes no more than so much from what differs between levels of the others."""
+        both = sorted_set(*given, c)
+        return -families.dependence(b, a, both) - max(interactions[a, b, both], interactions[a, b, given] + least)
 
     measured = families.evidence.measured
     triples = {t: candidates(decision, adjacent, t, separating) for t in unshielded(adjacent, measured)}
@@ -106,8 +113,8 @@ def collider_log_odds(
     interactions = dict(zip(asked, interaction(asked), strict=True))
     odds = {}
     for (a, c, b), sets in triples.items():
-        without = [independence(a, b, given) for given in sets]
-        having = [independence(a, b, sorted_set(*given, c)) for given in sets]
+        without = [independent(a, b, given) for given in sets]
+        having = [independent_with(a, b, given, c) for given in sets]
         odds[a, c, b] = _log_mean(without) - _log_mean(having)
     return odds
 

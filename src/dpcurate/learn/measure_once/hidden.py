@@ -17,7 +17,7 @@ from random import Random
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate.arrays import BoolArray, FloatArray, IntArray
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
@@ -37,10 +37,17 @@ MORE = 1.2
 """Log odds of an edge beside those of a search for a DAG: a hidden cause joins all its children."""
 LEAST = 0.3
 """Log evidence below which nothing is joined, however likely edges are in a small table."""
+CROWD = 2
+CROWDED = 2.0
+"""Of two columns with more common neighbours than CROWD each further one is worth so much log evidence of an edge: a
+hidden cause joins all its children."""
 WEAKEST = 0.01
 """Size of an effect that joins two columns, if all terms were released: a search for a DAG forgives as much."""
 JOINED = 0.85
 """The least P(linked) of a pair that these odds join. All of these were chosen on random worlds (docs/methods.md)."""
+LACKING = -1.4
+"""Log evidence of a collider, at the least, if its causes do not depend on each other in another way at other levels
+of it: causes that only add up leave nothing of that to see."""
 ENOUGH = 5.0
 """Log evidence of a dependence on average above which no other way to depend is looked for: that costs time."""
 MOST_GIVEN = 3
@@ -89,12 +96,15 @@ def with_hidden_causes(
 ) -> Found:
     """The PAG of the decision's edges and of pairs it does not explain, without those that neighbours separate."""
     chosen = adjacency(decision, families.constraints)
-    clear = dependent(decision, families, dependences.clear, -families.edge_log_odds)
-    depend = clear | dependent(decision, families, dependences.weak, _needed(families))
+    clear = left_over(decision, families, dependences.clear) > -families.edge_log_odds
+    weak, needed = left_over(decision, families, dependences.weak), _needed(families)
+    depend = clear | (weak > needed)
+    depend |= weak > needed - _crowding(_common(chosen | depend))
     before = chosen | depend
     adjacent, separating = thinned(before, chosen | clear, families, dependences)
     separating |= _apart(adjacent, separating, families, dependences.clear)
-    odds = collider_log_odds(decision, adjacent, families, interaction, separating)
+    odds = collider_log_odds(decision, adjacent, families, interaction, separating, LACKING)
+    odds = _if_apart(odds, _common(adjacent))
     skeleton = _skeleton(names, adjacent, separating)
     sure = np.where(adjacent & chosen, _whatever_triangles(linked, chosen), linked)
     sure = np.where(before & ~adjacent, np.minimum(sure, HALF), sure)
@@ -115,19 +125,30 @@ def dependence_of(families: FamilySearch, interaction: Interaction) -> Dependenc
     return dependence
 
 
-def dependent(decision: Decision, families: FamilySearch, dependence: Dependence, needed: float) -> BoolArray:
-    """Pairs with more than the needed log evidence of dependence given the other parents of the later column.
+def left_over(decision: Decision, families: FamilySearch, dependence: Dependence) -> FloatArray:
+    """The log evidence that two columns depend on each other given the other parents of the later one.
 
-    The search leaves some of them out: the children of a hidden cause are all joined with each other, and may be many.
+    The search leaves some out that do: the children of a hidden cause are all joined with each other, and may be many.
     """
     allowed = (families.constraints.allowed | families.constraints.allowed.T) & families.evidence.measured
-    found = np.zeros_like(allowed)
+    evidence = np.full(allowed.shape, -np.inf)
     for place, column in enumerate(decision.order):
         for other in decision.order[:place]:
             if allowed[column, other]:
                 given = tuple(x for x in decision.parents[column] if x != other)
-                found[column, other] = found[other, column] = dependence(other, column, given) > needed
-    return found
+                evidence[column, other] = evidence[other, column] = dependence(other, column, given)
+    return evidence
+
+
+def _common(adjacent: BoolArray) -> IntArray:
+    """How many neighbours each two columns have in common."""
+    counts = adjacent.astype(int)
+    return np.asarray(counts @ counts)
+
+
+def _crowding(common: IntArray) -> FloatArray:
+    """What many common neighbours are worth as log evidence that two columns are joined."""
+    return CROWDED * np.maximum(common - CROWD, 0)
 
 
 def _needed(families: FamilySearch) -> float:
@@ -141,18 +162,19 @@ def thinned(
     """Without the edges that some neighbours of either end separate, small sets first, and what separated them.
 
     A clear edge goes for a set that lacks no terms. One that is not clear goes if given some neighbours it is no longer
-    likely.
+    likely. Every common neighbour speaks for an edge that was found.
     """
     adjacent, separating = before.copy(), Separating()
     for size in range(MOST_GIVEN + 1):
         around = adjacent.copy()  # as it was when the size began: nothing depends on the order of columns
+        common = _common(around)
+        least = np.where(clear, SEPARATED, _needed(families)) - _crowding(common) - common
         for a, b in np.argwhere(np.triu(around & ~families.constraints.required)).tolist():
             sets = [s for s in _sets(around, families, a, b) if len(s) == size]
-            by, least = (dependences.clear, SEPARATED) if clear[a, b] else (dependences.weak, _needed(families))
             if clear[a, b]:
                 sets = [s for s in sets if dependences.whole(a, b, s)]
-            found = _most_independent(by, a, b, sets)
-            if found is not None and found[1] < least:
+            found = _most_independent(dependences.clear if clear[a, b] else dependences.weak, a, b, sets)
+            if found is not None and found[1] < least[a, b]:
                 adjacent[a, b] = adjacent[b, a] = False
                 separating[a, b] = found[0]
     return adjacent, separating
@@ -160,8 +182,7 @@ def thinned(
 
 def _apart(adjacent: BoolArray, known: Separating, families: FamilySearch, dependence: Dependence) -> Separating:
     """A set that separates each two columns with a common neighbour, the smallest that does."""
-    near = adjacent.astype(int) @ adjacent.astype(int) > 0
-    pairs = np.argwhere(np.triu(near & ~adjacent & families.evidence.measured, 1)).tolist()
+    pairs = np.argwhere(np.triu((_common(adjacent) > 0) & ~adjacent & families.evidence.measured, 1)).tolist()
     separating = Separating()
     for a, b in pairs:
         if (a, b) not in known:
@@ -190,12 +211,17 @@ def _most_independent(dependence: Dependence, a: int, b: int, sets: list[Columns
     return min(evidence.items(), key=lambda item: item[1]) if evidence else None
 
 
+def _if_apart(evidence: dict[Triple, float], common: IntArray) -> dict[Triple, float]:
+    """One less for each common neighbour of the ends beside the one between: they may be joined after all."""
+    return {(a, c, b): x - float(common[a, b] - 1) for (a, c, b), x in evidence.items()}
+
+
 def _whatever_triangles(linked: FloatArray, chosen: BoolArray) -> FloatArray:
     """P(linked) of edges as if none were in a triangle.
 
     By triangles a search for a DAG shows that it erred; hidden causes make them, and what erred has been thinned.
     """
-    triangles = np.minimum(chosen.astype(int) @ chosen.astype(int), MOST_TRIANGLES)
+    triangles = np.minimum(_common(chosen), MOST_TRIANGLES)
     against = np.divide(1 - linked, linked, out=np.full_like(linked, np.inf), where=linked > 0)
     return np.asarray(1 / (1 + against * np.exp(KEPT[-1] * triangles)))
 
