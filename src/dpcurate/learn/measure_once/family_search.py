@@ -109,10 +109,13 @@ class FamilySearch:
         """Find together what changes (column, before, other) will ask for one after the other."""
         unknown: dict[int, dict[int, None]] = defaultdict(dict)
         for column, before, other in asked:
-            for some in (before, before | 1 << other):
-                if self._known(column, some) is None:
-                    unknown[column][some] = None
-        self._run(together([self._prepared(column, list(sets)) for column, sets in unknown.items()]))
+            climb = self._known(column, before)
+            if climb is None:
+                unknown[column] |= {before: None, before | 1 << other: None}
+            elif climb.losses is None or climb.barred >> other & 1:
+                unknown[column][before | 1 << other] = None
+        if unknown:
+            self._run(together([self._prepared(column, list(sets)) for column, sets in unknown.items()]))
 
     def remember(self, wanted: Iterable[Wanted]) -> None:
         """Find together what is not yet known of this."""

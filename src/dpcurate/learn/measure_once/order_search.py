@@ -104,23 +104,25 @@ class Order(Generic[Families]):
 
     def _slide(self, column: int, passed: Sequence[int], step: int) -> Iterator[float]:
         """Gains of one swap after the other as a column passes others on its left (-1) or on its right (1)."""
+        change = self.families.change
         for start in range(0, len(passed), STRETCH):
-            some = passed[start : start + STRETCH]
-            self.families.prepare(self._changes(column, some))
-            for other in some:
-                yield step * self._swap_gain(column, other, self.before[other] & ~(1 << column))
+            swaps = self._swaps(column, passed[start : start + STRETCH])
+            self.families.prepare(one for swap in swaps for one in swap)
+            for of_other, of_column in swaps:
+                yield step * (change(*of_column) - change(*of_other))
 
-    def _changes(self, column: int, passed: Iterable[int]) -> Iterator[Change]:
-        """What swaps of a column with others ask for."""
-        for other in passed:
-            before = self.before[other] & ~(1 << column)
-            yield from ((other, before, column), (column, before, other))
+    def _swaps(self, column: int, others: Iterable[int]) -> list[tuple[Change, Change]]:
+        """What changes for others, and for a column, as it passes them."""
+        pairs = ((other, self.before[other] & ~(1 << column)) for other in others)
+        return [((other, before, column), (column, before, other)) for other, before in pairs]
 
     def _look_ahead(self, columns: Iterable[int]) -> None:
         """Prepare the first swaps of several columns: few of them will move, so that most are asked for as they are."""
         places = ((column, self.columns.index(column)) for column in columns)
         near = ((c, self.columns[max(home - STRETCH, 0) : home + 1 + STRETCH]) for c, home in places)
-        self.families.prepare(change for c, some in near for change in self._changes(c, (x for x in some if x != c)))
+        self.families.prepare(
+            one for c, some in near for swap in self._swaps(c, (x for x in some if x != c)) for one in swap
+        )
 
     def climb(self, random: Random) -> None:
         """Move columns to their best places until none moves; every move raises the score, so it ends."""
