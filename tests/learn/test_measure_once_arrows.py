@@ -210,6 +210,18 @@ def test_that_a_common_effect_shows_no_interaction_can_count_for_little(least, l
     assert odds == {(0, 1, 2): pytest.approx(log_odds)}
 
 
+def test_what_the_one_between_takes_from_an_interaction_with_others_is_bounded_too():
+    """At levels of the fourth column, which separates the ends, 2 speak for an interaction: with c 1 is left of it."""
+    families = FamilySearch.of(Known(4, {}), Constraints.of(names(4), None), Constants())
+    adjacent = np.zeros((4, 4), dtype=bool)
+    adjacent[[0, 1, 1, 2], [1, 0, 2, 1]] = True
+    odds = collider_log_odds(
+        path(4), adjacent, families, lambda asked: [2.0 if given == (3,) else -10.0 for *_, given in asked],
+        {(0, 2): (3,)}, -1.0,
+    )  # fmt: skip
+    assert odds == {(0, 1, 2): pytest.approx(-1.0)}
+
+
 def test_an_interaction_that_is_seen_counts_in_full():
     families = FamilySearch.of(
         Known(3, {(0, 2, ()): -6.0, (0, 2, (1,)): -5.0}), Constraints.of(names(3), None), Constants()

@@ -333,6 +333,16 @@ def test_a_table_that_noise_made_impossible_keeps_its_cells_above_zero():
     assert table.sum() == pytest.approx(1)
 
 
+def test_a_column_is_determined_by_its_copy_and_by_nothing_less():
+    rng = np.random.default_rng(3)
+    st = np.multiply.outer(rng.dirichlet([3.0] * 2), rng.dirichlet([3.0] * 3))
+    for copied, determined in ((1.0, True), (0.9, False)):
+        of_s = copied * np.eye(2) + (1 - copied) / 2
+        found = evidence(exact(np.einsum("st,sa,sb->abst", st, rng.dirichlet([1.5] * 3, size=2), of_s), 1e6, PAIRS))
+        assert found.determined(B, (S,)) == determined
+        assert not found.determined(A, (S,))
+
+
 def test_small_stacks_of_designs_are_remembered_and_large_ones_are_not(monkeypatch):
     """By the settings in their order: those of other sets, or the same the other way round, are others."""
     sums = {(): np.array(1e6), (0,): np.zeros(1), (1,): np.full(1, 2e5), (0, 1): np.array([[1e4]])}

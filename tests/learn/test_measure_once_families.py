@@ -147,17 +147,19 @@ def test_a_set_that_determines_a_column_separates_nothing():
 class Copies:
     """Evidence of copies of one column, 0 to `count` - 1, any of which separates the last one from all others.
 
-    If `doubt` is given, nothing does so clearly for one of the copies.
+    If `doubt` is given, nothing does so clearly for one of the copies; if they are the `same`, they determine each
+    other and all else.
     """
 
-    def __init__(self, count, doubt=None):
+    def __init__(self, count, doubt=None, same=False):
         self.count, self.doubt, self.marginal = count, doubt, np.full((count + 1, count + 1), 900.0)
+        self.same = same
 
     def saturated(self, *asked):
         return True
 
     def determined(self, *asked):
-        return False
+        return self.same
 
     def conditional(self, others, column, given):
         apart = given and self.count not in given
@@ -181,6 +183,11 @@ def test_copies_do_not_part_each_other_from_what_depends_on_them(count, search):
     found = pruned(decided(*copies, kept), Copies(count), Constraints.of("abcd"[: count + 1], None))
     assert len(found.parents[count]) == 1
     assert found.parents[:count] == copies
+
+
+def test_what_a_set_determines_it_does_not_part_from_anything():
+    found = pruned(decided((), (0,), (0, 1)), Copies(2, same=True), Constraints.of("abc", None))
+    assert found.parents == ((), (0,), (0, 1))
 
 
 def test_a_copy_that_is_not_clearly_separated_takes_the_place_of_one_that_is():

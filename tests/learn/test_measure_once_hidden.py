@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 import pytest
+from test_measure_once_arrows import Known
 from test_measure_once_search import Fixed, Oracle
 
 from dpcurate import discover, networks
@@ -181,6 +183,23 @@ def test_ends_with_many_common_neighbours_are_no_sure_collider(monkeypatch: pyte
 
     assert signs(1) == {"o->"}
     assert signs(2) == {"o-o"}
+
+
+@pytest.mark.parametrize(("with_it", "sign"), [(-9.0, "o->"), (-9.3, "o-o")])
+def test_causes_that_only_add_up_meet_unless_clearer_apart_with_their_effect(
+    with_it: float, sign: str
+) -> None:
+    """No interaction is seen at the effect, which says little."""
+    pairs = {(0, 1, ()): 9.0, (0, 1, (2,)): 9.0, (1, 2, ()): 9.0, (1, 2, (0,)): 9.0}
+    evidence = Known(3, {**pairs, (0, 2, ()): -9.0, (0, 2, (1,)): with_it})
+    families = FamilySearch.of(evidence, Constraints.of(list("acb"), None), Constants())
+    decision = Decision(((), (0, 2), ()), (0, 2, 1), np.zeros((3, 3)))
+
+    def none_seen(asked: Sequence[tuple[int, int, tuple[int, ...]]]) -> list[float]:
+        return [-10.0 * len(given) for *_, given in asked]
+
+    here = with_hidden_causes(list("acb"), decision, families, none_seen, alike(families), np.zeros((3, 3)), None)
+    assert {here.pag.sign(x, "c") for x in "ab"} == {sign}
 
 
 def test_a_set_that_lacks_terms_separates_no_clear_edge() -> None:

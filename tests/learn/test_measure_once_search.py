@@ -189,6 +189,22 @@ def test_a_climb_prepares_the_first_swaps_of_several_columns(monkeypatch):
     assert plain.columns == order.columns
 
 
+def test_what_was_prepared_is_known_when_it_is_asked_for(monkeypatch):
+    """One after the other, so that some of it is known before; what comes before then can bar what was found."""
+    asked = []
+    for seed in range(4):
+        dag = random_dag(8, degree=2.5, seed=seed)
+        families = FamilySearch.of(Oracle(dag), Constraints.of(dag.nodes, None), Constants())
+        for column in range(8):
+            for other in (x for x in range(8) if x != column):
+                change = column, bits(x for x in range(column + 2) if x not in (column, other)), other
+                families.prepare([change])
+                with monkeypatch.context() as patch:
+                    patch.setattr(FamilySearch, "remember", lambda _, wanted: asked.append(wanted))
+                    families.change(*change)
+    assert not asked
+
+
 def test_best_parents_that_were_forgotten_are_found_again(monkeypatch):
     dag = random_dag(7, degree=2.0, seed=5)
     remembered = decided(Oracle(dag))
