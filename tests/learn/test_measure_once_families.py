@@ -147,19 +147,19 @@ def test_a_set_that_determines_a_column_separates_nothing():
 class Copies:
     """Evidence of copies of one column, 0 to `count` - 1, any of which separates the last one from all others.
 
-    If `doubt` is given, nothing does so clearly for one of the copies; if they are the `same`, they determine each
-    other and all else.
+    If `doubt` is given, nothing does so clearly for one of the copies; if `same` is given, others determine that
+    column.
     """
 
-    def __init__(self, count, doubt=None, same=False):
+    def __init__(self, count, doubt=None, same=None):
         self.count, self.doubt, self.marginal = count, doubt, np.full((count + 1, count + 1), 900.0)
         self.same = same
 
     def saturated(self, *asked):
         return True
 
-    def determined(self, *asked):
-        return self.same
+    def determined(self, column, given):
+        return column == self.same
 
     def conditional(self, others, column, given):
         apart = given and self.count not in given
@@ -186,7 +186,7 @@ def test_copies_do_not_part_each_other_from_what_depends_on_them(count, search):
 
 
 def test_what_a_set_determines_it_does_not_part_from_anything():
-    found = pruned(decided((), (0,), (0, 1)), Copies(2, same=True), Constraints.of("abc", None))
+    found = pruned(decided((), (0,), (0, 1)), Copies(2, same=2), Constraints.of("abc", None))
     assert found.parents == ((), (0,), (0, 1))
 
 

@@ -186,9 +186,7 @@ def test_ends_with_many_common_neighbours_are_no_sure_collider(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("with_it", "sign"), [(-9.0, "o->"), (-9.3, "o-o")])
-def test_causes_that_only_add_up_meet_unless_clearer_apart_with_their_effect(
-    with_it: float, sign: str
-) -> None:
+def test_causes_that_only_add_up_meet_unless_clearer_apart_with_their_effect(with_it: float, sign: str) -> None:
     """No interaction is seen at the effect, which says little."""
     pairs = {(0, 1, ()): 9.0, (0, 1, (2,)): 9.0, (1, 2, ()): 9.0, (1, 2, (0,)): 9.0}
     evidence = Known(3, {**pairs, (0, 2, ()): -9.0, (0, 2, (1,)): with_it})
