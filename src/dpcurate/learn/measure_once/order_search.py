@@ -17,7 +17,7 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 LEAST_GAIN = 1e-6
 """Orders of the same score are common, and rounding must not decide between them: a run could not be repeated."""
 STRETCH = 4
-"""Swaps of a slide that are prepared together."""
+"""Swaps of a slide that are asked for together."""
 AHEAD = 8
 """Columns whose first swaps are prepared together."""
 
@@ -42,6 +42,10 @@ class BestParents(Protocol):
 
     def change(self, column: int, before: int, other: int) -> float:
         """How much that score changes if another one comes before it, too."""
+
+    def changes(self, asked: Sequence[Change]) -> list[float]:
+        """The same for several."""
+        return [self.change(*one) for one in asked]
 
     def prepare(self, asked: Iterable[Change]) -> None:
         """These changes will be asked for; some kinds of families are quicker found together."""
@@ -104,25 +108,23 @@ class Order(Generic[Families]):
 
     def _slide(self, column: int, passed: Sequence[int], step: int) -> Iterator[float]:
         """Gains of one swap after the other as a column passes others on its left (-1) or on its right (1)."""
-        change = self.families.change
         for start in range(0, len(passed), STRETCH):
-            swaps = self._swaps(column, passed[start : start + STRETCH])
-            self.families.prepare(one for swap in swaps for one in swap)
-            for of_other, of_column in swaps:
-                yield step * (change(*of_column) - change(*of_other))
+            changes = self.families.changes(list(self._changes(column, passed[start : start + STRETCH])))
+            for of_other, of_column in zip(changes[::2], changes[1::2], strict=True):
+                yield step * (of_column - of_other)
 
-    def _swaps(self, column: int, others: Iterable[int]) -> list[tuple[Change, Change]]:
+    def _changes(self, column: int, others: Iterable[int]) -> Iterator[Change]:
         """What changes for others, and for a column, as it passes them."""
-        pairs = ((other, self.before[other] & ~(1 << column)) for other in others)
-        return [((other, before, column), (column, before, other)) for other, before in pairs]
+        for other in others:
+            before = self.before[other] & ~(1 << column)
+            yield other, before, column
+            yield column, before, other
 
     def _look_ahead(self, columns: Iterable[int]) -> None:
         """Prepare the first swaps of several columns: few of them will move, so that most are asked for as they are."""
         places = ((column, self.columns.index(column)) for column in columns)
         near = ((c, self.columns[max(home - STRETCH, 0) : home + 1 + STRETCH]) for c, home in places)
-        self.families.prepare(
-            one for c, some in near for swap in self._swaps(c, (x for x in some if x != c)) for one in swap
-        )
+        self.families.prepare(change for c, some in near for change in self._changes(c, (x for x in some if x != c)))
 
     def climb(self, random: Random) -> None:
         """Move columns to their best places until none moves; every move raises the score, so it ends."""
