@@ -76,9 +76,7 @@ class Order(Generic[Families]):
     def swap_gain(self, place: int) -> float:
         """Change of score when the columns at a place and the next one swap."""
         first, second = self.columns[place : place + 2]
-        return self._swap_gain(first, second, self.before[first])
-
-    def _swap_gain(self, first: int, second: int, before: int) -> float:
+        before = self.before[first]
         return self.families.change(first, before, second) - self.families.change(second, before, first)
 
     def swap(self, place: int) -> None:
