@@ -10,14 +10,12 @@ from itertools import combinations
 import numpy as np
 
 from dpcurate.learn.measure_once.blocks import sorted_set
-from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
+from dpcurate.learn.measure_once.contrast_evidence import DETERMINED, ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.feature_release import FeatureCovariance
 
 SAME = 0.97
 """A correlation of scores above this is taken for the same column twice."""
-DETERMINED = 0.95
-"""So is a share of variance for a column that others determine."""
 MOST_NOISE = 1e-4
 """With more noise variance than this in a correlation nothing is said."""
 
@@ -35,7 +33,7 @@ def redundant(released: FeatureCovariance, names: Sequence[str]) -> tuple[str, .
     paired = {i for pair in pairs for i in pair}
     alone = [i for i in single if i not in paired]
     explained = _explained(correlation[np.ix_(alone, alone)])
-    follow = [names[i] for i, share in zip(alone, explained, strict=True) if share > DETERMINED]
+    follow = [names[i] for i, share in zip(alone, explained, strict=True) if share > 1 - DETERMINED]
     if follow:
         told.append(f"{', '.join(follow)}: the others determine each of these; edges among them cannot be told apart")
     return tuple(told)
