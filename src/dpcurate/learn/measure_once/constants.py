@@ -25,6 +25,8 @@ class Constants:
     """An effect on the way to an interaction counts as a variance of no more than this, in units of what is left."""
     misfit_bounds: tuple[float, float] = (0.0, inf)
     """No less and no more than this is taken for the misfit of a regression that lacks terms."""
+    log_linear: bool = False
+    """Whether the effects of a conditioning set may add up on the log scale, where that matters (`log_linear.py`)."""
     degree: float = 1.2
     """Expected neighbours of a column in a table of five; sets the prior odds of an edge."""
     most_degree: float = 2.4

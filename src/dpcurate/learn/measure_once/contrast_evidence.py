@@ -22,6 +22,7 @@ from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.designs import Setting, Terms
 from dpcurate.learn.measure_once.evidence import DependenceEvidence, One, Row
 from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals
+from dpcurate.learn.measure_once.log_linear import TINY, excess
 from dpcurate.learn.measure_once.misfit import member_effects, misfit_variances
 from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.privacy_noise import privacy_noise
@@ -33,6 +34,9 @@ MOST_CROSSED = 600_000
 """Numbers in the large arrays of an interaction that is looked at: beyond that it takes long and finds little."""
 DETERMINED = 0.05
 """A column of whose variance a set leaves less than this share is determined: it is separated from everything."""
+
+MATTERS = 0.1
+"""A product whose variance may be more than this share of the noise is worth a log-linear fit."""
 
 
 class ContrastEvidence(DependenceEvidence):
@@ -197,23 +201,24 @@ class ContrastEvidence(DependenceEvidence):
         weights = left.design.tables[:, None, None, None] / self.moments.rows
         null = kron_sum(left.within_cells * weights, right.within_cells[:, 0])
         null = null + privacy_noise(self.regressions, left, right)
+        settings, (least, most) = [a.setting for a in asked], self.constants.misfit_bounds
+        lacking = np.array([setting.lacks_terms for setting in settings])
+        if lacking.any() and self.constants.interaction:
+            missed = self._missed(settings, left, right)
+            if self.constants.log_linear:
+                noise = np.trace(null, axis1=2, axis2=3) / np.maximum(np.trace(effect, axis1=2, axis2=3), TINY)
+                values = values - excess(self.regressions, settings, (left, right), missed > MATTERS * noise, noise)
+            null = null + effect * (np.clip(missed, least**2, most**2) * lacking[:, None])[:, :, None, None]
         stack, size = left.columns.size, effect.shape[-1]
-        null = null + effect * self._misfits(asked, left, right)[:, :, None, None]
         return Residuals(
             values.reshape(stack, size), null.reshape(stack, size, size), effect.reshape(stack, size, size)
         )
 
-    def _misfits(self, asked: Sequence[Asked], left: Regression, right: Regression) -> FloatArray:
+    def _missed(self, settings: Sequence[Setting], left: Regression, right: Regression) -> FloatArray:
         """Variance of what regressions may miss that lack some of the terms."""
-        settings, constants = [a.setting for a in asked], self.constants
-        lacking = np.array([setting.lacks_terms for setting in settings])
-        if not lacking.any() or not constants.interaction:
-            return np.zeros(left.columns.shape)
-        spread = self.regressions.designs.pairs.spread
+        spread, constants = self.regressions.designs.pairs.spread, self.constants
         effects = member_effects(left, spread), member_effects(right, spread)
-        missed = misfit_variances(settings, *effects, constants.interaction, constants.most_effect)
-        least, most = constants.misfit_bounds
-        return np.asarray(np.clip(missed, least**2, most**2) * lacking[:, None])
+        return misfit_variances(settings, *effects, constants.interaction, constants.most_effect)
 
     def _misfit(self, setting: Setting) -> float:
         """Variance of what the regressions of an interaction may miss that lack some of the terms."""

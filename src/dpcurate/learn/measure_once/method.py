@@ -152,7 +152,8 @@ class MeasureOnce:
         moments = CentralMoments.around(design.released, pairs)
         # Noise hides the effects that a larger misfit would be judged by.
         least, most = self._believed.misfit_bounds
-        constants = replace(self._believed, misfit_bounds=(least, min(most, self._believed.misfit)))
+        bounds = least, min(most, self._believed.misfit)
+        constants = replace(self._believed, misfit_bounds=bounds, log_linear=True)
         evidence = ContrastEvidence(moments, constants)
         families = FamilySearch.of(evidence, constraints, self._believed)
         decision = decide(families, Random(0))
