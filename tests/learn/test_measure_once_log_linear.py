@@ -63,9 +63,7 @@ def test_cells_that_noise_made_impossible_become_distributions():
 def noised(joint, noise, rng):
     """Rows are drawn, and every pair has noise."""
     counts = rng.multinomial(ROWS, joint.ravel()).reshape(joint.shape) / ROWS
-    sums = {
-        u: x + noise * rng.normal(size=x.shape) * (len(u) == 2) for u, x in exact(counts, ROWS, PAIRS).sums.items()
-    }
+    sums = {u: x + noise * rng.normal(size=x.shape) * (len(u) == 2) for u, x in exact(counts, ROWS, PAIRS).sums.items()}
     return Released(LEVELS, sums, {u: noise**2 if len(u) == 2 else SILENT for u in PAIRS})
 
 
