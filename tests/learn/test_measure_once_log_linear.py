@@ -45,7 +45,7 @@ def test_the_pairs_of_a_log_linear_table_give_it_back(seed):
     rng = np.random.default_rng(seed)
     table, true = rng.dirichlet([3.0] * 6).reshape(2, 3), logistic(rng, 3)
     linear = linear_fit(true, table)
-    found, settled = log_linear.log_linear(linear[None], table, 1e-12)
+    found, settled = log_linear.log_linear(linear[None], table[None], 1e-12)
     expected = true.reshape(6, 3).T
     assert settled.all()
     assert np.abs(found[0] - expected).max() < 1e-4
@@ -55,9 +55,20 @@ def test_the_pairs_of_a_log_linear_table_give_it_back(seed):
 def test_cells_that_noise_made_impossible_become_distributions():
     table = np.full((2, 2), 0.25)
     linear = np.array([[[1.3, 0.6, 0.5, -0.2], [-0.3, 0.4, 0.5, 1.2]]])
-    found, _ = log_linear.log_linear(linear, table, 1e-12)
+    found, _ = log_linear.log_linear(linear, table[None], 1e-12)
     assert (found >= 0).all()
     assert found.sum(axis=1) == pytest.approx(np.ones((1, 4)))
+
+
+def test_what_is_fitted_together_is_what_is_fitted_alone():
+    rng = np.random.default_rng(3)
+    tables = rng.dirichlet([3.0] * 6, size=4).reshape(4, 2, 3)
+    linear = np.array([linear_fit(logistic(rng, 3, strength=2.0**i / 4), table) for i, table in enumerate(tables)])
+    together = log_linear.log_linear(linear, tables, 1e-5)
+    for i in range(4):
+        alone = log_linear.log_linear(linear[i : i + 1], tables[i : i + 1], 1e-5)
+        assert (together[0][i] == alone[0][0]).all()
+        assert together[1][i] == alone[1][0]
 
 
 def noised(joint, noise, rng):

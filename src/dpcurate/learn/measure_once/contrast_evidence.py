@@ -207,7 +207,7 @@ class ContrastEvidence(DependenceEvidence):
             missed = self._missed(settings, left, right)
             if self.constants.log_linear:
                 noise = np.trace(null, axis1=2, axis2=3) / np.maximum(np.trace(effect, axis1=2, axis2=3), TINY)
-                values = values - excess(self.regressions, settings, (left, right), missed > MATTERS * noise, noise)
+                values = values - excess(self.regressions, settings, (left, right), missed > MATTERS * noise)
             null = null + effect * (np.clip(missed, least**2, most**2) * lacking[:, None])[:, :, None, None]
         stack, size = left.columns.size, effect.shape[-1]
         return Residuals(
