@@ -90,7 +90,7 @@ def left_over(released, constants):
 def test_what_adds_up_on_either_scale_is_explained(noise):
     found = {}
     for world in (additive, curved):
-        answers = [noised(world(rng), noise, rng) for rng in map(np.random.default_rng, range(40))]
+        answers = [noised(world(rng), noise, rng) for rng in map(np.random.default_rng, range(120))]
         found[world] = [np.mean([left_over(x, constants) for x in answers]) for constants in (LINEAR, CURVED)]
     assert max(found[additive][1], found[curved][1]) < 1.3  # noise alone leaves 1, less for what the misfit adds
     if noise == 100.0:
