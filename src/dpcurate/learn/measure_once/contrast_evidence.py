@@ -34,7 +34,6 @@ MOST_CROSSED = 600_000
 """Numbers in the large arrays of an interaction that is looked at: beyond that it takes long and finds little."""
 DETERMINED = 0.05
 """A column of whose variance a set leaves less than this share is determined: it is separated from everything."""
-
 MATTERS = 0.1
 """A product whose variance may be more than this share of the noise is worth a log-linear fit."""
 
