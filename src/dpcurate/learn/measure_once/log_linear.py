@@ -76,8 +76,8 @@ def log_linear(linear: FloatArray, tables: FloatArray, close: float) -> tuple[Fl
     """Distributions in the cells of tables, made from linear ones: each axis of a table alone explains as much.
 
     `linear` is (columns, levels, cells), as is the result; each column's table has an axis for each member of its
-    conditioning set. A column has settled, and is left as it is, when a round moves it by a chi-squared distance of less
-    than `close`. Also which columns have.
+    conditioning set. A column has settled, and is left as it is, when a round moves it by less than `close`, as a
+    chi-squared distance. Also which columns have.
     """
     table = tables[:, None]
     joint = linear.reshape(*linear.shape[:2], *tables.shape[1:]) * table
