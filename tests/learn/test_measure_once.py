@@ -234,16 +234,12 @@ def test_an_empty_table_gives_an_answer_like_any_other():
     assert len(found.linked) == 3
 
 
-@pytest.mark.parametrize(("wrong", "told"), [(0.0, True), (0.2, False)])
-def test_a_column_that_repeats_another_under_other_names_is_told(wrong, told):
-    random = np.random.default_rng(3)
-    code, other = random.integers(0, 3, 20_000), random.integers(0, 2, 20_000)
-    label = np.where(random.random(20_000) < wrong, random.integers(0, 3, 20_000), 2 - code)
-    schema = Schema((Categorical("code", range(3)), Categorical("other", (0, 1)), Categorical("label", range(3))))
-    values = {"code": code, "other": other, "label": label}
-    found = MeasureOnce().fit(Curator(values, schema, budget=Budget(rho=0.1), insecure_seed=2))
-    assert ("code and label are all but the same column: leave one out" in found.notes) == told
-    assert found.skeleton.edges == {frozenset(("code", "label"))}
+@pytest.mark.parametrize("missing", [(0, 1), (0, 2)])
+def test_a_column_that_was_not_measured_with_both_explains_nothing(missing):
+    sets = [u for u in ((), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)) if u != missing]
+    here = evidence(chain(), 20_000, 1.0, 1, sets=sets)
+    assert here.marginal[1, 2] > 0
+    assert [here.one(1, 2, (0,)), here.one(2, 1, (0,))] == pytest.approx([here.marginal[1, 2]] * 2)
 
 
 def test_a_run_can_be_repeated():

@@ -123,14 +123,19 @@ class ContrastEvidence(DependenceEvidence):
     def _parts(self, others: Sequence[int], column: int, given: Columns) -> Iterator[tuple[Asked, list[int]]]:
         """What has the same terms and about as many levels, and which of the others these are."""
         parts: dict[tuple[int, Columns, Terms], list[int]] = defaultdict(list)
-        alone = self._complete and not any(companions >> column & 1 for _, companions in self._larger[given])
+        complete = self._complete or bool(self.measured[np.ix_((*others, column), given)].all())
+        alone = complete and not any(companions >> column & 1 for _, companions in self._larger[given])
         for place, a in enumerate(others):
-            known = given if self._complete else tuple(s for s in given if self.measured[a, s])  # some are forbidden
+            known = given if complete else self._known(a, column, given)
             terms = subsets(given)[: len(given)] if alone else self.terms(a, column, known)
             parts[self._widths[a], known, terms].append(place)
         for (_, known, terms), where in parts.items():
             setting = self.regressions.designs.settings[known, terms]
             yield Asked(tuple(others[i] for i in where), column, setting), where
+
+    def _known(self, a: int, b: int, given: Columns) -> Columns:
+        """Those of a set that were measured with both: some pairs may be forbidden."""
+        return tuple(s for s in given if self.measured[a, s] and self.measured[b, s])
 
     def _sizes(self, asked: Asked) -> Sizes:
         layout, levels = asked.setting.layout, self.moments.levels
@@ -152,8 +157,7 @@ class ContrastEvidence(DependenceEvidence):
 
     def _crossed(self, a: int, b: int, given: Columns) -> list[tuple[int, int, int, Columns]]:
         """With each member of a set at whose levels something was measured."""
-        given = self._fitting(b, given)
-        known = tuple(s for s in given if self.measured[a, s] and self.measured[b, s])
+        known = self._known(a, b, self._fitting(b, given))
         return [(a, b, s, known) for s in known if self.moments.measured(a, b, s)]
 
     def _sizes_crossed(self, crossed: Crossed) -> Sizes:
