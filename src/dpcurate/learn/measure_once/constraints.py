@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +22,8 @@ class Constraints:
     required: BoolArray
     against: BoolArray
     """[x, y]: x must come after y, as their edge is required and may not point from x to y."""
+    copies: Mapping[int, int] = field(default_factory=dict)
+    """Columns that repeat another one, and that one: the search has it come first, though nothing tells that it did."""
 
     @classmethod
     def of(cls, names: Sequence[str], knowledge: Knowledge | None) -> Constraints:
@@ -34,3 +36,10 @@ class Constraints:
             allowed[b, a] = known.may_point(names[b], names[a])
             required[a, b] = required[b, a] = known.requires(names[a], names[b])
         return cls(pairs, allowed, required, required & ~allowed)
+
+    def with_copies(self, copies: Mapping[int, int]) -> Constraints:
+        """With columns that come after those they repeat, so that these alone explain them."""
+        allowed = self.allowed.copy()
+        for copy, first in copies.items():
+            allowed[copy, first] = False
+        return replace(self, allowed=allowed, copies=copies)

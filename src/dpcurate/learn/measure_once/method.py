@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
@@ -15,6 +14,7 @@ from dpcurate.learn.measure_once.confidence import Confidence, confidence
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
+from dpcurate.learn.measure_once.copies import copies
 from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, scout, skeleton_of
 from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.family_search import FamilySearch
@@ -26,7 +26,7 @@ from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, ReleasedPairs, buy_pairs
 from dpcurate.learn.measure_once.prune import pruned, settled
-from dpcurate.learn.measure_once.redundant import redundant, repeated
+from dpcurate.learn.measure_once.redundant import copied, redundant
 from dpcurate.learn.measure_once.release import (
     Purchase,
     Weights,
@@ -92,7 +92,7 @@ class MeasureOnce:
             orient(skeleton, knowledge),
             skeleton,
             linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},
-            direction=_directions(names, constraints, learnt.confidence.ways),
+            direction=_directions(names, constraints, learnt),
             evidence=evidence,
             tests=learnt.answers,
             leaked=learnt.costs,
@@ -154,14 +154,13 @@ class MeasureOnce:
         least, most = self._believed.misfit_bounds
         bounds = least, min(most, self._believed.misfit)
         constants = replace(self._believed, misfit_bounds=bounds, log_linear=True)
-        evidence = ContrastEvidence(moments, constants)
-        families = FamilySearch.of(evidence, constraints, self._believed)
+        evidence, families = _searched(moments, constraints, constants)
         decision = decide(families, Random(0))
         sure = confidence(decision, families, evidence.interactions, Random(0))
         answers = len(margins.answers), int(norms > 0), len(pairs.observed)
         noise = of_contrasts(design.released, moments)
         spent = margins.cost, *costs
-        notes = _around_chosen(clip), *repeated(decision, evidence, queryable.schema.names)
+        notes = _around_chosen(clip), *copied(families.constraints.copies, queryable.schema.names)
         kept = ReleasedPairs(design.released, pairs, clip)
         return _Learnt(decision, families, evidence.interactions, sure, answers, spent, notes, noise, kept)
 
@@ -191,7 +190,7 @@ class MeasureOnce:
             purchases.append(buy(queryable, wanted, later))
             released = released.merged(purchases[-1].answers)
         evidence, families = self._families(released, constraints)
-        decision = decide(families, random, orders, starts=1 if quiet else None)  # what one start misses is settled
+        decision = decide(families, random, orders, quiet=quiet)
         if quiet:
             decision = settled(decision, families, evidence, random)
         elif orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
@@ -200,7 +199,7 @@ class MeasureOnce:
         sure = confidence(decision, families, evidence.interactions, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         noise = of_contrasts(released, evidence.moments)
-        notes = _contrasts_chosen(purchases), *repeated(decision, evidence, queryable.schema.names)
+        notes = _contrasts_chosen(purchases), *copied(families.constraints.copies, queryable.schema.names)
         return _Learnt(decision, families, evidence.interactions, sure, answers, costs, notes, noise, released)
 
     def _second(
@@ -228,8 +227,16 @@ class MeasureOnce:
         return dict.fromkeys(sets, 1.0), [look.order]
 
     def _families(self, released: Released, constraints: Constraints) -> tuple[ContrastEvidence, FamilySearch]:
-        evidence = ContrastEvidence(CentralMoments.of(released), self._believed)
-        return evidence, FamilySearch.of(evidence, constraints, self._believed)
+        return _searched(CentralMoments.of(released), constraints, self._believed)
+
+
+def _searched(
+    moments: CentralMoments, constraints: Constraints, constants: Constants
+) -> tuple[ContrastEvidence, FamilySearch]:
+    """Evidence and a search, of two columns that say the same without the links of the second."""
+    repeated = copies(moments, constraints)
+    evidence = ContrastEvidence(moments.without_links_of(repeated), constants)
+    return evidence, FamilySearch.of(evidence, constraints.with_copies(repeated), constants)
 
 
 def _names(queryable: Queryable) -> tuple[str, ...]:
@@ -278,8 +285,12 @@ def _dependences(learnt: _Learnt) -> Dependences:
     return Dependences(clear, weak, evidence.saturated)
 
 
-def _directions(names: tuple[str, ...], constraints: Constraints, ways: FloatArray) -> dict[tuple[str, str], float]:
-    """P(a -> b | linked) of every allowed pair."""
+def _directions(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt) -> dict[tuple[str, str], float]:
+    """P(a -> b | linked) of every allowed pair; which of two columns that say the same came first nothing tells."""
+    ways = learnt.confidence.ways.copy()
+    for copy, first in learnt.families.constraints.copies.items():
+        if constraints.allowed[copy, first]:
+            ways[copy, first] = ways[first, copy] = 0.5
     return {(names[a], names[b]): float(ways[a, b]) for a, b in constraints.pairs}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, groupby
 
 import numpy as np
@@ -158,6 +158,12 @@ class CentralMoments:
         margins = tuple(m.centred(*pair) for m, *pair in zip(own, pairs.shares, pairs.shapes, strict=True))
         blocks = _blocks({u: (observed, pairs.noise) for u, observed in pairs.observed.items()}, margins, rows)
         return cls(released.levels, rows, released.variances[()] / rows**2, margins, blocks)
+
+    def without_links_of(self, copies: Mapping[int, int]) -> CentralMoments:
+        """Without what was measured of columns with others than those they repeat."""
+        pairs = {sorted_set(*pair) for pair in copies.items()}
+        kept = {u: block for u, block in self.blocks.items() if u in pairs or copies.keys().isdisjoint(u)}
+        return replace(self, blocks=kept)
 
     def pair(self, a: int, b: int) -> FloatArray:
         """The observed central moment of two columns, a by b."""

@@ -4,14 +4,12 @@ apart from their causes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from dpcurate.learn.measure_once.blocks import sorted_set
-from dpcurate.learn.measure_once.contrast_evidence import DETERMINED, ContrastEvidence
-from dpcurate.learn.measure_once.decide import Decision
+from dpcurate.learn.measure_once.contrast_evidence import DETERMINED
 from dpcurate.learn.measure_once.feature_release import FeatureCovariance
 
 SAME = 0.97
@@ -39,12 +37,10 @@ def redundant(released: FeatureCovariance, names: Sequence[str]) -> tuple[str, .
     return tuple(told)
 
 
-def repeated(decision: Decision, evidence: ContrastEvidence, names: Sequence[str]) -> tuple[str, ...]:
-    """The same for columns of levels: those of an edge of which either leaves next to nothing of the other."""
-    edges = sorted(sorted_set(x, column) for column, parents in enumerate(decision.parents) for x in parents)
-    return tuple(
-        _same(names[a], names[b]) for a, b in edges if evidence.determined(a, (b,)) and evidence.determined(b, (a,))
-    )
+def copied(copies: Mapping[int, int], names: Sequence[str]) -> tuple[str, ...]:
+    """The same for columns of levels, and where the links of both are drawn."""
+    told = ((names[first], names[copy]) for copy, first in copies.items())
+    return tuple(f"{_same(first, copy)}, or read links of {first} as links of either" for first, copy in told)
 
 
 def _same(one: str, other: str) -> str:
