@@ -16,7 +16,6 @@ from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.equivalent_orders import climbed_on
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.order_search import Order, best_order, first_orders, number_of_starts
-from dpcurate.learn.measure_once.tucks import tucked_on
 from dpcurate.learn.outcome import Evidence, Pair
 
 STEPS_BETWEEN = 10
@@ -37,21 +36,14 @@ class Decision:
 
 
 def decide(
-    families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = (), *, quiet: bool = False
+    families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = (), *, starts: int | None = None
 ) -> Decision:
-    """The best order found, P(edge) averaged over orders nearby, and the edges that raise the expected F1.
-
-    Where noise is small one start is enough: what it misses tucks find, and is settled later.
-    """
+    """The best order found, P(edge) averaged over orders nearby, and the edges that raise the expected F1."""
     constants = families.constants
     again = bool(warm) and families.columns >= constants.wide  # in fewer columns climbs cost next to nothing
-    cold = (1 if quiet else number_of_starts(constants, families.columns)) - (SEARCHED if again else len(warm))
+    cold = (starts or number_of_starts(constants, families.columns)) - (SEARCHED if again else len(warm))
     order = best_order(families, random, [*warm, *first_orders(families, random, cold)])
-    if quiet:
-        order = tucked_on(order, random)
-    else:
-        patience = constants.patience_later if again else constants.patience
-        order = climbed_on(order, families.constraints, random, patience)
+    order = climbed_on(order, families.constraints, random, constants.patience_later if again else constants.patience)
     best = list(order.columns)
     probabilities = walk(order, random, constants.walk)
     kept = _at_best_threshold(families, best, probabilities)

@@ -190,7 +190,7 @@ class MeasureOnce:
             purchases.append(buy(queryable, wanted, later))
             released = released.merged(purchases[-1].answers)
         evidence, families = self._families(released, constraints)
-        decision = decide(families, random, orders, quiet=quiet)
+        decision = decide(families, random, orders, starts=1 if quiet else None)  # what one start misses is settled
         if quiet:
             decision = settled(decision, families, evidence, random)
         elif orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
