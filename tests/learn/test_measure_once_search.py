@@ -16,7 +16,14 @@ from dpcurate.learn.measure_once import Constants, MeasureOnce, family_search, o
 from dpcurate.learn.measure_once import decide as decide_module
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, f1_threshold, skeleton_of
+from dpcurate.learn.measure_once.decide import (
+    Decision,
+    decide,
+    evidence_of,
+    f1_threshold,
+    skeleton_of,
+    without_doubtful,
+)
 from dpcurate.learn.measure_once.equivalent_orders import climbed_on
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
@@ -359,6 +366,21 @@ def test_edges_are_kept_that_raise_the_expected_f1():
     weak = decided(pairwise(49, X1X2=2.54, X3X4=2.54))  # P = 0.4 each, and keeping both makes the expected F1 0.57
     assert sum(map(len, weak.parents)) == 2
     assert weak.probabilities.max() < 0.41
+
+
+@pytest.mark.parametrize(
+    ("searched", "linked", "kept"), [(0.6, 0.2, False), (0.9, 0.4, True), (0.1, 0.6, True), (0.45, 0.45, True)]
+)
+def test_an_edge_goes_that_is_neither_likely_nor_worth_its_place(searched, linked, kept):
+    """X1 - X2 - X3 are sure, and with them edges from a mean of .43 on raise the expected F1; X3 - X4 is in doubt."""
+    parents, order = ((), (0,), (1,), (2,)), (0, 1, 2, 3)
+    p, sure = (np.zeros((4, 4)) for _ in range(2))
+    for (a, b), of_search, of_truth in ((0, 1), 0.9, 0.9), ((1, 2), 0.9, 0.9), ((2, 3), searched, linked):
+        p[a, b] = p[b, a] = of_search
+        sure[a, b] = sure[b, a] = of_truth
+    found = without_doubtful(Decision(parents, order, p), sure)
+    assert found.parents == (parents if kept else ((), (0,), (1,), ()))
+    assert found.order == order
 
 
 def test_pairs_left_out_are_separated_by_the_parents_of_the_later_column():

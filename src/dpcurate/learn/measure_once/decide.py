@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 from random import Random
 
@@ -60,6 +60,17 @@ def _at_best_threshold(families: FamilySearch, start: list[int], probabilities: 
     """The search once more with the log odds of an edge shifted to where it pays in expected F1."""
     threshold = f1_threshold(probabilities[np.triu_indices(families.columns, 1)])
     return best_order(families.shifted(log((1 - threshold) / threshold)), Random(0), [start])
+
+
+def without_doubtful(decision: Decision, linked: FloatArray) -> Decision:
+    """Without edges less likely than not that do not raise the expected F1 if the search's odds count for half only.
+
+    These know noise and sampling; P(linked) knows the mistakes of searches, too.
+    """
+    means = (decision.probabilities + linked) / 2
+    doubtful = (linked < 0.5) & (means < f1_threshold(means[np.triu_indices(len(means), 1)]))
+    parents = (tuple(x for x in some if not doubtful[x, column]) for column, some in enumerate(decision.parents))
+    return replace(decision, parents=tuple(parents))
 
 
 def f1_threshold(probabilities: FloatArray) -> float:

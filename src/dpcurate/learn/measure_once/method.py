@@ -15,7 +15,7 @@ from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.copies import copies
-from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, scout, skeleton_of
+from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, scout, skeleton_of, without_doubtful
 from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
@@ -86,8 +86,9 @@ class MeasureOnce:
         learnt = learn(queryable, constraints)
         if self.latent:
             return _hidden(names, constraints, learnt, knowledge)
-        skeleton = skeleton_of(names, constraints, learnt.decision)
-        evidence = evidence_of(names, constraints, learnt.decision, skeleton, learnt.confidence.linked)
+        decision = without_doubtful(learnt.decision, learnt.confidence.linked)
+        skeleton = skeleton_of(names, constraints, decision)
+        evidence = evidence_of(names, constraints, decision, skeleton, learnt.confidence.linked)
         return Learned(
             orient(skeleton, knowledge),
             skeleton,
