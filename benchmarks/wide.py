@@ -1,6 +1,7 @@
 """The default on wide tables, beside what exact methods reach on the same rows: figures with their ceiling.
 
-    python -m benchmarks.wide --networks FOLDER [--epsilons 0.1 1 5] [--seeds 3] [--resume] [--write docs/wide.md]
+    python -m benchmarks.wide --networks FOLDER [--epsilons 0.1 1 5] [--seeds 3] [--shuffled] [--resume]
+                              [--write docs/wide.md]
 
 Networks are names (`dpcurate.networks.names()`), BIF files, or folders of these. Every run is kept in a file as soon as
 it ends, by network, method, epsilon, rows, seed and version of the method's code. --resume skips what is there;
@@ -20,6 +21,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, astuple, dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from random import Random
 
 import dpcurate
 from benchmarks.wide_page import page
@@ -27,6 +29,7 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.metrics import arc_rates, skeleton_rates
 from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.methods import get
+from dpcurate.schema import Schema
 
 SOURCE = Path(dpcurate.__file__).parent
 CODE = {"auto": ("learn/measure_once", "private"), "pc": ("learn/constraint",), "order-search": ("learn/score",)}
@@ -45,6 +48,8 @@ class Key:
     rows: int
     seed: int
     version: str
+    shuffled: bool = False
+    """Whether the schema has the columns in a random order; a network's file mostly has causes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +108,19 @@ def keys(names: list[str], options: argparse.Namespace) -> Iterator[Key]:
         for epsilon in options.epsilons if method == "auto" else (None,):
             for name in names:
                 for seed in range(options.first, options.first + options.seeds):
-                    yield Key(name, method, epsilon, options.rows, seed, mark)
+                    yield Key(name, method, epsilon, options.rows, seed, mark, options.shuffled)
+
+
+def shuffled(schema: Schema, seed: int) -> Schema:
+    return Schema(tuple(Random(seed).sample(schema.columns, len(schema.columns))))
 
 
 def measure(source: str, key: Key) -> Run:
     """The seed draws rows and noise, so that all methods see the same table. The row count stays private."""
     world = networks.load(source)
     budget = Budget.unlimited() if key.epsilon is None else Budget(epsilon=key.epsilon, delta=DELTA)
-    curator = Curator(world.sample(key.rows, seed=key.seed), world.schema, budget=budget, insecure_seed=key.seed)
+    schema = shuffled(world.schema, key.seed) if key.shuffled else world.schema
+    curator = Curator(world.sample(key.rows, seed=key.seed), schema, budget=budget, insecure_seed=key.seed)
     start = time.process_time()
     learned = get(key.method).fit(curator)
     seconds = time.process_time() - start
@@ -127,7 +137,7 @@ def work(sources: dict[str, str], asked: list[Key], results: Results, workers: i
         for job in as_completed(jobs):
             run = job.result()
             results.keep(run)
-            network, method, epsilon, _, seed, _ = astuple(run.key)
+            network, method, epsilon, _, seed, _, _ = astuple(run.key)
             budget = math.inf if epsilon is None else epsilon
             told = f"F1 {run.f1:.3f}  CPDAG {run.cpdag:.3f}  at 1/2 {run.f1_half:.3f} {run.cpdag_half:.3f}"
             told += f"  {run.seconds:.1f} s"
@@ -144,6 +154,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--rows", type=int, default=100_000)
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--results", type=Path, default=Path("speed/wide.json"), help="the file of runs")
+    options.add_argument("--shuffled", action="store_true", help="columns in a random order, another one for each seed")
     options.add_argument("--resume", action="store_true", help="leave out runs that the file has")
     options.add_argument("--write", type=Path, metavar="PAGE", help="write the page, such as docs/wide.md")
     return options
