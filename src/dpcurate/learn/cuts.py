@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf
@@ -17,6 +18,8 @@ from dpcurate.wording import shown
 
 BEST_F1 = "best-f1"
 """The method's own graph, where it has probabilities the one of the highest expected F1."""
+Way = Callable[[str, str], float | None]
+"""P(a -> b | linked) of two columns, None where it is not known."""
 DOUBTFUL = 0.2
 """A pair left out of a graph that is at least so likely to be linked is undecided, not apart."""
 
@@ -72,13 +75,29 @@ def graph_at(learned: Learned, cut: Cut | None, knowledge: Knowledge | None = No
     known = knowledge or Knowledge()
     if isinstance(learned.graph, Pag):
         return _pag_at(learned, learned.graph, cut, known)
-    drawn = drawn_pairs(learned, cut, known)
-    sure: dict[Arrow, float] = {}
-    for a, b in combinations(learned.graph.nodes, 2):
-        if frozenset((a, b)) in drawn:
-            sure |= _arrow(learned, cut, known, a, b)
-    arrows = _without_cycles(learned.graph.nodes, sure)
-    return Cpdag(learned.graph.nodes, arrows, drawn - {frozenset(arrow) for arrow in arrows})
+    way = learned.way if learned.direction else as_drawn(learned.graph)
+    return directed_at(cut.direction, learned.graph.nodes, drawn_pairs(learned, cut, known), way, known)
+
+
+def directed_at(
+    direction: float, nodes: tuple[str, ...], edges: frozenset[Edge], way: Way, knowledge: Knowledge | None
+) -> Cpdag:
+    """Edges as arrows from this P(this way) on, else as lines; see `graph_at` for what else holds."""
+    known, sure = knowledge or Knowledge(), dict[Arrow, float]()
+    for a, b in combinations(nodes, 2):
+        if frozenset((a, b)) in edges:
+            sure |= _arrow(direction, way(a, b), known, a, b)
+    arrows = _without_cycles(nodes, sure)
+    return Cpdag(nodes, arrows, edges - {frozenset(arrow) for arrow in arrows})
+
+
+def as_drawn(graph: Cpdag | Dag) -> Callable[[str, str], float]:
+    """What a graph by itself says: its arrows are sure, of its lines nothing is known."""
+
+    def way(a: str, b: str) -> float:
+        return 0.5 + ((a, b) in graph.arrows) / 2 - ((b, a) in graph.arrows) / 2
+
+    return way
 
 
 def _pag_at(learned: Learned, pag: Pag, cut: Cut, known: Knowledge) -> Pag:
@@ -118,14 +137,11 @@ def way_round(learned: Learned, knowledge: Knowledge | None, a: str, b: str) -> 
     return learned.way(a, b)
 
 
-def _arrow(learned: Learned, cut: Cut, known: Knowledge, a: str, b: str) -> dict[Arrow, float]:
-    """The arrow between the two and how sure it is, or nothing if it is a line."""
+def _arrow(direction: float, p: float | None, known: Knowledge, a: str, b: str) -> dict[Arrow, float]:
+    """The arrow between the two, of which one way has this probability, and how sure it is; nothing for a line."""
     if known.may_point(a, b) != known.may_point(b, a):
         return {(a, b) if known.may_point(a, b) else (b, a): inf}
-    if not learned.direction:  # as the method drew it
-        return {arrow: 1.0 for arrow in ((a, b), (b, a)) if arrow in learned.graph.arrows}
-    p = learned.way(a, b)
-    if p is None or max(p, 1 - p) < cut.direction or p == 0.5:
+    if p is None or max(p, 1 - p) < direction or p == 0.5:
         return {}
     return {(a, b): p} if p > 0.5 else {(b, a): 1 - p}
 
