@@ -24,7 +24,7 @@ from dpcurate.learn.measure_once.decide import Decision, skeleton_of
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals, observed
-from dpcurate.learn.measure_once.method import drawn
+from dpcurate.learn.measure_once.method import drawn as best_f1
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.networks.worlds import random_dag
 
@@ -302,12 +302,12 @@ def test_a_collider_that_pairs_do_not_show_is_found(network):
 def test_an_arrow_needs_separating_sets_and_its_probability_together(separator, p, sign):
     """a - c - b: without c in the separating set of a and b two arrows into c, with it two lines."""
     skeleton = Skeleton.of("abc", [frozenset("ac"), frozenset("bc")], {frozenset("ab"): tuple(separator)})
-    graph = drawn(skeleton, {("a", "b"): 0.5, ("a", "c"): p, ("b", "c"): 0.5}, None)
+    graph = best_f1(skeleton, {("a", "b"): 0.5, ("a", "c"): p, ("b", "c"): 0.5}, None)
     assert ("->" if ("a", "c") in graph.arrows else "<-" if ("c", "a") in graph.arrows else "--") == sign
     assert (("b", "c") in graph.arrows) == (not separator)
 
 
 def test_what_knowledge_says_of_an_arrow_holds_against_both():
     skeleton = Skeleton.of("abc", [frozenset("ac"), frozenset("bc")], {frozenset("ab"): ()})
-    graph = drawn(skeleton, {("a", "c"): 1.0, ("b", "c"): 1.0}, Knowledge.of(forbidden_arrows=[("a", "c")]))
+    graph = best_f1(skeleton, {("a", "c"): 1.0, ("b", "c"): 1.0}, Knowledge.of(forbidden_arrows=[("a", "c")]))
     assert graph.arrows == {("c", "a"), ("b", "c")}
