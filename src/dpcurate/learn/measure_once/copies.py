@@ -25,7 +25,10 @@ MOST = 0.15
 def copies(moments: CentralMoments, constraints: Constraints) -> dict[int, int]:
     """For each column that repeats another one, the one that stands for both."""
     found: dict[int, int] = {}
-    for a, b in combinations(range(len(moments.levels)), 2):
+    usual = [float(margin.probabilities.max()) for margin in moments.margins]
+    for a, b in combinations(range(len(usual)), 2):
+        if abs(usual[a] - usual[b]) > MOST * (1 - max(usual[a], usual[b])):  # most pairs: rows differ by that alone
+            continue
         if found.keys().isdisjoint((a, b)) and moments.measured(a, b) and _same(moments, a, b):
             first, copy = (a, b) if constraints.allowed[a, b] else (b, a)
             if copy not in found.values() and not constraints.required[copy].any():
