@@ -13,10 +13,11 @@ from scipy.stats import multivariate_t
 
 from dpcurate import Budget, Curator, Knowledge, Schema, discover, networks
 from dpcurate.errors import BudgetExceeded, NotPrivate, QueryError
+from dpcurate.learn.measure_once import equivalent_orders
 from dpcurate.learn.measure_once.blocks import bits
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.equivalent_orders import climbed_on, equivalent_order, lawful_order
-from dpcurate.learn.measure_once.order_search import Order
+from dpcurate.learn.measure_once.order_search import BestParents, Order
 from dpcurate.learn.methods import OrderSearch
 from dpcurate.learn.score.parent_search import ParentSearch
 from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, TableScores, row_count
@@ -301,3 +302,38 @@ def test_options_that_are_none_are_refused(options):
 def test_one_column_is_no_graph():
     with pytest.raises(QueryError, match="at least two columns"):
         OrderSearch().fit(unlimited({"a": [0, 1]}, Schema((Categorical("a", (0, 1)),))))
+
+
+@pytest.mark.parametrize("most", [0, 1, 4])
+def test_a_search_climbs_no_more_often_than_it_may(monkeypatch, most):
+    """Whatever it gains each time."""
+    climbs = []
+
+    def better(families, _, starts):
+        climbs.append(starts)
+        return Scored(families, starts[0], len(climbs))
+
+    class Scored(Order):
+        def __init__(self, families, columns, score):
+            super().__init__(families, columns)
+            self.score = score
+
+        def total(self):
+            return self.score
+
+    families = TwoColumns()
+    monkeypatch.setattr(equivalent_orders, "best_order", better)
+    climbed_on(Scored(families, [0, 1], 0), Constraints.of("ab", None), Random(0), 3, most)
+    assert len(climbs) == most
+
+
+class TwoColumns(BestParents):
+    """The first of two is the parent of the other."""
+
+    columns = 2
+
+    def best(self, column, before):
+        return ((1 - column,), 0.0) if before else ((), 0.0)
+
+    def change(self, column, before, other):
+        return 0.0

@@ -46,7 +46,11 @@ class ContrastEvidence(DependenceEvidence):
         self.regressions = Regressions(moments)
         size = len(moments.levels)
         self.measured: BoolArray = np.array([[moments.measured(a, b) for b in range(size)] for a in range(size)])
-        self._complete = bool((self.measured | np.eye(size, dtype=bool)).all())
+        self._alone = frozenset(np.flatnonzero(self.measured.sum(axis=1) < 2).tolist())
+        """Columns measured with no more than one other, as copies are."""
+        others = [a for a in range(size) if a not in self._alone]
+        self._complete = bool((self.measured | np.eye(size, dtype=bool))[np.ix_(others, others)].all())
+        """Whether all others were measured with each other."""
         self._companions = _companions(moments)
         self._larger: Remembered[Columns, tuple[tuple[Columns, int], ...]] = Remembered(self._larger_terms)
         self._shares_left: Remembered[tuple[int, Columns], float] = Remembered(self._share_left)
@@ -123,7 +127,7 @@ class ContrastEvidence(DependenceEvidence):
     def _parts(self, others: Sequence[int], column: int, given: Columns) -> Iterator[tuple[Asked, list[int]]]:
         """What has the same terms and about as many levels, and which of the others these are."""
         parts: dict[tuple[int, Columns, Terms], list[int]] = defaultdict(list)
-        complete = self._complete or bool(self.measured[np.ix_((*others, column), given)].all())
+        complete = self._all_measured((*others, column, *given))
         alone = complete and not any(companions >> column & 1 for _, companions in self._larger[given])
         for place, a in enumerate(others):
             known = given if complete else self._known(a, column, given)
@@ -132,6 +136,10 @@ class ContrastEvidence(DependenceEvidence):
         for (_, known, terms), where in parts.items():
             setting = self.regressions.designs.settings[known, terms]
             yield Asked(tuple(others[i] for i in where), column, setting), where
+
+    def _all_measured(self, columns: Columns) -> bool:
+        """Whether it is plain that all of these were measured with each other."""
+        return self._complete and (not self._alone or self._alone.isdisjoint(columns))
 
     def _known(self, a: int, b: int, given: Columns) -> Columns:
         """Those of a set that were measured with both: some pairs may be forbidden."""
@@ -171,7 +179,7 @@ class ContrastEvidence(DependenceEvidence):
 
     def terms(self, a: int, b: int, given: Columns) -> Terms:
         """What both columns can be regressed on: subsets of `given` that were measured with either."""
-        if self._complete:
+        if self._all_measured((a, b, *given)):
             singles = subsets(given)[: len(given)]
         else:
             singles = tuple((s,) for s in given if self.measured[a, s] and self.measured[b, s])

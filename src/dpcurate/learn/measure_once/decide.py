@@ -22,6 +22,8 @@ STEPS_BETWEEN = 10
 """Steps of the walk from one average to the next: neighbouring orders say much the same."""
 SEARCHED = 2
 """An earlier search of a wide table, whose climbs are long, counts as so many starts."""
+MOST_CLIMBED = 2400
+"""Columns that climb again in all, so that 223 do so ten times: each of these times a second, and few are worth it."""
 LEAST_THRESHOLD = 0.05
 """Edges less likely than this are not kept, however little there is to find."""
 
@@ -43,7 +45,9 @@ def decide(
     again = bool(warm) and families.columns >= constants.wide  # in fewer columns climbs cost next to nothing
     cold = (starts or number_of_starts(constants, families.columns)) - (SEARCHED if again else len(warm))
     order = best_order(families, random, [*warm, *first_orders(families, random, cold)])
-    order = climbed_on(order, families.constraints, random, constants.patience_later if again else constants.patience)
+    patience = constants.patience_later if again else constants.patience
+    most = MOST_CLIMBED // families.columns
+    order = climbed_on(order, families.constraints, random, patience, most)
     best = list(order.columns)
     probabilities = walk(order, random, constants.walk)
     kept = _at_best_threshold(families, best, probabilities)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from sys import maxsize
 
 import numpy as np
 
@@ -15,10 +16,13 @@ FLIPS = 4
 """Arrows tried for turning, for each arrow of the graph."""
 
 
-def climbed_on(order: Order[Families], constraints: Constraints, random: Random, patience: int) -> Order[Families]:
-    """Climb again from orders of equivalent graphs until `patience` climbs in a row gain nothing."""
-    idle = 0
-    while idle < patience:
+def climbed_on(
+    order: Order[Families], constraints: Constraints, random: Random, patience: int, most: int = maxsize
+) -> Order[Families]:
+    """Climb again from orders of equivalent graphs until `patience` climbs in a row gain nothing, or `most` in all."""
+    idle = climbs = 0
+    while idle < patience and climbs < most:
+        climbs += 1
         start = equivalent_order(order.parents(), constraints, random)
         other = best_order(order.families, random, [start])
         gain = other.total() - order.total()
