@@ -318,7 +318,7 @@ def test_a_wide_table_is_not_searched_afresh_after_an_earlier_search(monkeypatch
     monkeypatch.setattr(decide_module, "climbed_on", lambda order, *rest: asked.extend(rest[-2:]) or order)
     families = FamilySearch.of(pairwise(columns, X1X2=9.0), Constraints.of(names(columns), None), Constants())
     decide(families, Random(0), [tuple(range(columns))])
-    assert asked == [others, patience, MOST_CLIMBED // columns]
+    assert asked == [others, patience, decide_module.MOST_CLIMBED // columns]
 
 
 @pytest.mark.parametrize(("levels", "most"), [(2, 6), (3, 5), (4, 4), (8, 4)])
