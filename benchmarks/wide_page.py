@@ -47,10 +47,10 @@ class Cell:
 
 def page(runs: Sequence[Any]) -> str:
     """All that is known of runs with one number of rows; of each cell the version measured last."""
-    if not runs:
-        return "No runs yet.\n"
     shuffled = [r for r in runs if r.key.shuffled]
     runs = [r for r in runs if not r.key.shuffled]
+    if not runs:
+        return "No runs yet.\n"
     columns, cells = _columns(runs), _cells(runs)
     parts = [HEAD.format(rows=runs[0].key.rows)]
     for figure, title in (("f1", "Skeleton F1"), ("cpdag", "CPDAG F1")):

@@ -11,6 +11,8 @@ from benchmarks import wide
 from benchmarks.wide import Key, Run, found, version
 from benchmarks.wide_page import page
 
+from dpcurate import networks
+
 KEY = Key("alarm", "auto", 1.0, 1000, 1, "v1")
 RUN = Run(KEY, 37, 0.8, 0.7, 0.9, 0.6, 2.0, 0.75, 0.5)
 
@@ -100,3 +102,20 @@ def test_a_version_changes_with_the_code_of_its_method(method, tmp_path, monkeyp
     before = version(method)
     path.write_text("two")
     assert version(method) != before
+
+
+def test_shuffled_columns_have_tables_of_their_own():
+    shuffled = some(0.4, 0.6, shuffled=True)
+    text = page(some(0.7, 0.9) + shuffled)
+    before, after = text.split("## Columns in a random order")
+    assert "| alarm (37) | 0.800 ± 0.100 |" in before
+    assert "| alarm (37) | 0.500 ± 0.100 |" in after
+    assert "Columns in a random order" not in page(some(0.7, 0.9))
+    assert page(shuffled) == "No runs yet.\n"
+
+
+def test_columns_are_shuffled_by_the_seed():
+    schema = networks.load("asia").schema
+    first, second = (wide.shuffled(schema, seed).names for seed in (1, 2))
+    assert sorted(first) == sorted(second) == sorted(schema.names)
+    assert len({first, second, schema.names}) == 3

@@ -46,11 +46,11 @@ class ContrastEvidence(DependenceEvidence):
         self.regressions = Regressions(moments)
         size = len(moments.levels)
         self.measured: BoolArray = np.array([[moments.measured(a, b) for b in range(size)] for a in range(size)])
-        self._alone = frozenset(np.flatnonzero(self.measured.sum(axis=1) < 2).tolist())
-        """Columns measured with no more than one other, as copies are."""
-        others = [a for a in range(size) if a not in self._alone]
-        self._complete = bool((self.measured | np.eye(size, dtype=bool))[np.ix_(others, others)].all())
-        """Whether all others were measured with each other."""
+        self._hardly_measured = frozenset(np.flatnonzero(self.measured.sum(axis=1) < 2).tolist())
+        """Columns that no more than one other was measured with, as copies."""
+        rest = [a for a in range(size) if a not in self._hardly_measured]
+        self._complete = bool((self.measured | np.eye(size, dtype=bool))[np.ix_(rest, rest)].all())
+        """Whether all the rest were measured with each other."""
         self._companions = _companions(moments)
         self._larger: Remembered[Columns, tuple[tuple[Columns, int], ...]] = Remembered(self._larger_terms)
         self._shares_left: Remembered[tuple[int, Columns], float] = Remembered(self._share_left)
@@ -139,7 +139,7 @@ class ContrastEvidence(DependenceEvidence):
 
     def _all_measured(self, columns: Columns) -> bool:
         """Whether it is plain that all of these were measured with each other."""
-        return self._complete and (not self._alone or self._alone.isdisjoint(columns))
+        return self._complete and (not self._hardly_measured or self._hardly_measured.isdisjoint(columns))
 
     def _known(self, a: int, b: int, given: Columns) -> Columns:
         """Those of a set that were measured with both: some pairs may be forbidden."""
