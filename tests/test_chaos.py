@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -42,6 +43,17 @@ def diary(tmp_path):
     made = Diary(tmp_path / "diary")
     yield made
     made.close()
+
+
+@pytest.mark.parametrize("mark", ["asked", "answered"])
+@pytest.mark.parametrize("length", range(1, 14))
+def test_a_line_that_a_kill_cut_short_is_none_and_spoils_no_other(mark, length, diary):
+    diary.write("asked", ["a*1"])
+    os.write(diary.file, f"\n{mark} cut*12"[:length].encode())
+    diary.write("asked", ["b*1"])
+    assert diary.read("asked") == {"a*1": 1, "b*1": 1}
+    assert not diary.read("answered")
+    assert compare(diary, sight("a*1", "b*1")) == []
 
 
 def sight(*tokens, **more):

@@ -2,6 +2,7 @@
 
 A worker writes *asked* before it asks and *answered* after it has the answer, to an append-only file that a kill -9
 cannot undo. So whatever was answered must be in the ledger, and whatever is in the ledger must have been asked for.
+A kill may cut a write short where it crosses a page of memory; so a line starts afresh, and counts if it has its end.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 
 QUANTUM = Fraction(1, 1 << 20)
 """A charge of a worker is a small multiple of this; a token `x*3` says that it costs three."""
+END = ";"
+"""Of a line that was written to its end."""
 STEP = "step of a curator"
 """The token of whatever a curator charges, in its own words."""
 
@@ -28,12 +31,13 @@ class Diary:
         self.file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600)
 
     def write(self, mark: str, tokens: Iterable[str]) -> None:
-        """One write, so that a kill leaves all of it or nothing."""
-        os.write(self.file, "".join(f"{mark} {token}\n" for token in tokens).encode())
+        """One write, which a kill may cut; what follows does not join a line that was cut."""
+        os.write(self.file, "".join(f"\n{mark} {token}{END}" for token in tokens).encode())
 
     def read(self, mark: str) -> Counter[str]:
-        lines = self.path.read_text(encoding="utf-8").splitlines()
-        return Counter(line.partition(" ")[2] for line in lines if line.startswith(f"{mark} "))
+        lines = self.path.read_bytes().decode(errors="replace").split("\n")
+        whole = (line.removesuffix(END) for line in lines if line.endswith(END))
+        return Counter(line.partition(" ")[2] for line in whole if line.startswith(f"{mark} "))
 
     def close(self) -> None:
         os.close(self.file)
