@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,13 @@ def files_in(folder):
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
+def spilled_and_stopped(process, folder):
+    """Whether there are rows in its files; it is held, since DuckDB also removes files while it goes on."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    return any(path.stat().st_size for path in files_in(folder))
+
+
 def test_what_is_spilled_is_ours_alone_and_gone_at_the_end(tmp_path):
     with started(SPILL, tmp_path, rows=1_000_000) as process:
         files, mode, place = process.communicate()[0].split()
@@ -67,8 +75,10 @@ def test_what_is_spilled_is_ours_alone_and_gone_at_the_end(tmp_path):
 
 def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path):
     with started("connection.execute(query).fetchall()", tmp_path, rows=10**9) as process:
-        while not any(path.stat().st_size for path in files_in(tmp_path)):
+        while not spilled_and_stopped(process, tmp_path):
             assert process.poll() is None
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     assert files_in(tmp_path)
     with started("", tmp_path) as process:
