@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 import numpy as np
 
 from dpcurate.arrays import BoolArray, FloatArray, IntArray
+from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.designs import LEAST_CELL, Setting
 from dpcurate.learn.measure_once.regression import Regression, Regressions
 
@@ -42,34 +44,57 @@ def excess(
         places = np.array(some)
         sets, columns = np.nonzero(wanted[places])
         tables = left.design.tables[places, : prod(levels)]
-        ones = _Fit.of(regressions, left, (places[sets], columns), tables[sets].reshape(-1, *levels))
-        others = _Fit.of(regressions, right, (places, 0), tables.reshape(-1, *levels))
+        linear = (
+            _Linear.of(regressions, left, (places[sets], columns), prod(levels)),
+            _Linear.of(regressions, right, (places, 0), prod(levels)),
+        )
+        (ones, ones_settled), (others, others_settled) = _fitted(
+            linear, (tables[sets], tables), levels, CLOSE / regressions.moments.rows
+        )
         weighted = tables[sets, None]
-        curved = (ones.curved * weighted) @ others.curved[sets].swapaxes(1, 2)
-        linear = (ones.linear * weighted) @ others.linear[sets].swapaxes(1, 2)
-        beyond[places[sets], columns] = (curved - linear) * (ones.settled & others.settled[sets])[:, None, None]
+        curved = (ones * weighted) @ others[sets].swapaxes(1, 2)
+        straight = (linear[0].means * weighted) @ linear[1].means[sets].swapaxes(1, 2)
+        beyond[places[sets], columns] = (curved - straight) * (ones_settled & others_settled[sets])[:, None, None]
     return beyond
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
-    """Columns on conditioning sets, the first axis: their centred means, (coordinates, cells)."""
+class _Linear:
+    """Columns on conditioning sets, the first axis: their centred means, (coordinates, cells), and what leads back."""
 
-    linear: FloatArray
-    curved: FloatArray
-    settled: BoolArray
+    means: FloatArray
+    basis: FloatArray
+    shares: FloatArray
 
     @classmethod
     def of(
-        cls, regressions: Regressions, side: Regression, which: tuple[IntArray, IntArray | int], tables: FloatArray
-    ) -> _Fit:
+        cls, regressions: Regressions, side: Regression, which: tuple[IntArray, IntArray | int], cells: int
+    ) -> _Linear:
         """Of some columns of a side."""
         known, width, names = regressions.designs.columns, side.within.shape[-1], side.columns[which]
-        basis, shares = known.basis[names, : width + 1, :width], known.probabilities[names, : width + 1, None]
-        cells = tables[0].size
-        linear = side.coefficients[which] @ side.design.values[which[0], :, :cells]
-        curved, settled = log_linear(shares + basis @ linear, tables, CLOSE / regressions.moments.rows)
-        return cls(linear, basis.swapaxes(1, 2) @ (curved - shares), settled)
+        means = side.coefficients[which] @ side.design.values[which[0], :, :cells]
+        return cls(means, known.basis[names, : width + 1, :width], known.probabilities[names, : width + 1, None])
+
+    def distributions(self, levels: int) -> FloatArray:
+        """Shares of levels in every cell, with none for levels beyond a column's own."""
+        shares = self.shares + self.basis @ self.means
+        return np.pad(shares, ((0, 0), (0, levels - shares.shape[1]), (0, 0)))
+
+    def centred(self, distributions: FloatArray) -> FloatArray:
+        """The means of distributions in the same coordinates."""
+        return self.basis.swapaxes(1, 2) @ (distributions[:, : self.shares.shape[1]] - self.shares)
+
+
+def _fitted(
+    sides: tuple[_Linear, _Linear], tables: tuple[FloatArray, FloatArray], levels: Columns, close: float
+) -> list[tuple[FloatArray, BoolArray]]:
+    """Means of log-linear cells of both sides, found together, and which have settled."""
+    widest = max(side.shares.shape[1] for side in sides)
+    linear = np.concatenate([side.distributions(widest) for side in sides])
+    found, settled = log_linear(linear, np.concatenate(tables).reshape(-1, *levels), close)
+    first = len(tables[0])
+    halves = (found[:first], settled[:first]), (found[first:], settled[first:])
+    return [(side.centred(some), which) for side, (some, which) in zip(sides, halves, strict=True)]
 
 
 def log_linear(linear: FloatArray, tables: FloatArray, close: float) -> tuple[FloatArray, BoolArray]:
@@ -79,32 +104,39 @@ def log_linear(linear: FloatArray, tables: FloatArray, close: float) -> tuple[Fl
     conditioning set. A column has settled, and is left as it is, when a round moves it by less than `close`, as a
     chi-squared distance. Also which columns have.
     """
-    table = tables[:, None]
-    joint = linear.reshape(*linear.shape[:2], *tables.shape[1:]) * table
-    members = range(2, joint.ndim)
-    independent = joint.sum(axis=tuple(members), keepdims=True) * table
-    targets = [_target(joint, independent, member) for member in members]
-    joint, found = independent, independent.copy()
-    moving = np.arange(len(linear))
+    table, axes = tables.reshape(len(tables), 1, -1), _axes(tables.shape[1:])
+    joint = linear * table
+    independent = joint.sum(axis=2, keepdims=True) * table
+    targets = [np.maximum(_summed(joint, sums), LEAST_CELL * _summed(independent, sums)) for _, sums in axes]
+    joint, found = independent, np.empty_like(independent)
+    moving: IntArray = np.arange(len(linear))
     for _ in range(MOST_ROUNDS):
-        before = joint
-        for others, target in targets:
-            joint = joint * (target / np.maximum(joint.sum(axis=others, keepdims=True), TINY))
-        joint = joint * (table / np.maximum(joint.sum(axis=1, keepdims=True), TINY))
-        found[moving] = joint
-        moved = (joint - before) ** 2 / np.maximum(joint, TINY)
-        on = moved.reshape(len(joint), -1).sum(axis=1) >= close
+        before, joint = joint, joint.copy()
+        for (codes, sums), target in zip(axes, targets, strict=True):
+            joint *= (target / np.maximum(_summed(joint, sums), TINY)).take(codes, axis=2)
+        joint *= table / np.maximum(joint.sum(axis=1, keepdims=True), TINY)
+        before -= joint
+        before *= before
+        before /= np.maximum(joint, TINY)
+        on = before.reshape(len(joint), -1).sum(axis=1) >= close
         if not on.all():
+            found[moving[~on]] = joint[~on]
             moving, joint, table = moving[on], joint[on], table[on]
-            targets = [(others, target[on]) for others, target in targets]
+            targets = [target[on] for target in targets]
         if not len(moving):
             break
+    found[moving] = joint
     settled = ~np.isin(np.arange(len(linear)), moving)
-    return (found / np.maximum(tables[:, None], TINY)).reshape(linear.shape), settled
+    return found / np.maximum(tables.reshape(len(tables), 1, -1), TINY), settled
 
 
-def _target(joint: FloatArray, independent: FloatArray, member: int) -> tuple[tuple[int, ...], FloatArray]:
-    """The joint distribution of each column with a member, none of it below zero; and the axes it is summed over."""
-    others = tuple(axis for axis in range(2, joint.ndim) if axis != member)
-    sums, least = (x.sum(axis=others, keepdims=True) for x in (joint, LEAST_CELL * independent))
-    return others, np.maximum(sums, least)
+def _summed(joint: FloatArray, sums: FloatArray) -> FloatArray:
+    """Sums over cells, by one product for all."""
+    return np.asarray((joint.reshape(-1, len(sums)) @ sums).reshape(*joint.shape[:2], -1))
+
+
+@cache
+def _axes(levels: tuple[int, ...]) -> tuple[tuple[IntArray, FloatArray], ...]:
+    """For each axis of a table: the place on it of every cell, and the matrix that sums the cells of each place."""
+    places = np.indices(levels).reshape(len(levels), -1)
+    return tuple((codes, np.eye(size)[codes]) for codes, size in zip(places, levels, strict=True))
