@@ -479,9 +479,18 @@ def test_pairs_that_depend_are_bought_again_at_a_lower_weight_than_what_is_open(
     p[0, 1] = 0.999
     first = first_weights([2] * 4, list(combinations(range(4), 2)), 0.4)
     evidence = pairwise(4, least=-1.0, X1X2=9.0, X1X3=9.0, X2X3=0.5)
-    wanted = second_weights(Decision(((), (0,), (), ()), (0, 1, 2, 3), p), evidence, first, Constants())
+    decision = Decision(((), (0,), (), ()), (0, 1, 2, 3), p)
+    wanted = second_weights(decision, evidence, first, Constants(), noise=9.0)
     assert {u: w for u, w in wanted.items() if len(u) == 2} == {(0, 1): 0.7, (0, 2): 1.0, (1, 2): 0.7}
     assert [u for u in wanted if len(u) < 2] == [(), (0,), (2,)]  # those of what is open; others are known well enough
+
+
+@pytest.mark.parametrize(("noise", "wide", "weight"), [(1.1, 4, 1.0), (0.9, 4, 0.7), (1.1, 5, 0.7)])
+def test_pairs_are_bought_again_at_full_weight_in_a_wide_table_whose_pairs_are_noisy(noise, wide, weight):
+    first = first_weights([2] * 4, list(combinations(range(4), 2)), 0.4)
+    evidence = pairwise(4, least=-1.0, X1X2=9.0)
+    decision = Decision(((), (0,), (), ()), (0, 1, 2, 3), np.zeros((4, 4)))
+    assert second_weights(decision, evidence, first, Constants(wide=wide), noise)[0, 1] == weight
 
 
 def test_more_neighbours_are_expected_in_a_wider_table():

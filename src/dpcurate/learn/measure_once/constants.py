@@ -74,6 +74,8 @@ class Constants:
     """A pair whose P(edge) lies between this and 1 minus this is looked at again."""
     again: float = 0.7
     """Weight with which other pairs that depend on each other are bought again: all that separates is made of them."""
+    again_if_noisy: float = 1.0
+    """The same in a wide table as long as the noise of pairs exceeds their sampling error."""
     walk: int = 300
     """Steps of the walk over orders behind P(edge)."""
 

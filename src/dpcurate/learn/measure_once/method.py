@@ -213,12 +213,12 @@ class MeasureOnce:
         self, released: Released, weights: Weights, constraints: Constraints, random: Random
     ) -> tuple[Weights, list[tuple[int, ...]]]:
         """What to buy with the rest, and orders to start from: the pairs again as long as their noise rules."""
-        had_all_gone_to_pairs = (1 - self._believed.share_later) * noise_over_sampling(released)
-        if self._loud(released, had_all_gone_to_pairs):
+        noise = noise_over_sampling(released)
+        if self._loud(released, (1 - self._believed.share_later) * noise):  # had all gone to pairs
             return weights, []
         evidence, families = self._families(released, constraints)
         first_look = scout(families, random)
-        return second_weights(first_look, evidence, weights, self._believed), [first_look.order]
+        return second_weights(first_look, evidence, weights, self._believed, noise), [first_look.order]
 
     def _loud(self, released: Released, noise: float) -> bool:
         """Whether so much noise over sampling variance hides what triples would explain."""

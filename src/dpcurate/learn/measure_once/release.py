@@ -90,10 +90,17 @@ def _typical(released: Released, variances: Mapping[Columns, float]) -> float:
     return float(np.median(ratios)) if ratios else 0.0
 
 
-def second_weights(decision: Decision, evidence: DependenceEvidence, first: Weights, constants: Constants) -> Weights:
-    """Triples that decide between graphs still possible, what is still open, and the pairs that separations rest on."""
+def second_weights(
+    decision: Decision, evidence: DependenceEvidence, first: Weights, constants: Constants, noise: float
+) -> Weights:
+    """Triples that decide between graphs still possible, what is still open, and the pairs that separations rest on.
+
+    `noise` is that of pairs over their sampling variance.
+    """
+    noisy = noise > 1 and len(evidence.measured) >= constants.wide
+    again = constants.again_if_noisy if noisy else constants.again
     deciding = dict.fromkeys(triples(decision, evidence, constants.maybe), 1.0)
-    return deciding | dependent(evidence, first, constants.again) | still_open(decision, first, constants.open_from)
+    return deciding | dependent(evidence, first, again) | still_open(decision, first, constants.open_from)
 
 
 def triples(decision: Decision, evidence: DependenceEvidence, maybe: float) -> list[Columns]:
