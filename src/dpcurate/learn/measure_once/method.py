@@ -50,6 +50,8 @@ MOST_LEVELS = 32
 """Blocks of two columns have (r - 1)^2 coordinates; beyond this their covariances fill the memory."""
 ARROW = 0.7
 """The mean of both from which on an edge of the best-f1 graph is an arrow."""
+SETS, SETS_IF_WIDE = 0.5, 0.2
+"""What separating sets count in that mean: in a wide table one wrong set turns arrows far from it."""
 PLENTY = 1e4
 """More zCDP than this buys nothing: the noise is far below one row."""
 
@@ -96,7 +98,7 @@ class MeasureOnce:
         evidence = evidence_of(names, constraints, decision, skeleton, learnt.confidence.linked)
         direction = _directions(names, constraints, learnt)
         return Learned(
-            drawn(skeleton, direction, knowledge),
+            drawn(skeleton, direction, knowledge, SETS_IF_WIDE if len(names) >= self.constants.wide else SETS),
             skeleton,
             linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},
             direction=direction,
@@ -301,12 +303,14 @@ def _directions(names: tuple[str, ...], constraints: Constraints, learnt: _Learn
     return {(names[a], names[b]): float(ways[a, b]) for a, b in constraints.pairs}
 
 
-def drawn(skeleton: Skeleton, direction: Mapping[tuple[str, str], float], knowledge: Knowledge | None) -> Cpdag:
+def drawn(
+    skeleton: Skeleton, direction: Mapping[tuple[str, str], float], knowledge: Knowledge | None, sets: float
+) -> Cpdag:
     """Arrows for which separating sets and P(this way round) speak together: where one errs the other may know."""
     by_sets = as_drawn(orient(skeleton, knowledge))
 
     def way(a: str, b: str) -> float:
-        return (by_sets(a, b) + direction.get((a, b), 0.5)) / 2
+        return sets * by_sets(a, b) + (1 - sets) * direction.get((a, b), 0.5)
 
     return directed_at(ARROW, skeleton.nodes, skeleton.edges, way, knowledge)
 
