@@ -9,10 +9,11 @@ from random import Random
 import numpy as np
 import pytest
 
+from dpcurate import Curator, networks
 from dpcurate.accounting import Budget
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.measure_once import Constants, MeasureOnce, family_search, order_search
+from dpcurate.learn.measure_once import Constants, MeasureOnce, family_search, method, order_search, release
 from dpcurate.learn.measure_once import decide as decide_module
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
@@ -491,6 +492,16 @@ def test_pairs_are_bought_again_at_full_weight_in_a_wide_table_whose_pairs_are_n
     evidence = pairwise(4, least=-1.0, X1X2=9.0)
     decision = Decision(((), (0,), (), ()), (0, 1, 2, 3), np.zeros((4, 4)))
     assert second_weights(decision, evidence, first, Constants(wide=wide), noise)[0, 1] == weight
+
+
+def test_the_second_release_is_told_the_noise_of_the_first(monkeypatch):
+    noises, told, measured = [], [], release.noise_over_sampling
+    monkeypatch.setattr(method, "noise_over_sampling", lambda given: noises.append(measured(given)) or noises[-1])
+    monkeypatch.setattr(method, "second_weights", lambda *given: told.append(given[4]) or second_weights(*given))
+    world = networks.load("sachs")
+    MeasureOnce().fit(Curator(world.sample(50_000, seed=1), world.schema, budget=Budget(epsilon=1, delta=1e-10)))
+    assert told
+    assert set(told) <= set(noises)
 
 
 def test_more_neighbours_are_expected_in_a_wider_table():
