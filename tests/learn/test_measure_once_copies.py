@@ -9,7 +9,7 @@ import pytest
 from test_measure_once import released
 
 from dpcurate import Budget, Curator, Knowledge, Schema
-from dpcurate.learn.measure_once import MeasureOnce
+from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.copies import copies
 from dpcurate.learn.measure_once.moments import CentralMoments
@@ -85,9 +85,9 @@ def family(order="xzaby"):
     return table, Schema(tuple(Categorical(n, tuple(range(int(table[n].max()) + 1))) for n in order))
 
 
-def learnt(order="xzaby", knowledge=None, epsilon=3.0, latent=False):
+def learnt(order="xzaby", knowledge=None, epsilon=3.0, **options):
     curator = Curator(*family(order), budget=Budget(epsilon=epsilon, delta=1e-10), insecure_seed=1)
-    return MeasureOnce(latent=latent).fit(curator, knowledge)
+    return MeasureOnce(**options).fit(curator, knowledge)
 
 
 def edges(*pairs):
@@ -122,8 +122,10 @@ def test_no_column_is_set_aside_whose_links_are_known():
     assert not any("same column" in note for note in here.notes)
 
 
-def test_a_copy_hides_no_collider_and_makes_none():
-    here = learnt()
+@pytest.mark.parametrize("wide", [5, 10])
+def test_a_copy_hides_no_collider_and_makes_none(wide):
+    """Also where P(this way round) says most of an arrow: of a copy's edge it is the search's that counts."""
+    here = learnt(constants=Constants(wide=wide))
     assert here.graph.arrows == {("x", "a"), ("z", "a"), ("a", "b"), ("a", "y")}
 
 

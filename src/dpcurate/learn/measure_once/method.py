@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Cpdag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
@@ -96,12 +97,13 @@ class MeasureOnce:
         decision = without_doubtful(learnt.decision, learnt.confidence.linked)
         skeleton = skeleton_of(names, constraints, decision)
         evidence = evidence_of(names, constraints, decision, skeleton, learnt.confidence.linked)
-        direction = _directions(names, constraints, learnt)
+        searched = _directions(names, constraints, learnt.confidence.ways)
+        sets = SETS_IF_WIDE if len(names) >= self.constants.wide else SETS
         return Learned(
-            drawn(skeleton, direction, knowledge, SETS_IF_WIDE if len(names) >= self.constants.wide else SETS),
+            drawn(skeleton, searched, knowledge, sets),
             skeleton,
             linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},
-            direction=direction,
+            direction=_directions(names, constraints, _ways_of_copies_open(constraints, learnt)),
             evidence=evidence,
             tests=learnt.answers,
             leaked=learnt.costs,
@@ -294,13 +296,18 @@ def _dependences(learnt: _Learnt) -> Dependences:
     return Dependences(clear, weak, evidence.saturated)
 
 
-def _directions(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt) -> dict[tuple[str, str], float]:
-    """P(a -> b | linked) of every allowed pair; which of two columns that say the same came first nothing tells."""
+def _directions(names: tuple[str, ...], constraints: Constraints, ways: FloatArray) -> dict[tuple[str, str], float]:
+    """P(a -> b | linked) of every allowed pair."""
+    return {(names[a], names[b]): float(ways[a, b]) for a, b in constraints.pairs}
+
+
+def _ways_of_copies_open(constraints: Constraints, learnt: _Learnt) -> FloatArray:
+    """The same, and a half for two columns that say the same: which of them came first nothing tells."""
     ways = learnt.confidence.ways.copy()
     for copy, first in learnt.families.constraints.copies.items():
         if constraints.allowed[copy, first]:
             ways[copy, first] = ways[first, copy] = 0.5
-    return {(names[a], names[b]): float(ways[a, b]) for a, b in constraints.pairs}
+    return ways
 
 
 def drawn(
