@@ -157,8 +157,7 @@ class Landscape(BestParents):
     ("gains", "asked", "place"),
     [((-5, -14, 30, -1), 4, 3), ((-5, -16, 90, 90), 2, 0), ((5, -21, 90, 90), 2, 1), ((30, 30, -15, -4), 4, 2)],
 )
-def test_a_slide_ends_far_below_its_best_place_and_nowhere_else(gains, asked, place, monkeypatch):
-    monkeypatch.setattr(order_search, "STRETCH", 1)
+def test_a_slide_ends_far_below_its_best_place_and_nowhere_else(gains, asked, place):
     order = Order(Landscape(*gains), range(5))
     assert order.move_to_best_place(0) == (place > 0)
     assert order.families.asked == list(range(1, 5))[:asked]
@@ -175,18 +174,9 @@ def test_a_search_that_slides_less_far_asks_for_less_evidence():
     assert asked[0] < asked[1]
 
 
-def test_a_slide_asks_by_stretches(monkeypatch):
-    monkeypatch.setattr(order_search, "STRETCH", 2)
-    for gains, asked in (((-1, -2, -3, -4), 4), ((-1, -22, -3, -4), 2)):
-        order = Order(Landscape(*gains), range(5))
-        order.move_to_best_place(0)
-        assert order.families.asked == list(range(1, asked + 1))
-
-
 def test_a_climb_prepares_the_first_swaps_of_several_columns(monkeypatch):
     """What was prepared before the first column moved; a climb that prepares nothing ends at the same place."""
-    for name, value in (("STRETCH", 1), ("AHEAD", 2)):
-        monkeypatch.setattr(order_search, name, value)
+    monkeypatch.setattr(order_search, "AHEAD", 2)
     order = Order(Landscape(-1, -2, -3, -4), range(5))
     first, second = Random(1).sample(range(5), 5)[:2]
     order.climb(Random(1))

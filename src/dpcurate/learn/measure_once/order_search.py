@@ -16,8 +16,6 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 
 LEAST_GAIN = 1e-6
 """Orders of the same score are common, and rounding must not decide between them: a run could not be repeated."""
-STRETCH = 4
-"""Swaps of a slide that are asked for together."""
 AHEAD = 8
 """Columns whose first swaps are prepared together."""
 
@@ -106,10 +104,9 @@ class Order(Generic[Families]):
 
     def _slide(self, column: int, passed: Sequence[int], step: int) -> Iterator[float]:
         """Gains of one swap after the other as a column passes others on its left (-1) or on its right (1)."""
-        for start in range(0, len(passed), STRETCH):
-            changes = self.families.changes(list(self._changes(column, passed[start : start + STRETCH])))
-            for of_other, of_column in zip(changes[::2], changes[1::2], strict=True):
-                yield step * (of_column - of_other)
+        for other in passed:
+            of_other, of_column = self.families.changes(list(self._changes(column, (other,))))
+            yield step * (of_column - of_other)
 
     def _changes(self, column: int, others: Iterable[int]) -> Iterator[Change]:
         """What changes for others, and for a column, as it passes them."""
@@ -121,7 +118,7 @@ class Order(Generic[Families]):
     def _look_ahead(self, columns: Iterable[int]) -> None:
         """Prepare the first swaps of several columns: few of them will move, so that most are asked for as they are."""
         places = ((column, self.columns.index(column)) for column in columns)
-        near = ((c, self.columns[max(home - STRETCH, 0) : home + 1 + STRETCH]) for c, home in places)
+        near = ((c, self.columns[max(home - 1, 0) : home + 2]) for c, home in places)
         self.families.prepare(change for c, some in near for change in self._changes(c, (x for x in some if x != c)))
 
     def climb(self, random: Random) -> None:
