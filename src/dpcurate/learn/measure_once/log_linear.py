@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -26,6 +26,8 @@ MOST_ROUNDS = 60
 CLOSE = 0.3
 """A round that moves a table by less than this share of its sampling error is the last."""
 TINY = 1e-300
+MOST_SHAPES = 64
+"""Of tables whose sums are remembered: those of a large one take megabytes."""
 
 
 def excess(
@@ -135,7 +137,7 @@ def _summed(joint: FloatArray, sums: FloatArray) -> FloatArray:
     return np.asarray((joint.reshape(-1, len(sums)) @ sums).reshape(*joint.shape[:2], -1))
 
 
-@cache
+@lru_cache(MOST_SHAPES)
 def _axes(levels: tuple[int, ...]) -> tuple[tuple[IntArray, FloatArray], ...]:
     """For each axis of a table: the place on it of every cell, and the matrix that sums the cells of each place."""
     places = np.indices(levels).reshape(len(levels), -1)
