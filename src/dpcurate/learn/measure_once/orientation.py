@@ -22,9 +22,10 @@ MOST_LOG_ODDS = 5.0
 """No triple is surer than this: its odds know noise and sampling, not whether its edges are right."""
 WRONG_TRIPLES = 0.03
 """Share of the directions that say nothing after all, as an edge of their triples is wrong."""
-DRAWS = 60
-MOVES = 60
-"""Columns moved for each column of the table, over all draws; a fifth as many come before the first draw."""
+POWERS = (1.0, 0.6, 0.35, 0.2)
+"""Of the odds, one for each walk: the lower, the easier columns pass others that the colliders hold in place."""
+WARMING, DRAWS, SWEEPS = 20, 75, 2
+"""Draws that are thrown away, draws that count, and how often every column may move from one to the next."""
 
 
 def ways(directions: Directions, order: Sequence[int], random: Random) -> FloatArray:
@@ -63,33 +64,62 @@ def _tempered(directions: Directions) -> Directions:
 
 
 def _drawn_times(directions: Directions, order: Sequence[int], random: Random) -> Iterator[list[float]]:
-    """A Metropolis walk over times of the columns, whose order directs the edges: one moves to a time of its own."""
-    times = [0.0] * len(order)
-    for place, column in enumerate(order):
-        times[column] = place / len(order)
-    near = [[int(x) for x in np.flatnonzero(row)] for row in directions.adjacent]
-    moving = [column for column, others in enumerate(near) if others]
-    moves = MOVES * len(moving)
-    for move in range(-moves // 5, moves if moving else 0):
-        _move(random.choice(moving), random, times, near, directions)
-        if move >= 0 and move % (moves // DRAWS) == 0:
-            yield times
-    if not moving:
-        yield from [times] * DRAWS
+    """Times of the columns, whose order directs the edges, by parallel tempering (Geyer, 1991).
+
+    Whole regions of a graph turn round together, through orders that make unlikely colliders. A walk that takes all
+    odds as they are stays where it began; those that take a power of them go on, and pass on what they find.
+    """
+    walks = [_Walk(directions, order) for _ in POWERS]
+    for draw in range(-WARMING, DRAWS):
+        for _ in range(SWEEPS):
+            for walk, power in zip(walks, POWERS, strict=True):
+                walk.sweep(power, random)
+            _exchange(walks, random)
+        if draw >= 0:
+            yield walks[0].times
 
 
-def _move(column: int, random: Random, times: list[float], near: list[list[int]], directions: Directions) -> None:
-    """Move a column to a random time, or leave it, as the colliders of it and of those it passes say."""
-    old, new = times[column], random.random()
-    passed = [y for y in near[column] if min(old, new) < times[y] < max(old, new)]
+def _exchange(walks: list[_Walk], random: Random) -> None:
+    """Neighbouring walks change places, as often as keeps each at the odds of its place."""
+    for place in range(len(walks) - 1):
+        here, there = walks[place : place + 2]
+        log_odds = (POWERS[place] - POWERS[place + 1]) * (there.score - here.score)
+        if log_odds >= 0 or random.random() < exp(log_odds):
+            walks[place : place + 2] = there, here
 
-    def score() -> float:
-        return sum(directions.best(y, bits(x for x in near[y] if times[x] < times[y]))[1] for y in (column, *passed))
 
-    before = score()
-    times[column] = new
-    if passed and random.random() >= exp(min(0.0, score() - before)):
-        times[column] = old
+class _Walk:
+    """A Metropolis walk over times of the columns: one after the other moves to a time of its own."""
+
+    def __init__(self, directions: Directions, order: Sequence[int]) -> None:
+        self.directions, self.times = directions, [0.0] * len(order)
+        for place, column in enumerate(order):
+            self.times[column] = place / len(order)
+        self.near = [np.flatnonzero(row).tolist() for row in directions.adjacent]
+        self.moving = [column for column, others in enumerate(self.near) if others]
+        self.before = [bits(x for x in near if self.times[x] < self.times[y]) for y, near in enumerate(self.near)]
+        """The neighbours before each column, a set of bits."""
+        self.score = sum(directions.best(y, before)[1] for y, before in enumerate(self.before))
+
+    def sweep(self, power: float, random: Random) -> None:
+        """Every column moves, or stays."""
+        for column in self.moving:
+            self._move(column, power, random)
+
+    def _move(self, column: int, power: float, random: Random) -> None:
+        """Move a column to a random time, or leave it, as the colliders of it and of those it passes say."""
+        times, before, best, new = self.times, self.before, self.directions.best, random.random()
+        first, last = (times[column], new) if times[column] < new else (new, times[column])
+        passed = [y for y in self.near[column] if first < times[y] < last]
+        after, gain = before[column], 0.0
+        for y in passed:
+            after ^= 1 << y
+            gain += best(y, before[y] ^ 1 << column)[1] - best(y, before[y])[1]
+        gain += best(column, after)[1] - best(column, before[column])[1]
+        if gain >= 0 or random.random() < exp(power * gain):
+            times[column], before[column], self.score = new, after, self.score + gain
+            for y in passed:
+                before[y] ^= 1 << column
 
 
 def compelled_arrows(order: Sequence[int], parents: Sequence[set[int]]) -> set[Arrow]:
