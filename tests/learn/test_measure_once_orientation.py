@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations, permutations
 from math import exp
 from random import Random
 
@@ -10,7 +11,7 @@ import pytest
 
 from dpcurate import Knowledge
 from dpcurate.graphs.orient import dag_to_cpdag
-from dpcurate.learn.measure_once.arrows import Directions
+from dpcurate.learn.measure_once.arrows import Directions, unshielded
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.orientation import MOST_LOG_ODDS, WRONG_TRIPLES, compelled_arrows, ways
 from dpcurate.networks.worlds import random_dag
@@ -66,3 +67,39 @@ def test_knowledge_directs_an_edge_and_what_follows_from_it():
 
 def test_columns_without_edges_are_a_half():
     assert (ways(directions(4, [], {}), range(4), Random(0)) == 0.5).all()
+
+
+def contradicting(size, seed, share=0.4, most=MOST_LOG_ODDS):
+    """Edges at random, and triples that say this or that at random, so that no order pleases all of them."""
+    random = Random(seed)
+    edges = [pair for pair in combinations(range(size), 2) if random.random() < share]
+    triples = unshielded(directions(size, edges, {}).adjacent, np.ones((size, size), dtype=bool))
+    return directions(size, edges, {triple: random.choice([-most, most]) for triple in triples})
+
+
+def of_all_orders(found):
+    """The same by going through all orders of a few columns."""
+    total, weight = np.zeros(found.adjacent.shape), 0.0
+    for order in permutations(range(found.columns)):
+        before = {y: set(order[:place]) for place, y in enumerate(order)}
+        parents = [before[y] & set(np.flatnonzero(near).tolist()) for y, near in enumerate(found.adjacent)]
+        colliders = ((a, y, b) for y, some in enumerate(parents) for a, b in combinations(sorted(some), 2))
+        odds = exp(sum(found.log_odds.get(triple, 0.0) for triple in colliders))
+        weight += odds
+        for arrow in compelled_arrows(order, parents):
+            total[arrow] += odds
+    return 0.5 + (1 - WRONG_TRIPLES) * (total - total.T) / (2 * weight)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_draws_are_as_frequent_as_all_orders_together_have_it(seed):
+    found = contradicting(6, seed, most=2.0)
+    assert mean_ways(found, range(6)) == pytest.approx(of_all_orders(found), abs=0.04)
+
+
+@pytest.mark.parametrize(("size", "seed"), [(10, 1), (12, 0), (12, 4)])
+def test_it_does_not_matter_where_the_walk_begins(size, seed):
+    """In each of these a walk by itself stays in the region where it began: a deviation of .23 and more."""
+    found = contradicting(size, seed)
+    begun = [ways(found, Random(start).sample(range(size), size), Random(start)) for start in range(6)]
+    assert np.std(begun, axis=0).max() < 0.15
