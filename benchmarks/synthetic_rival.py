@@ -3,9 +3,9 @@
     python -m benchmarks.synthetic_rival [--networks asia child] [--epsilons 0.1 1] [--seeds 1] [--rows 100000]
 
 All learn from the same sample with the same (epsilon, delta = 1e-10), converted to zCDP alike. AIM (McKenna, Mullins,
-Sheldon and Miklau, VLDB 2022) runs with all pairs as its workload on the estimator of its authors' package, `mbi`,
-which is no dependency: install it beside dpcurate in an environment of its own. The loop is written after the paper.
-Skeleton F1, CPDAG F1 by arcs, and processor seconds.
+Sheldon and Miklau, VLDB 2022) runs with all pairs as its workload. Its loop is written after the paper, on the
+estimator of `benchmarks.junction`. A network is a name or the path to a .bif or .bif.gz file. Skeleton F1,
+CPDAG F1 by arcs, and processor seconds.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.junction import Columns, Model, Noisy, Tables, fitted, megabytes, predictions
 from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.metrics import arc_rates, skeleton_rates
 from dpcurate.learn.methods import PC, OrderSearch, get
@@ -30,12 +32,8 @@ MEASURED = 0.9
 """The share of each round that is spent on the measurement; the rest is spent on its choice."""
 MEGABYTES = 80
 """How large the model may become by the end."""
-ITERATIONS = 1000
-OWN = 51
-"""An axis that no column has: einsum knows 52, so that 51 columns are the most."""
-
-Columns = tuple[str, ...]
-Tables = dict[Columns, np.ndarray]
+STEPS, END = 4, 40
+"""The most steps of a round's fit, which goes on from the last, and of the one at the end."""
 
 
 def counts(codes: dict[str, np.ndarray], sizes: dict[str, int], columns: Columns) -> np.ndarray:
@@ -57,7 +55,7 @@ class Aim:
     rho: float
     random: np.random.Generator
     watch: Callable[[int, float], None] = silent
-    measured: list[Any] = field(default_factory=list)
+    measured: dict[Columns, Noisy] = field(default_factory=dict)
     spent: float = 0.0
 
     def __post_init__(self) -> None:
@@ -68,23 +66,23 @@ class Aim:
         self.sigma = math.sqrt(rounds / (2 * MEASURED * self.rho))
         self.epsilon = math.sqrt(8 * (1 - MEASURED) * self.rho / rounds)
 
-    def run(self) -> Any:
+    def run(self) -> Model:
         """The fitted model."""
         for name in self.sizes:
             self._measure((name,))
-        model = self._fit(None)
+        model = self._fit(None, STEPS)
         while self.spent < self.rho * (1 - 1e-9):
             self._spare_no_rest()
-            before = predictions(model, self.sizes)
+            before = predictions(model)
             columns = self._choose(before)
             self._measure(columns)
-            model = self._fit(model)
+            model = self._fit(model, STEPS)
             self.watch(len(self.measured), self.spent / self.rho)
-            change = np.abs(predictions(model, self.sizes)[columns] - before[columns]).sum()
+            change = np.abs(model.tables()[columns] - before[columns]).sum()
             if change <= self._noise(columns):  # nothing was learnt: look closer
                 self.sigma, self.epsilon = self.sigma / 2, self.epsilon * 2
         assert self.spent <= self.rho * (1 + 1e-9)
-        return model
+        return self._fit(model, END)
 
     def _spare_no_rest(self) -> None:
         """The last round takes what two more could not share."""
@@ -107,67 +105,18 @@ class Aim:
         return able[int(scores.argmax())]
 
     def _affordable(self, columns: Columns) -> bool:
-        from mbi import Domain
-        from mbi.junction_tree import hypothetical_model_size
-
-        cliques = [m.clique for m in self.measured]
-        if any(set(columns) <= set(c) for c in cliques):
+        if any(set(columns) <= set(c) for c in self.measured):
             return True
-        size = hypothetical_model_size(Domain.fromdict(self.sizes), [*cliques, columns])
-        return bool(size <= MEGABYTES * self.spent / self.rho)
+        return megabytes(self.sizes, [*self.measured, columns]) <= MEGABYTES * self.spent / self.rho
 
     def _measure(self, columns: Columns) -> None:
-        from mbi import LinearMeasurement
-
-        true = self.true[columns].ravel()
+        true = self.true[columns]
         self.spent += 1 / (2 * self.sigma**2)
-        self.measured.append(
-            LinearMeasurement(true + self.random.normal(0, self.sigma, true.size), columns, self.sigma)
-        )
+        noisy = Noisy(true + self.random.normal(0, self.sigma, true.shape), self.sigma**-2)
+        self.measured[columns] = self.measured[columns] + noisy if columns in self.measured else noisy
 
-    def _fit(self, model: Any) -> Any:
-        from mbi import Domain
-        from mbi.estimation import MirrorDescent
-
-        return MirrorDescent().estimate(
-            Domain.fromdict(self.sizes), self.measured, iters=ITERATIONS, warm_start=model, tol=1e-6
-        )
-
-
-# --- all pairs of a model -----------------------------------------------------------------------------------
-
-
-def predictions(model: Any, sizes: dict[str, int]) -> Tables:
-    """Every margin and every pair of columns under the model, by walking its junction tree from each column."""
-    from mbi import junction_tree, marginal_oracles
-
-    tree, _ = junction_tree.make_junction_tree(model.domain, [tuple(c) for c in model.cliques])
-    fitted = marginal_oracles.message_passing_stable(model.potentials.expand(list(tree.nodes)), model.total)
-    cliques = {c: np.asarray(fitted.project(c).datavector(flatten=False), dtype=float) for c in tree.nodes}
-    axes = {name: axis for axis, name in enumerate(sizes)}
-    joint = {x: dict(beside(x, tree, cliques, axes)) for x in sizes}
-    margins = {x: joint[x][x].diagonal() for x in sizes}
-    total = float(model.total)
-    pairs = {(a, b): joint[a].get(b, np.outer(margins[a], margins[b]) / total) for a, b in combinations(sizes, 2)}
-    return pairs | {(x,): margin for x, margin in margins.items()}
-
-
-def beside(x: str, tree: Any, cliques: Tables, axes: dict[str, int]) -> Iterator[tuple[str, np.ndarray]]:
-    """The table of x with each column that the junction tree joins to it; the others are independent of it."""
-    first = next(c for c in cliques if x in c)
-    there = [axes[c] for c in first]
-    same = np.eye(cliques[first].shape[first.index(x)])
-    waiting = [(first, None, np.einsum(cliques[first], there, same, [axes[x], OWN], [OWN, *there]))]
-    while waiting:
-        clique, origin, joint = waiting.pop()
-        here = [axes[c] for c in clique]
-        yield from ((y, np.einsum(joint, [OWN, *here], [OWN, axes[y]])) for y in clique)
-        for other in set(tree.neighbors(clique)) - {origin}:
-            there, shared = [axes[c] for c in other], [axes[c] for c in other if c in clique]
-            given = np.einsum(cliques[other], there, shared)
-            held = np.einsum(joint, [OWN, *here], [OWN, *shared])
-            part = np.divide(held, given, out=np.zeros_like(held), where=given > 0)
-            waiting.append((other, clique, np.einsum(part, [OWN, *shared], cliques[other], there, [OWN, *there])))
+    def _fit(self, model: Model | None, steps: int) -> Model:
+        return fitted(self.sizes, self.measured, model, steps)
 
 
 # --- the comparison -----------------------------------------------------------------------------------------
@@ -202,21 +151,15 @@ def _told(name: str, graph: Any, world: networks.Network, seconds: float) -> Tol
 
 
 def watch(measured: int, spent: float) -> None:
-    """Tell how far it is, and forget compiled programs, which else fill a process's memory map after some hundred."""
-    import jax
-
     print(f"{measured} tables measured, {spent:.0%} spent", file=sys.stderr, flush=True)
-    if measured % 10 == 0:
-        jax.clear_caches()
 
 
 def synthesised(world: networks.Network, rows: int, budget: Budget, seed: int) -> tuple[dict[str, np.ndarray], float]:
     """AIM's rows in the levels of the network, and how far their pairs are from those of the sample."""
     codes = dict(zip(world.nodes, world.codes(rows, seed=seed).T, strict=True))
     sizes = {v.name: len(v.levels) for v in world.variables}
-    model = Aim(codes, sizes, budget.ceiling, np.random.default_rng(seed), watch).run()
-    np.random.seed(seed)  # noqa: NPY002  mbi draws its rows from there
-    drawn = {n: np.asarray(c) for n, c in model.synthetic_data(rows=rows).to_dict().items()}
+    random = np.random.default_rng(seed)
+    drawn = Aim(codes, sizes, budget.ceiling, random, watch).run().rows(rows, random)
     pairs = list(combinations(sizes, 2))
     gaps = [np.abs(counts(codes, sizes, p) - counts(drawn, sizes, p)).sum() / (2 * rows) for p in pairs]
     return {v.name: np.array(v.levels, dtype=object)[drawn[v.name]] for v in world.variables}, float(np.mean(gaps))
@@ -230,15 +173,13 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=30_000)
     parser.add_argument("--rows", type=int, default=100_000)
     given = parser.parse_args()
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
     for name in given.networks:
+        stem = Path(name).name.split(".")[0]
         for epsilon in given.epsilons:
             for seed in range(given.first, given.first + given.seeds):
                 for told in compare(networks.load(name), epsilon, given.rows, seed):
                     figures = f"F1 {told.f1:.3f}  CPDAG {told.cpdag:.3f}  {told.seconds:.1f} s"
-                    print(f"{name:<10} eps {epsilon:<5g} seed {seed}  {told.name:<20} {figures}", flush=True)
+                    print(f"{stem:<10} eps {epsilon:<5g} seed {seed}  {told.name:<20} {figures}", flush=True)
 
 
 if __name__ == "__main__":
