@@ -94,7 +94,7 @@ def test_rows_have_the_pairs_of_the_model(model):
     for (a, b), table in ((c, t) for c, t in predictions(model).items() if len(c) == 2):
         counts = np.zeros(table.shape)
         np.add.at(counts, (rows[a], rows[b]), 1)
-        assert counts / 50_000 == pytest.approx(table / 1000, abs=0.005)
+        assert counts / 50_000 == pytest.approx(table / 1000, abs=0.002)
 
 
 def test_a_model_with_the_tables_measured_is_found(model):
