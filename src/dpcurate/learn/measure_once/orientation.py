@@ -32,7 +32,7 @@ def ways(directions: Directions, order: Sequence[int], random: Random) -> FloatA
     """[a, b]: P(a -> b) of columns that are linked; a half for all others."""
     adjacent, total = directions.adjacent, np.zeros(directions.adjacent.shape)
     known = adjacent & ~directions.constraints.allowed.T
-    for times in _drawn_times(_tempered(directions), order, random):
+    for times in _drawn_times(_bounded(directions), order, random):
         parents = [{int(x) for x in np.flatnonzero(near) if times[x] < times[y]} for y, near in enumerate(adjacent)]
         compelled = compelled_arrows(sorted(range(len(times)), key=times.__getitem__), parents)
         if known.any():
@@ -58,7 +58,7 @@ def _follows(x: int, y: int, arrows: set[Arrow], parents: Sequence[set[int]]) ->
     return any((w, x) in arrows for w in apart) or any((x, z) in arrows and (z, y) in arrows for z in parents[y])
 
 
-def _tempered(directions: Directions) -> Directions:
+def _bounded(directions: Directions) -> Directions:
     odds = {triple: float(np.clip(x, -MOST_LOG_ODDS, MOST_LOG_ODDS)) for triple, x in directions.log_odds.items()}
     return Directions(directions.adjacent, odds, directions.constraints)
 
