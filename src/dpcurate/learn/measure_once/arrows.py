@@ -13,6 +13,7 @@ from itertools import combinations
 from math import inf, log
 from random import Random
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -80,6 +81,24 @@ class Directions(BestParents):
         return self.best(column, before | 1 << other)[1] - self.best(column, before)[1]
 
 
+class Weighed(NamedTuple):
+    """An unshielded triple: log evidence that its ends are independent given each of some sets, and the one between."""
+
+    sets: tuple[Columns, ...]
+    without: list[float]
+    having: list[float]
+
+    @property
+    def log_odds(self) -> float:
+        """Of a collider."""
+        return _log_mean(self.without) - _log_mean(self.having)
+
+    @property
+    def deciding(self) -> set[int]:
+        """The columns of the likeliest set without the one between, and of the likeliest with it."""
+        return {x for of in (self.without, self.having) for x in self.sets[int(np.argmax(of))]}
+
+
 def collider_log_odds(
     decision: Decision,
     adjacent: BoolArray,
@@ -88,6 +107,19 @@ def collider_log_odds(
     separating: Mapping[Columns, Columns] = MappingProxyType({}),
     least: float = -inf,
 ) -> dict[Triple, float]:
+    """For every unshielded triple the log odds of a collider."""
+    found = weighed(decision, adjacent, families, interaction, separating, least)
+    return {triple: evidence.log_odds for triple, evidence in found.items()}
+
+
+def weighed(
+    decision: Decision,
+    adjacent: BoolArray,
+    families: FamilySearch,
+    interaction: Interaction,
+    separating: Mapping[Columns, Columns] = MappingProxyType({}),
+    least: float = -inf,
+) -> dict[Triple, Weighed]:
     """For every unshielded triple: independence without the one between, against independence with it.
 
     That is beside the set known to separate its ends, if there is one, by pair with the lower column first: given sets
@@ -105,18 +137,20 @@ def collider_log_odds(
         return -families.dependence(b, a, both) - max(interactions[a, b, both], interactions[a, b, given] + least)
 
     measured = families.evidence.measured
-    triples = {t: candidates(decision, adjacent, t, separating) for t in unshielded(adjacent, measured)}
+    triples = {t: tuple(candidates(decision, adjacent, t, separating)) for t in unshielded(adjacent, measured)}
     asked = [
         (a, b, some) for (a, c, b), sets in triples.items() for given in sets for some in (given, sorted_set(*given, c))
     ]
     families.remember((b, a, given) for a, b, given in asked)
     interactions = dict(zip(asked, interaction(asked), strict=True))
-    odds = {}
-    for (a, c, b), sets in triples.items():
-        without = [independent(a, b, given) for given in sets]
-        having = [independent_with(a, b, given, c) for given in sets]
-        odds[a, c, b] = _log_mean(without) - _log_mean(having)
-    return odds
+    return {
+        (a, c, b): Weighed(
+            sets,
+            [independent(a, b, given) for given in sets],
+            [independent_with(a, b, given, c) for given in sets],
+        )
+        for (a, c, b), sets in triples.items()
+    }
 
 
 def unshielded(adjacent: BoolArray, measured: BoolArray) -> Iterator[Triple]:

@@ -51,10 +51,11 @@ def confidence(decision: Decision, families: FamilySearch, interaction: Interact
     directions = Directions(
         adjacent, collider_log_odds(decision, adjacent, families, interaction), families.constraints
     )
-    return Confidence(_linked(decision, families, adjacent), ways(directions, decision.order, random))
+    return Confidence(linked_probabilities(decision, families, adjacent), ways(directions, decision.order, random))
 
 
-def _linked(decision: Decision, families: FamilySearch, adjacent: BoolArray) -> FloatArray:
+def linked_probabilities(decision: Decision, families: FamilySearch, adjacent: BoolArray) -> FloatArray:
+    """P(linked) of every pair."""
     linked = np.minimum(decision.probabilities, UNLIKELY)
     looked_at = [(a, b) for a, b in families.constraints.pairs if adjacent[a, b] or linked[a, b] == UNLIKELY]
     families.remember(
@@ -76,7 +77,7 @@ def _logistic(weights: tuple[float, ...], signs: tuple[float, ...]) -> float:
 def signs_of_edge(decision: Decision, families: FamilySearch, adjacent: BoolArray, edge: Columns) -> tuple[float, ...]:
     """The weakest log odds given neighbours, those given the other parents of either end, and common neighbours."""
     earlier, later = sorted(edge, key=decision.order.index)
-    weakest = _compressed(_weakest(families, adjacent, edge))
+    weakest = _compressed(weakest_odds(families, adjacent, edge)[0])
     return (
         weakest,
         max(weakest, 0.0),
@@ -91,7 +92,7 @@ def signs_left_out(
 ) -> tuple[float, float]:
     """The log odds averaged over the walk of the search, and the weakest given neighbours."""
     p = min(float(decision.probabilities[pair]), 0.98)
-    return log(p / (1 - p)), _compressed(_weakest(families, adjacent, pair))
+    return log(p / (1 - p)), _compressed(weakest_odds(families, adjacent, pair)[0])
 
 
 def _compressed(log_odds: float) -> float:
@@ -99,9 +100,9 @@ def _compressed(log_odds: float) -> float:
     return asinh(min(max(log_odds, -10.0), 60.0) / 2)
 
 
-def _weakest(families: FamilySearch, adjacent: BoolArray, pair: Columns) -> float:
-    """The least log odds of an edge given some neighbours of either end."""
-    return min(families.gain(y, x, given) for x, y, given in _given_neighbours(families, adjacent, pair))
+def weakest_odds(families: FamilySearch, adjacent: BoolArray, pair: Columns) -> tuple[float, Columns]:
+    """The least log odds of an edge given some neighbours of either end, and these neighbours."""
+    return min((families.gain(y, x, given), given) for x, y, given in _given_neighbours(families, adjacent, pair))
 
 
 def _given_neighbours(families: FamilySearch, adjacent: BoolArray, pair: Columns) -> Iterator[tuple[int, int, Columns]]:

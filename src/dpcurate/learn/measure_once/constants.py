@@ -52,6 +52,10 @@ class Constants:
     """The same in a wide table for a search that goes on from an earlier one."""
     share_later: float = 0.5
     """Share of the budget kept for a second look."""
+    share_doubts: float = 0.3
+    """Of that, the share kept for what the second look leaves in doubt."""
+    share_families: float = 0.5
+    """The same for the contrasts of whole families where noise is small."""
     later_from: float = 1.0
     """Triples are bought if the noise variance of pairs is below this multiple of what it would have to hide: sampling
     error, or what regressions without triples miss, whichever is larger."""

@@ -20,6 +20,7 @@ from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.copies import copies
 from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, scout, skeleton_of, without_doubtful
+from dpcurate.learn.measure_once.doubts import sets_in_doubt
 from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
@@ -41,6 +42,7 @@ from dpcurate.learn.measure_once.release import (
     noise_to_come,
     offered,
     second_weights,
+    with_margins,
 )
 from dpcurate.learn.measure_once.releases import Releases
 from dpcurate.learn.outcome import Learned, NoiseLevel
@@ -183,23 +185,23 @@ class MeasureOnce:
         released: Released,
         purchases: list[Purchase],
     ) -> _Learnt:
-        """Two or three releases and a search; each is chosen from what the noised answers before it say."""
+        """Two releases of pairs, or three with triples, and a search; the answers to each choose the next."""
         random, budget = Random(0), min(queryable.remaining, PLENTY)  # a fixed stream: a run can be repeated
         purchases = [*purchases, buy(queryable, weights, (1 - self._believed.share_later) * budget)]
         released = released.merged(purchases[-1].answers)
         quiet = noise_over_sampling(released) < self._believed.families_from
-        later = self._believed.share_later * budget / (2 if quiet else 1)
+        later = self._believed.share_later * budget
         wanted, orders = self._second(released, weights, constraints, random)
-        wanted = offered(queryable, wanted)
-        if wanted:
-            purchases.append(buy(queryable, wanted, later))
+        last = (self._believed.share_families if quiet else self._believed.share_doubts) if orders else 0.0
+        if wanted := offered(queryable, wanted):
+            purchases.append(buy(queryable, wanted, (1 - last) * later))
             released = released.merged(purchases[-1].answers)
-        if quiet:
-            wanted, orders = self._third(released, constraints, orders, random)
-            wanted = offered(queryable, wanted)
-        if quiet and wanted:
-            purchases.append(buy(queryable, wanted, later))
-            released = released.merged(purchases[-1].answers)
+        if orders:
+            decisive, orders = self._third(released, weights, constraints, orders, random, quiet=quiet)
+            # where nothing is in doubt, the same again: less noise serves effects and tables, too
+            if wanted := offered(queryable, decisive) or offered(queryable, wanted):
+                purchases.append(buy(queryable, wanted, last * later))
+                released = released.merged(purchases[-1].answers)
         evidence, families = self._families(released, constraints)
         decision = decide(families, random, orders, starts=1 if quiet else None)  # what one start misses is settled
         if quiet:
@@ -229,13 +231,24 @@ class MeasureOnce:
         return noise > self._believed.later_from * max(1.0, self._believed.misfit**2 * released.rows)
 
     def _third(
-        self, released: Released, constraints: Constraints, orders: list[tuple[int, ...]], random: Random
+        self,
+        released: Released,
+        weights: Weights,
+        constraints: Constraints,
+        orders: list[tuple[int, ...]],
+        random: Random,
+        *,
+        quiet: bool,
     ) -> tuple[Weights, list[tuple[int, ...]]]:
-        """The contrasts of families still possible, and an order to start from."""
+        """What decides doubts, or the contrasts of families still possible if quiet, and an order to start from."""
         evidence, families = self._families(released, constraints)
         look = pruned(scout(families, random, orders), evidence, constraints)
-        sets = family_sets(look, evidence, links(look, evidence, self._believed.maybe))
-        return dict.fromkeys(sets, 1.0), [look.order]
+        if quiet:
+            sets = family_sets(look, evidence, links(look, evidence, self._believed.maybe))
+            return dict.fromkeys(sets, 1.0), [look.order]
+        look = directed(look, families, evidence.interactions, random)
+        sets = sets_in_doubt(look, families, evidence.interactions)
+        return with_margins(dict.fromkeys(sets, 1.0), weights), [look.order]
 
     def _families(self, released: Released, constraints: Constraints) -> tuple[ContrastEvidence, FamilySearch]:
         return _searched(CentralMoments.of(released), constraints, self._believed)
@@ -340,8 +353,8 @@ def _twice(purchases: list[Purchase]) -> bool:
 
 
 def _contrasts_chosen(purchases: list[Purchase]) -> str:
-    sets = [u for p in purchases for u in p.answers]
+    sets = {u for p in purchases for u in p.answers}
     triples, larger = sum(len(u) == 3 for u in sets), sum(len(u) > 3 for u in sets)
     more = f", then {triples} triples" if triples else ", then pairs again" if _twice(purchases) else ""
     more += f" and {larger} larger sets of families" if larger else ""
-    return f"measured by contrasts of levels: {len({u for u in sets if len(u) == 2})} pairs{more}"
+    return f"measured by contrasts of levels: {sum(len(u) == 2 for u in sets)} pairs{more}"

@@ -49,8 +49,12 @@ class Separators:
         return next(((s, end) for s, end, other in ends if self._rests_on(s, end, other)), None)
 
     def clearer(self, pair: tuple[int, int], given: Columns, than: tuple[int, int]) -> bool:
-        """Whether a set explains a pair more clearly than what explained another pair does that one."""
-        return self.evidence.one(*pair, given) < self.evidence.one(*than, self.sets[frozenset(than)])
+        """Whether a set explains a pair more clearly than what explained another pair does that one.
+
+        A larger set never does: the more is given, the less is left to be seen of any dependence.
+        """
+        known = self.sets[frozenset(than)]
+        return len(given) <= len(known) and self.evidence.one(*pair, given) < self.evidence.one(*than, known)
 
     def _rests_on(self, member: int, end: int, other: int) -> bool:
         """Whether what separated a member from one end needs the other one, at once or by way of further columns."""

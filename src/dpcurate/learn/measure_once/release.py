@@ -137,6 +137,11 @@ def dependent(evidence: DependenceEvidence, first: Weights, again: float) -> Wei
 
 def still_open(decision: Decision, first: Weights, open_from: float) -> Weights:
     """Pairs neither surely there nor surely not, with their margins and the count, weighted as before."""
-    pairs = [u for u in first if len(u) == 2 and open_from < decision.probabilities[u] < 1 - open_from]
-    singles = sorted({(a,) for u in pairs for a in u})
-    return {u: first[u] for u in [*([()] if pairs else []), *singles, *pairs]}
+    pairs = (u for u in first if len(u) == 2 and open_from < decision.probabilities[u] < 1 - open_from)
+    return with_margins({u: first[u] for u in pairs}, first)
+
+
+def with_margins(sets: Weights, first: Weights) -> Weights:
+    """And the count and the margins of their columns, weighted as in the first release."""
+    singles = sorted({(a,) for u in sets for a in u})
+    return {u: first[u] for u in [*([()] if sets else []), *singles]} | sets
