@@ -10,7 +10,7 @@ from test_measure_once_arrows import Known, path
 from test_measure_once_confidence import ExplainedAway, families_of
 from test_measure_once_search import Numbers, pairwise
 
-from dpcurate import Knowledge
+from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.learn.measure_once import Constants, MeasureOnce, doubts
 from dpcurate.learn.measure_once.arrows import Weighed, no_interaction
 from dpcurate.learn.measure_once.decide import Decision
@@ -107,6 +107,17 @@ def test_the_share_kept_for_doubts_follows_triples_and_nothing_else():
     for rho, shares in ((1e-4, [0.5, 0.5]), (0.02, [0.5, 0.35, 0.15]), (100.0, [0.5, 0.25, 0.25])):
         door, _ = asked(rho)
         assert [noise.rho / rho for _, noise in door.asked] == pytest.approx(shares)
+
+
+def test_nothing_is_kept_for_doubts_where_noise_is_laplace():
+    world = networks.load("survey")
+    shares = {}
+    for name, budget in (("pure", Budget(epsilon=4, delta=0)), ("zcdp", Budget(epsilon=1, delta=1e-10))):
+        table = world.sample(100_000, seed=1)
+        found = MeasureOnce().fit(Curator(table, world.schema, budget=budget, insecure_seed=1))
+        assert "triples" in found.notes[0]
+        shares[name] = [cost / sum(found.leaked) for cost in found.leaked]
+    assert shares == {"pure": pytest.approx([0.5, 0.5]), "zcdp": pytest.approx([0.5, 0.35, 0.15])}
 
 
 def test_where_nothing_is_in_doubt_the_same_is_bought_again(monkeypatch):

@@ -192,11 +192,11 @@ class MeasureOnce:
         quiet = noise_over_sampling(released) < self._believed.families_from
         later = self._believed.share_later * budget
         wanted, orders = self._second(released, weights, constraints, random)
-        last = (self._believed.share_families if quiet else self._believed.share_doubts) if orders else 0.0
+        last = self._share_last(queryable, quiet=quiet) if orders else 0.0
         if wanted := offered(queryable, wanted):
             purchases.append(buy(queryable, wanted, (1 - last) * later))
             released = released.merged(purchases[-1].answers)
-        if orders:
+        if last:
             decisive, orders = self._third(released, weights, constraints, orders, random, quiet=quiet)
             # where nothing is in doubt, the same again: less noise serves effects and tables, too
             if wanted := offered(queryable, decisive) or offered(queryable, wanted):
@@ -229,6 +229,15 @@ class MeasureOnce:
     def _loud(self, released: Released, noise: float) -> bool:
         """Whether so much noise over sampling variance hides what triples would explain."""
         return noise > self._believed.later_from * max(1.0, self._believed.misfit**2 * released.rows)
+
+    def _share_last(self, queryable: Queryable, *, quiet: bool) -> float:
+        """Of what is kept for later releases, what the third gets.
+
+        Laplace noise of two releases is more than that of one: half as many sets for a small share would be noisier.
+        """
+        if quiet:
+            return self._believed.share_families
+        return 0.0 if queryable.budget.pure else self._believed.share_doubts
 
     def _third(
         self,
