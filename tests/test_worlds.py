@@ -1,0 +1,52 @@
+"""The benchmarks' worlds: every family gives tables that fit their schema, and a truth about every pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.worlds import FAMILIES, World
+
+from dpcurate import Budget, Curator
+from dpcurate.graphs.graph import Dag
+from dpcurate.schema import Categorical, Schema
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_gives_tables_that_fit_their_schema(family):
+    for seed in (1, 2):
+        world = FAMILIES[family](seed, 40)
+        assert (world.family, world.seed, world.rows) == (family, seed, 40)
+        assert tuple(world.table) == world.columns
+        Curator(dict(world.table), world.schema, budget=Budget.unlimited())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_equal_seeds_give_equal_worlds_and_others_do_not(family):
+    first, again, other = (FAMILIES[family](seed, 30) for seed in (3, 3, 4))
+    assert first.schema == again.schema
+    assert np.array_equal(first.adjacent, again.adjacent)
+    assert _text(first) == _text(again) != _text(other)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_truth_is_of_one_piece(family):
+    world = FAMILIES[family](5, 30)
+    assert world.adjacent.shape == world.cause_of.shape == (len(world.columns),) * 2
+    assert np.array_equal(world.adjacent, world.adjacent.T)
+    assert not (world.cause_of & world.cause_of.T).any()
+    assert world.adjacent.any() == (not family.startswith("independent"))
+    assert world.graph is not None
+    assert world.adjacent.sum() == 2 * len(world.graph.edges)
+
+
+def test_what_is_hidden_leaves_the_table_and_links_its_effects():
+    dag = Dag.of("abc", [("b", "a"), ("b", "c")])
+    schema = Schema(tuple(Categorical(name, ("0", "1")) for name in "abc"))
+    world = World.of("fork", 0, dict.fromkeys("abc", np.array(["0", "1"])), schema, dag, hidden="b")
+    assert world.columns == tuple(world.table) == ("a", "c")
+    assert world.adjacent[0, 1]
+    assert not world.cause_of.any()
+
+
+def _text(world: World) -> str:
+    return str({name: list(map(str, cells)) for name, cells in world.table.items()})
