@@ -51,6 +51,7 @@ def test_the_same_finding_from_answers_alone(ledger: tuple[Path, dpcurate.Discov
     again = dpcurate.discover_from(path)
     assert again.learned.graph == found.learned.graph
     assert again.learned.evidence == found.learned.evidence
+    assert again.fit == found.fit is not None
     assert again.schema == found.schema
     assert again.privacy.run == 0
     assert again.privacy.spent == found.privacy.spent

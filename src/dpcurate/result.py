@@ -25,6 +25,7 @@ from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.results import load_result
 from dpcurate.learn.cuts import BEST_F1, Cut, graph_at, surely_linked, way_round
+from dpcurate.learn.fit import Fit
 from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_marked, found_pairs
 from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.verdict import Verdict, verdict_on
@@ -93,6 +94,11 @@ class Discovery(Exports):
         """What such a run could see, from released numbers alone; None where the method does not know its noise."""
         noise, columns = self.learned.noise, len(self.schema.names)
         return None if noise is None else verdict_on(noise, columns=columns, declared=self.schema.rows)
+
+    @property
+    def fit(self) -> Fit | None:
+        """How well the graph explains the released answers; None where the method does not measure it."""
+        return self.learned.fit
 
     @cached_property
     def edges(self) -> tuple[FoundEdge, ...]:
@@ -199,6 +205,7 @@ class Discovery(Exports):
             "undecided": [asdict(pair) for pair in self.undecided],
             "pairs": [asdict(pair) for pair in self.pairs],
             "verdict": None if self.verdict is None else asdict(self.verdict),
+            "fit": None if self.fit is None else self.fit.to_dict(),
             "method": self.method,
             "privacy": {
                 "private": p.private,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dpcurate.graphs.graph import Cpdag, Dag, Pag, Skeleton
+from dpcurate.learn.fit import Fit
 
 if TYPE_CHECKING:
     from dpcurate.learn.measure_once.releases import Releases
@@ -57,7 +58,8 @@ class Learned:
     that were not tested to the end in it when the budget ended. `leaked` is what each order cost (by the
     authors' count in a published run). `claimed` is the epsilon that the authors of a published variant
     would report; it is not a guarantee. `notes` are sentences for the report, `noise` how noisy the answers
-    were, where a method knows. `released` are the answers themselves, where more can be computed from them.
+    were, where a method knows. `released` are the answers themselves, where more can be computed from them,
+    `fit` how well the graph explains them.
     """
 
     graph: Cpdag | Dag | Pag
@@ -73,6 +75,7 @@ class Learned:
     noise: NoiseLevel | None = None
     marks: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     released: Releases | None = None
+    fit: Fit | None = None
 
     def way(self, a: str, b: str) -> float | None:
         """P(a -> b | linked), where the method has one."""

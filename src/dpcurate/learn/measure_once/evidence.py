@@ -34,6 +34,10 @@ class DependenceEvidence(Protocol):
         """Many of both; some kinds of evidence are quicker together."""
         return [self.row(*key) for key in rows], [self.one(*key) for key in ones]
 
+    def without_misfit(self) -> DependenceEvidence:
+        """The same evidence, which forgives nothing that a regression may miss."""
+        return self
+
     def cells(self, given: Columns) -> int:
         """Of the table that is made of a set; 1 if no tables are made."""
         return 1

@@ -45,6 +45,10 @@ class FeatureEvidence(DependenceEvidence):
         self._alike = {shape: np.array(columns) for shape, columns in alike.items()}
         self.measured: BoolArray = ~np.eye(len(self._blocks), dtype=bool)
 
+    def without_misfit(self) -> FeatureEvidence:
+        """See DependenceEvidence."""
+        return FeatureEvidence(self._released, tuple(self._effects.tolist()), 0.0)
+
     def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence."""
         return self._row(column, given, self._alike)

@@ -25,6 +25,7 @@ from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norms_cost
+from dpcurate.learn.measure_once.fit_check import fit_of
 from dpcurate.learn.measure_once.hidden import WEAKEST, Dependence, Dependences, dependence_of, with_hidden_causes
 from dpcurate.learn.measure_once.memory import check_memory, memory_in_all
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
@@ -112,6 +113,7 @@ class MeasureOnce:
             notes=learnt.notes,
             noise=learnt.noise,
             released=learnt.released,
+            fit=fit_of(decision, learnt.families),
         )
 
     @property
@@ -296,6 +298,7 @@ def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, k
         notes=learnt.notes,
         noise=learnt.noise,
         released=learnt.released,
+        fit=fit_of(learnt.decision, families),
     )
 
 
