@@ -45,7 +45,7 @@ def sharp(seed: int, rows: int) -> World:
 
 
 def wide(seed: int, rows: int) -> World:
-    return of_network("wide", seed, rows, _expert(some_dag(seed, 20, 45), seed))
+    return of_network("wide", seed, rows, _expert(some_dag(seed, 20, 35), seed))
 
 
 def hubs(seed: int, rows: int) -> World:
@@ -100,7 +100,7 @@ TABLES = (_noisy_or, _function, _skewed, _weak)
 def many_levels(seed: int, rows: int) -> World:
     """Columns of 2 to 100 skewed levels; each level of a parent has an effect of its own on each level of a child."""
     draw = np.random.default_rng([seed, 7])
-    dag = some_dag(seed, 8, 30)
+    dag = some_dag(seed, 6, 16)
     sizes = {name: _size(draw) for name in dag.nodes}
     strength = float(draw.uniform(0.4, 1.5))
     codes: dict[str, np.ndarray] = {}

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcurate import Budget, Curator, Numeric, Schema
+from dpcurate import Budget, Curator, Numeric, Schema, fit
 from dpcurate.effects import Effect
 from dpcurate.effects.estimate import Effects
 from dpcurate.effects.gaussian import NormalMargin, ReleasedOf, _even, gaussian
@@ -123,3 +123,13 @@ def test_margins_that_are_not_normal_are_told_apart(quiet: ReleasedFeatures) -> 
 def test_a_cause_that_noise_cannot_tell_from_what_is_adjusted_for_is_not_determined(quiet: ReleasedFeatures) -> None:
     loud = replace(quiet, products=replace(quiet.products, noise=1.0))
     assert Effects.of(DAG, loud, WORLD.schema).effect("x", "y").state == "not determined"
+
+
+def test_a_skewed_number_with_missing_cells_is_simulated() -> None:
+    """A cell of its own for what is missing lies beyond the places of the number."""
+    draw = np.random.default_rng(3)
+    x = draw.standard_normal(4000)
+    table = {"a": np.where(draw.random(4000) < 0.1, np.nan, np.exp(3 * x)), "b": x + draw.standard_normal(4000)}
+    schema = Schema((Numeric("a", -1.0, 1e6, missing="own"), Numeric("b", -8, 8)))
+    curator = Curator(table, schema, budget=Budget(epsilon=100, delta=1e-10), insecure_seed=1)
+    assert fit(curator, quantify=0.3).model is not None

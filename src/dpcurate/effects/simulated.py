@@ -17,7 +17,7 @@ from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.features import COARSE, Features
 from dpcurate.networks.streams import stream
-from dpcurate.queries import BRANCHES, FEATURE_STEPS
+from dpcurate.queries import BRANCHES, CELLS, FEATURE_STEPS
 from dpcurate.schema import Numeric, Ordinal
 
 SKEWED, LONG_TAILED = 0.3, 3.0
@@ -125,9 +125,9 @@ class Number:
         return np.asarray(scores[at + 1] - scores[at])
 
     def places(self, values: FloatArray) -> Any:
-        count = len(self.features.values)
+        """The interval that each value lies in; a feature map may have one more place, for missing cells."""
         share = (self.numbers(values) - self.low) / (self.high - self.low)
-        return np.clip(np.floor(share * count), 0, count - 1).astype(np.intp)
+        return np.clip(np.floor(share * CELLS), 0, CELLS - 1).astype(np.intp)
 
     def regressors(self, values: FloatArray) -> FloatArray:
         if self.smooth or self.ends is None:

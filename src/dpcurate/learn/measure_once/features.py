@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import helmert
 from dpcurate.learn.measure_once.distributions import Distribution
-from dpcurate.queries import FEATURE_STEPS, MOST_FEATURES, FeatureMap
+from dpcurate.queries import FEATURE_STEPS, LARGEST_FEATURE, MOST_FEATURES, FeatureMap
 from dpcurate.schema import OWN, Numeric, Ordinal
 
 FURTHEST = 2.5
@@ -33,6 +33,8 @@ COARSE = 0.01
 LEAST_SPREAD = 0.1
 """A column that hardly varies is not blown up beyond this."""
 LARGEST = 8.0
+MOST_VALUE = LARGEST_FEATURE / FEATURE_STEPS
+"""A query takes no larger feature."""
 LONGEST = 3.0
 """The mean squared length of a column's features at most; a number's is 1."""
 
@@ -104,9 +106,10 @@ def _indicators(known: Distribution, most: int) -> Features:
     coordinates = basis - shares @ basis
     variances, axes = np.linalg.eigh(_covariance(coordinates, shares))
     coordinates = coordinates @ axes / np.maximum(variances, 1e-9) ** WHITENING
-    covariance = _covariance(coordinates, shares)
-    scale = np.sqrt(min(np.sqrt(len(variances)), LONGEST) / np.trace(covariance))
-    return Features(known.column.name, (coordinates * scale)[groups], covariance * scale**2)
+    scale = np.sqrt(min(np.sqrt(len(variances)), LONGEST) / np.trace(_covariance(coordinates, shares)))
+    # The indicator of a level that next to no row has is longer than a query takes, and its direction needs no more.
+    coordinates = np.clip(coordinates * scale, -MOST_VALUE, MOST_VALUE)
+    return Features(known.column.name, coordinates[groups], _covariance(coordinates, shares))
 
 
 def _groups(known: Distribution, most: int) -> IntArray:

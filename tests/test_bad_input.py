@@ -1,0 +1,31 @@
+"""Nothing fails after it was paid for, whatever the schema, the rows and the budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.fuzz import case_of, run
+
+from dpcurate import Budget, Curator, fit
+from dpcurate.schema import Categorical, Schema
+
+CASES = range(20)
+
+
+@pytest.mark.parametrize("number", CASES)
+def test_a_run_refuses_before_it_pays_or_ends_with_a_result(number):
+    case, table = case_of(number, most_rows=300, most_levels=70, most_columns=5)
+    assert run(case, table) in ("result", "refused"), str(case)
+
+
+def test_the_cases_try_both_ends():
+    outcomes = [run(*case_of(number, most_rows=30, most_levels=10, most_columns=3)) for number in CASES]
+    assert {"result", "refused"} <= set(outcomes)
+
+
+@pytest.mark.parametrize("levels", [2, 10, 67])
+def test_a_column_of_one_usual_level_is_measured(levels):
+    schema = Schema(tuple(Categorical(name, tuple(map(str, range(size)))) for name, size in (("a", levels), ("b", 67))))
+    cells = np.array(["0"] * 4999 + ["1"])
+    curator = Curator({"a": cells, "b": cells}, schema, budget=Budget(epsilon=100, delta=1e-10), insecure_seed=1)
+    assert fit(curator).graph.nodes == ("a", "b")
