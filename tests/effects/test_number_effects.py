@@ -125,11 +125,14 @@ def test_a_cause_that_noise_cannot_tell_from_what_is_adjusted_for_is_not_determi
     assert Effects.of(DAG, loud, WORLD.schema).effect("x", "y").state == "not determined"
 
 
-def test_a_skewed_number_with_missing_cells_is_simulated() -> None:
-    """A cell of its own for what is missing lies beyond the places of the number."""
+def test_a_number_mostly_at_its_end_with_missing_cells_is_simulated() -> None:
+    """The place of missing cells lies beyond those of the number."""
     draw = np.random.default_rng(3)
     x = draw.standard_normal(4000)
-    table = {"a": np.where(draw.random(4000) < 0.1, np.nan, np.exp(3 * x)), "b": x + draw.standard_normal(4000)}
-    schema = Schema((Numeric("a", -1.0, 1e6, missing="own"), Numeric("b", -8, 8)))
+    table = {
+        "a": np.where(draw.random(4000) < 0.1, np.nan, np.minimum(3 * x + 3, 1)),
+        "b": x + draw.standard_normal(4000),
+    }
+    schema = Schema((Numeric("a", -10, 1, missing="own"), Numeric("b", -8, 8)))
     curator = Curator(table, schema, budget=Budget(epsilon=100, delta=1e-10), insecure_seed=1)
     assert fit(curator, quantify=0.3).model is not None
