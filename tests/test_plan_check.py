@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import replace
 
-from benchmarks import plan_check
+from benchmarks import plan_check, plan_page
 from benchmarks.plan_check import Cell, is_fitted, worlds
 from benchmarks.plan_page import curves, page
 
 from dpcurate.learn.power import Curve
 
-CELL = Cell("asia", False, 5000, 1.0, 8, 0.1, (6, 8, 8), (5, 5, 8), (0.8, 0.7, 0.9))
+CELL = Cell("asia", False, 5000, 1.0, 8, 0.1, (6, 8, 8))
 
 
 def test_what_was_run_is_kept(tmp_path, monkeypatch, capsys):
     kept, text = tmp_path / "runs.json", tmp_path / "page.md"
     monkeypatch.setattr(plan_check, "CELLS", 1)
     monkeypatch.setattr(plan_check, "worlds", lambda: iter(()))
-    words = ["--most-columns", "5", "--worlds", "1", "--results", str(kept), "--write", str(text)]
+    monkeypatch.setattr(plan_check, "HIDDEN", math.inf)
+    words = ["--most-columns", "5", "--results", str(kept), "--write", str(text)]
     monkeypatch.setattr(sys, "argv", ["plan_check", *words])
     plan_check.main()
     cells = json.loads(kept.read_text())
-    assert [(c["table"], c["fitted"], c["planned"] is None) for c in cells] == [
-        ("cancer", True, True),
-        ("earthquake", False, False),
-    ]
+    assert [(c["table"], c["fitted"]) for c in cells] == [("cancer", True), ("earthquake", False)]
     assert text.read_text() in capsys.readouterr().out
     monkeypatch.setattr(plan_check, "found", None)
-    monkeypatch.setattr(plan_check, "planned", None)
     plan_check.main()
     assert json.loads(kept.read_text()) == cells
 
 
-def test_the_page_counts_what_lies_where():
+def test_the_page_counts_what_lies_where(monkeypatch):
     """F1 of 6 hits among 8 found and 8 true is 0.75."""
-    below, above = replace(CELL, planned=(0.8, 0.8, 0.9)), replace(CELL, planned=(0.5, 0.4, 0.6), table="mixed1")
+    said = {0.1: (0.8, 0.7, 0.9), 0.2: (0.8, 0.8, 0.9), 0.3: (0.5, 0.4, 0.6)}
+    monkeypatch.setattr(plan_page, "_said", lambda power: said[power.effect])
+    below, above = replace(CELL, effect=0.2), replace(CELL, effect=0.3, table="mixed1")
     fitted = replace(CELL, table="cancer", fitted=True)
     text = page([CELL, CELL, below, above, fitted])
     assert "| all | 4 | 0.50 | 0.25 | 0.25 | 0.75 | 0.73 | 0.10 | 0.18 |" in text
@@ -55,7 +55,7 @@ def test_a_curve_is_found_again():
     true = Curve(0.9, 0.3, 2.0)
     effects = [0.01 * 1.2**i for i in range(30)]
     counts = [(e, (round(1000 * true.at(e)), 1000, 1000)) for e in effects]
-    cells = [replace(CELL, effect=e, likely=three, best=three) for e, three in counts]
+    cells = [replace(CELL, effect=e, counts=three) for e, three in counts]
     found = dict(line.split(" = ") for line in curves(cells).splitlines())
-    assert found["RECALL"] == found["F1"] == "Curve(0.90, 0.30, 2.0)"
-    assert set(found) == {"RECALL", "PRECISION", "F1", "LOW", "HIGH", "BEST_F1", "BEST_LOW", "BEST_HIGH"}
+    assert found["RECALL"] == found["PRECISION"] == "Curve(0.90, 0.30, 2.0)"
+    assert set(found) == {"RECALL", "PRECISION", "LOW", "HIGH"}

@@ -26,7 +26,7 @@ from dpcurate.schema import Neighbours, Schema
 
 def discover(
     data: Any,
-    schema: Schema | str | Path | Mapping[str, Any],
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -42,7 +42,8 @@ def discover(
 ) -> Discovery:
     """Find which columns drive which, within a privacy budget.
 
-    `data` is a frame or a path (see Curator), `method` a name (`dpcurate methods` lists them) or a recipe.
+    `data` is a frame or a path (see Curator), `schema` its public description (`dpcurate.draft` drafts one to check),
+    `method` a name (`dpcurate methods` lists them) or a recipe.
     Without a ledger the run may spend `epsilon` at `delta` (1e-10 when not given). A `ledger` that is not
     there is created with that budget; of one that exists the run spends at most `epsilon`, or all that is
     left when no epsilon is given. The ledger logs the run, with `by` (the login name when not given) and

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpcurate import Budget, Curator, Schema, networks
+from dpcurate import Budget, Curator, Schema, networks, plan
 from dpcurate.cli import main
 from dpcurate.cli.plan import Countdown
 from dpcurate.cli.progress import Bar
@@ -73,6 +73,40 @@ def test_it_does_not_ask_without_rows_or_where_it_is_worth_while(here, capsys):
     assert discover("unsaid.toml") == 0
     assert discover("many.toml", "--ledger", "b.ledger") == 0
     assert "all the same" not in capsys.readouterr().err
+
+
+def test_what_is_expected_is_said_before_a_run_and_is_the_plans_figure(here, capsys):
+    assert discover("many.toml") == 0
+    said = capsys.readouterr().err.split("MOSTLY NOISE")[0]
+    cell = plan("many.toml", 1_000_000, epsilons=(0.05,), worlds=1).cells["auto", 0.05]
+    assert f"skeleton F1 about {cell.f1:.2f} ({cell.low:.2f} to {cell.high:.2f} in 8 of 10 tables)" in said
+
+
+def test_a_part_set_aside_for_a_model_finds_no_edges(here, capsys):
+    """What is expected is expected of the rest."""
+    rows = replace(Schema.load("few.toml"), rows=2500)
+    rows.save("some.toml")
+    assert estimate(rows, 2500, budget=Budget(epsilon=0.5, delta=1e-10)).f1 > HOPELESS
+    assert discover("some.toml", "--quantify", "0.95", "-o", "out", epsilon="0.5") == 1
+    assert "leave mostly noise" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("answer", "code"), [("300\n", 1), ("1,000,000\n", 0), ("\n", 0), ("many\n", 1), ("0\n", 1)])
+def test_without_rows_in_the_schema_it_asks_for_a_rough_number(here, capsys, monkeypatch, answer, code):
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    assert discover("unsaid.toml") == code
+    assert "Roughly how many rows" in capsys.readouterr().err
+    assert (here / "a.ledger").exists() == (code == 0)
+
+
+def test_rows_may_be_said_in_the_command(here, capsys):
+    assert discover("unsaid.toml", "--rows", "300") == 1
+    assert "8 columns, 300 rows" in capsys.readouterr().err
+    assert discover("unsaid.toml", "--rows", "-3") == 1
+    assert "at least 1, not -3" in capsys.readouterr().err
+    assert not (here / "a.ledger").exists()
+    assert discover("unsaid.toml") == 0
+    assert "note: without a rough public number of rows" in capsys.readouterr().err
 
 
 def test_what_is_left_of_a_ledger_counts(here, capsys):

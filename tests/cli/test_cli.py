@@ -564,6 +564,8 @@ def test_demo_twice(here, capsys):
     ("words", "hint"),
     [
         (["discover", "asai.parquet", "--schema", "asia.toml", "--epsilon", "1"], "did you mean 'asia.parquet'?"),
+        (["discover", "asia.xlsx", "--schema", "asia.toml", "--epsilon", "1"], "did you mean 'asia.parquet'?"),
+        (["discover", "asia.tml", "--schema", "asia.toml", "--epsilon", "1"], "there is no table at 'asia.tml'"),
         (["discover", "no/asia.parquet", "--schema", "asia.toml", "--epsilon", "1"], "there is no table at 'no/asia"),
         (["discover", "asia.parquet", "--schema", "asia.tml", "--epsilon", "1"], "did you mean 'asia.toml'?"),
         (["discover", "asia.parquet", "--schema", "asia.toml"], "--epsilon 1"),
@@ -586,6 +588,28 @@ def test_refusals_are_one_sentence(here, capsys, words, hint):
     assert last.startswith("dpcurate: ")
     assert hint in last
     assert "Traceback" not in "".join(err)
+
+
+def test_a_table_that_is_not_there_is_no_schema(here, capsys):
+    Path("wage.toml").touch()
+    assert main(["discover", "wage.xlsx", "--schema", "asia.toml", "--epsilon", "1"]) == 1
+    assert "wage.toml" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["discvoer"], "there is no command 'discvoer'; did you mean 'discover'?"),
+        (["schema", "drat"], "there is no command 'drat'; did you mean 'draft'?"),
+        (["xyzzy"], "there is no command 'xyzzy'; it has 'discover', 'ask', "),
+        (["audit", "em-pc", "--variant", "publish"], "there is no choice 'publish'; did you mean 'published'?"),
+    ],
+)
+def test_a_mistyped_command_gets_a_suggestion(capsys, words, hint):
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert hint in capsys.readouterr().err
 
 
 def test_a_column_that_the_table_lacks(here, capsys):

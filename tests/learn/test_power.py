@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from dpcurate import Budget, Curator, Numeric, Schema, networks
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
+from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_release import buy_features
 from dpcurate.learn.measure_once.method import MeasureOnce
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
@@ -18,8 +20,8 @@ from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, buy_pairs
 from dpcurate.learn.measure_once.release import buy, first_weights
 from dpcurate.learn.outcome import NoiseLevel
-from dpcurate.learn.power import HIGH, LOW, Power, smallest_effect
-from dpcurate.learn.verdict import verdict_on
+from dpcurate.learn.power import HIGH, LOW, Power, log_prior_odds, smallest_effect
+from dpcurate.learn.verdict import HOPELESS, NOTHING, verdict_on, visible
 
 
 def noise(rows=10_000.0, *, rows_noise=30.0, variance=1e-4, coordinates=1):
@@ -81,11 +83,28 @@ def test_the_noise_level_of_features_is_what_their_correlations_vary_by():
 
 @pytest.mark.parametrize(("coordinates", "variance"), [(1, 1e-5), (1, 1e-3), (4, 1e-4), (9, 1e-2)])
 def test_the_smallest_effect_is_where_the_methods_own_odds_are_even(coordinates, variance):
-    effect = smallest_effect(variance=variance, coordinates=coordinates, columns=13)
+    columns = 13
+    effect = smallest_effect(variance=variance, coordinates=coordinates, columns=columns)
     values = np.full((1, coordinates), math.sqrt(effect**2 / coordinates + variance))
     same = np.eye(coordinates)[None]
     found = log_bayes_factors(Residuals(values, variance * same, same), Constants().effect_sizes)
-    assert found[0] == pytest.approx(math.log(9))  # 1.2 of 12 possible neighbours are expected
+    prior = Constants().expected_neighbours(columns) / (columns - 1)
+    assert found[0] == pytest.approx(math.log((1 - prior) / prior))
+
+
+def test_prior_odds_are_those_of_the_search():
+    """A column of a wide table is expected to have more neighbours: the search and its forecast must agree."""
+    for columns in (3, 5, 12, 60):
+        evidence = SimpleNamespace(measured=range(columns))
+        odds = FamilySearch.of(evidence, None, Constants()).edge_log_odds
+        assert log_prior_odds(columns, Constants()) == pytest.approx(odds)
+
+
+def test_below_what_f1_nothing_shows():
+    assert Power(effect=1, columns=8).f1 < NOTHING < HOPELESS
+    before, after = (visible(Power(effect=effect, columns=8)) for effect in (1.2, 3.0))
+    assert before == after  # two estimates of nothing say the same
+    assert visible(Power(effect=0.9, columns=8)) != before
 
 
 def test_power_falls_with_noise_and_ranges_do_not_cross():

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,7 +19,9 @@ import pytest
 
 from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Schema, networks
 from dpcurate.errors import BudgetError, DpcurateError, FormatError, QueryError, SchemaError
+from dpcurate.graphs.graph import Cpdag, Skeleton
 from dpcurate.learn.methods import PC, OrderSearch, PrivPC, private
+from dpcurate.learn.outcome import Learned
 from dpcurate.networks import plausible
 from dpcurate.networks.plausible import DEGREE, edge_count, random_world, simulate
 from dpcurate.planning import ceiling, simulation
@@ -117,8 +120,10 @@ def test_persons_are_simulated():
 
 def test_more_epsilon_is_better_and_the_limit_best(small):
     f1 = [small.cells["auto", e].f1 for e in (0.01, 10, math.inf)]
+    assert f1[0] < f1[1] <= f1[2]
+    f1 = [small.cells["em-pc", e].f1 for e in (0.01, 10, math.inf)]
     assert f1[0] < f1[1] <= f1[2] + 0.1
-    assert sum(r.method in small.methods for r in small.runs) == 3 * len(small.methods) * 4
+    assert sum(r.method in small.methods for r in small.runs) == 3 * (len(small.methods) - 1) * 4
 
 
 def test_no_noise_is_no_noise():
@@ -134,7 +139,7 @@ def test_no_noise_is_no_noise():
 
 
 def test_same_seed_same_plan_whatever_the_workers():
-    words = {"epsilons": (1, 0.1, 1), "methods": ("auto",), "worlds": 2, "seed": 5}
+    words = {"epsilons": (1, 0.1, 1), "methods": ("auto", "em-pc"), "worlds": 2, "seed": 5}
     alone = plan(SMALL, 2000, **words)
     assert alone.epsilons == (0.1, 1.0)
     assert plan(SMALL, 2000, workers=2, **words).runs == alone.runs
@@ -147,8 +152,9 @@ def test_without_processes_it_goes_on_alone(monkeypatch):
 
     monkeypatch.setattr(simulation, "ProcessPoolExecutor", broken)
     seen = []
-    found = plan(SMALL, 500, epsilons=(1,), methods=("auto",), worlds=2, workers=2, progress=lambda *x: seen.append(x))
-    assert [r.method for r in found.runs] == ["auto", "auto", "PC", "BIC search"] * 2
+    words = {"methods": ("em-pc",), "worlds": 2, "workers": 2}
+    found = plan(SMALL, 500, epsilons=(1,), progress=lambda *x: seen.append(x), **words)
+    assert [r.method for r in found.runs] == ["em-pc", "em-pc", "PC", "BIC search"] * 2
     assert seen[-1] == (2, 2)
     assert seen[0] == (0, 2)
 
@@ -208,7 +214,7 @@ def test_each_budget_is_kept(monkeypatch):
 
     monkeypatch.setattr(simulation, "limited", noted)
     for delta in (0.0, 1e-6):
-        methods = ("auto", "em-pc", "svt-pc", "priv-pc", "curate-pc")  # those that take a pure budget too
+        methods = ("em-pc", "svt-pc", "priv-pc", "curate-pc")  # those that take a pure budget too
         found = plan(SMALL, 300, epsilons=(0.5,), worlds=1, delta=delta, methods=methods)
     assert len(spent) == 4 * len(found.methods)
     assert all(0 < cost <= amount * (1 + 1e-6) for cost, amount in spent)  # differences of large floats
@@ -349,23 +355,33 @@ def test_strengths_of_worlds_spread_evenly_over_seeds():
     assert len(degrees) > 3
 
 
-def test_the_default_is_averaged_with_the_closed_form_and_others_are_not(small):
-    power = estimate(SMALL, 20_000, budget=Budget(epsilon=0.3, delta=1e-10))
-    for method, share in (("auto", 0.5), ("em-pc", 0.0)):
-        f1 = np.array([r.f1 for r in small.runs if (r.method, r.epsilon) == (method, 0.3)])
-        simulated = f1.mean(), *np.quantile(f1, (0.1, 0.9), method="weibull")
-        cell = small.cells[method, 0.3]
-        wanted = [(1 - share) * a + share * b for a, b in zip(simulated, power.best, strict=True)]
-        assert (cell.f1, cell.low, cell.high) == pytest.approx(wanted)
+def test_the_default_is_expected_to_do_what_is_announced_before_a_run(small):
+    for epsilon in small.epsilons:
+        power = estimate(SMALL, 20_000, budget=Budget(epsilon=epsilon, delta=1e-10))
+        cell = small.cells["auto", epsilon]
+        assert (cell.f1, cell.low, cell.high) == (power.f1, *power.range)
+    assert not any(r.method == "auto" for r in small.runs)
 
 
-def test_where_noise_hides_all_nothing_is_simulated():
-    schema = {f"c{i}": ("0", "1") for i in range(10)}
-    found = plan(schema, 2000, epsilons=(0.001, 3), worlds=2)
-    assert [r.epsilon for r in found.runs if r.method == "auto"] == [3.0, math.inf] * 2
-    assert "Not simulated: auto at epsilon = 0.001" in str(found)
-    cell = found.cells["auto", 0.001]
-    assert cell.low < cell.f1 < found.cells["auto", 3.0].f1
+@pytest.mark.parametrize("rows", [50, 189, 2000, 50_000])
+def test_f1_missed_and_false_edges_are_of_the_same_graph(rows):
+    found = plan({f"c{i}": ("0", "1") for i in range(11)}, rows, epsilons=(0.001, 0.1, 1, 10), worlds=1)
+    edges = estimate(found.schema, rows, budget=Budget(epsilon=1, delta=1e-10)).edges
+    for epsilon in (*found.epsilons, math.inf):
+        cell = found.cells["auto", epsilon]
+        hits = edges - cell.missed
+        assert cell.f1 == pytest.approx(2 * hits / (2 * hits + cell.missed + cell.false))
+        assert 0 < cell.f1 < 1
+        assert cell.low <= cell.f1 <= cell.high
+
+
+def test_what_is_simulated_is_the_graph_that_a_result_shows(monkeypatch):
+    """Of a method with probabilities, pairs more likely linked than not."""
+    learned = Learned(Cpdag.of("ab", lines=[("a", "b")]), Skeleton.of("ab", [("a", "b")]), {frozenset("ab"): 0.3})
+    monkeypatch.setattr(simulation, "get", lambda _: SimpleNamespace(fit=lambda _: learned))
+    schema = {"a": ("0", "1"), "b": ("0", "1")}
+    found = plan(schema, 100, epsilons=(1,), methods=("em-pc",), worlds=1)
+    assert (found.cells["em-pc", 1.0].missed, found.cells["em-pc", 1.0].false) == (1, 0)
 
 
 ENDLESS = """

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dpcurate
 from dpcurate.errors import QueryError, SchemaError
 from dpcurate.schema import (
     GRID,
@@ -527,3 +528,13 @@ def test_a_wrong_format_is_refused_with_its_line(setting, says):
         Schema.loads("file = 3\n[columns.a]\nkind = 'categorical'\nlevels = [0, 1]\n")
     with pytest.raises(SchemaError, match="file must be a TextFormat"):
         Schema((Categorical("a", (0, 1)),), file=";")
+
+
+@pytest.mark.parametrize("words", [{}, {"epsilon": 1}])
+def test_without_a_schema_it_says_how_to_draft_one(words):
+    table = {"a": ["0", "1"], "b": ["0", "1"]}
+    for call in (lambda: dpcurate.discover(table, **words), lambda: dpcurate.Curator(table)):
+        with pytest.raises(SchemaError, match=r"a schema is needed.*dpcurate\.draft\(table\)"):
+            call()
+    with pytest.raises(SchemaError, match=r"got list.*dpcurate\.draft"):
+        dpcurate.discover(table, [1], **words)

@@ -52,7 +52,7 @@ def _run(args: Namespace, cut: Cut | None) -> None:
     folder = result_folder(args.output, force=args.force or again)  # a run that was stopped may have begun to write
     _announce(args, schema, allowance)
     if allowance.resumes is None:
-        check_worth(schema, allowance, yes=args.yes)
+        check_worth(args, schema, allowance)
     curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
     with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
         result = _learn(curator, queryable, request, knowledge, latent=args.latent)

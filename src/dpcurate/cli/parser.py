@@ -31,8 +31,21 @@ def first_steps() -> str:
     return f"{_DESCRIPTION}\n\n{_FIRST_STEPS}\n'dpcurate --help' lists all commands."
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says which command or choice was probably meant."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        from dpcurate.wording import did_you_mean
+
+        if action.choices is not None and value not in action.choices:
+            what = "command" if isinstance(action.choices, dict) else "choice"
+            raise argparse.ArgumentError(
+                action, f"there is no {what} {value!r}{did_you_mean(value, list(action.choices))}"
+            )
+
+
 def build() -> argparse.ArgumentParser:
-    root = argparse.ArgumentParser(
+    root: argparse.ArgumentParser = _Parser(
         prog="dpcurate",
         description=_DESCRIPTION,
         epilog=f"{_FIRST_STEPS}\n"
@@ -178,7 +191,9 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--synthetic", type=_whole, metavar="ROWS", help=line)
     files = "report.html, report.json, graph.json, graph.dot, graph.graphml and edges.csv"
     _output(parser, f"write {files} to this folder, and the files of a model", metavar="DIR")
-    line = "do not ask before spending on a run that is expected to find next to nothing (needs `rows` in the schema)"
+    line = "a rough public number of rows, to estimate what the run will find (default: `rows` in the schema)"
+    parser.add_argument("--rows", type=_whole, metavar="N", help=line)
+    line = "do not ask before spending on a run that is expected to find next to nothing"
     parser.add_argument("--yes", action="store_true", help=line)
     line = "repeatable noise, for simulations: NOT PRIVATE"
     parser.add_argument("--insecure-seed", type=_whole, metavar="N", help=line)

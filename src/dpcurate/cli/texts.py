@@ -44,13 +44,32 @@ def columns(rows: Iterable[tuple[str, ...]], *, right: frozenset[int] = frozense
     return "\n".join(line.rstrip() for line in lines)
 
 
+TABLES = (
+    ".csv",
+    ".tsv",
+    ".csv.gz",
+    ".tsv.gz",
+    ".parquet",
+    ".xlsx",
+    ".dta",
+    ".sav",
+    ".sas7bdat",
+    ".xpt",
+    ".duckdb",
+    ".db",
+)
+KINDS = {"table": TABLES, "schema": (".toml",), "knowledge file": (".toml",)}
+"""How the names of files end that may be meant; of other kinds any."""
+
+
 def existing(path: str, what: str) -> str:
-    """The path, if something is there; else a refusal that names the closest neighbour."""
+    """The path, if something is there; else a refusal that names the closest file of that kind beside it."""
     place = Path(path.partition("#")[0])
     if place.exists() or any(c in path for c in "*?["):  # DuckDB reads patterns such as part-*.parquet
         return path
     beside = [p.name for p in place.parent.iterdir()] if place.parent.is_dir() else []
-    close = get_close_matches(place.name, beside, n=1)
+    beside = [name for name in beside if name.lower().endswith(KINDS.get(what, ""))]
+    close = get_close_matches(place.name, beside, n=1) or [b for b in beside if Path(b).stem == place.stem]
     hint = f"; did you mean {str(place.parent / close[0])!r}?" if close else ""
     raise FormatError(f"there is no {what} at {path!r}{hint}")
 

@@ -19,29 +19,21 @@ EDGES_PER_COLUMN = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A figure that falls from `top` as the smallest effect seen grows, halfway to its floor at `middle`."""
+    """A figure that falls from `top` towards 0 as the smallest effect seen grows, halfway at `middle`."""
 
     top: float
     middle: float
     steepness: float
-    floor: float = 0.0
 
-    def at(self, effect: float, floor: float = 0.0) -> float:
-        """The floor is the curve's share of `floor`, what can be had without seeing anything."""
-        least = self.floor * floor
-        return float(least + (self.top - least) / (1 + (effect / self.middle) ** self.steepness))
+    def at(self, effect: float) -> float:
+        return float(self.top / (1 + (effect / self.middle) ** self.steepness))
 
 
-RECALL = Curve(1.0, 0.29, 1.6)
-PRECISION = Curve(0.98, 1.46, 1.2)
-F1 = Curve(0.98, 0.40, 1.6)
-LOW = Curve(0.86, 0.18, 3.0)
-HIGH = Curve(1.0, 1.23, 2.3)
-"""Of edges more likely than not; LOW and HIGH: where F1 lies in 8 of 10 tables."""
-BEST_F1 = Curve(0.96, 0.30, 2.2, floor=0.85)
-BEST_LOW = Curve(0.87, 0.15, 3.1, floor=0.4)
-BEST_HIGH = Curve(1.0, 0.55, 4.0, floor=1.15)
-"""The same of the cut of the highest expected F1, which keeps most pairs where nothing is seen."""
+RECALL = Curve(1.0, 0.21, 1.7)
+PRECISION = Curve(0.95, 1.3, 4.0)
+LOW = Curve(0.90, 0.11, 4.0)
+HIGH = Curve(1.0, 0.96, 2.2)
+"""Of edges more likely than not, which is what a result shows; LOW and HIGH: where F1 lies in 8 of 10 tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,21 +62,24 @@ class Power:
         return PRECISION.at(self.effect)
 
     @property
+    def missed(self) -> float:
+        """How many of the edges are not drawn."""
+        return (1 - self.recall) * self.edges
+
+    @property
+    def false(self) -> float:
+        """How many edges are drawn that are not there."""
+        return self.recall * self.edges * (1 / self.precision - 1)
+
+    @property
     def f1(self) -> float:
-        """Of the skeleton, on average."""
-        return F1.at(self.effect)
+        """Of the skeleton: what recall and precision amount to."""
+        return 2 * self.recall * self.precision / (self.recall + self.precision)
 
     @property
     def range(self) -> tuple[float, float]:
         """Where it lies in 8 of 10 tables."""
         return min(LOW.at(self.effect), self.f1), max(HIGH.at(self.effect), self.f1)
-
-    @property
-    def best(self) -> tuple[float, float, float]:
-        """F1 of the cut of the highest expected F1, and its range."""
-        all_pairs = 2 * self.edges / (self.edges + self.columns * (self.columns - 1) / 2)
-        f1, low, high = (curve.at(self.effect, all_pairs) for curve in (BEST_F1, BEST_LOW, BEST_HIGH))
-        return f1, min(low, f1), min(max(high, f1), 1.0)
 
 
 def smallest_effect(*, variance: float, coordinates: int, columns: int, constants: Constants | None = None) -> float:
@@ -95,13 +90,18 @@ def smallest_effect(*, variance: float, coordinates: int, columns: int, constant
     its prior odds against an edge.
     """
     constants = constants or Constants()
-    odds = min(0.5, constants.degree / (columns - 1))
-    needed = log((1 - odds) / odds)
+    needed = -log_prior_odds(columns, constants)
 
     def seen(squared: float) -> bool:
         return _log_bayes_factor(squared / variance + coordinates, coordinates, variance, constants) >= needed
 
     return sqrt(least(seen, 0.0, doubled(seen, variance)))
+
+
+def log_prior_odds(columns: int, constants: Constants) -> float:
+    """Of an edge, as the search has them."""
+    p = min(0.5, constants.expected_neighbours(columns) / (columns - 1))
+    return log(p / (1 - p))
 
 
 def _log_bayes_factor(squares: float, coordinates: int, variance: float, constants: Constants) -> float:

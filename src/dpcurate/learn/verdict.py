@@ -13,6 +13,8 @@ Level = Literal["fine", "weak", "hopeless"]
 HOPELESS = 0.3
 """A skeleton F1 expected below this is no result; `dpcurate discover` asks before it spends on one."""
 WEAK = 0.7
+NOTHING = 0.15
+"""Below this F1 is where even the strongest links are hidden."""
 CLEARLY = 3.0
 """Standard deviations of noise that make a difference clear."""
 MOST_DROPPED = 0.5
@@ -74,15 +76,16 @@ def verdict_on(noise: NoiseLevel, *, columns: int, declared: int | None) -> Verd
 
 def visible(power: Power) -> tuple[str, str]:
     """What is seen and how much that tends to be, in words."""
+    if power.effect >= 1:
+        return (
+            "Noise hides every link, even between columns that determine each other.",
+            f"On tables of this shape such a run finds hardly any edges: skeleton F1 below {NOTHING:g}.",
+        )
     low, high = power.range
-    shows = (
-        f"Links show from a correlation of about {power.effect:.2g} on; most weaker ones are missed."
-        if power.effect < 1
-        else "Noise hides every link, even between columns that determine each other."
-    )
-    return shows, (
-        f"On tables of this shape such a run finds about {power.recall * power.edges:.0f} of {power.edges:.0f} edges; "
-        f"skeleton F1 about {power.f1:.2f} ({low:.2f} to {high:.2f} in 8 of 10 tables)."
+    return (
+        f"Links show from a correlation of about {power.effect:.2g} on; most weaker ones are missed.",
+        f"On tables of this shape such a run finds about {power.recall:.0%} of the edges; "
+        f"skeleton F1 about {power.f1:.2f} ({low:.2f} to {high:.2f} in 8 of 10 tables).",
     )
 
 

@@ -1,8 +1,8 @@
 """Plan before you spend: what accuracy to expect from a public schema and a number of rows.
 
-Random worlds that have the schema are simulated and learnt through a real curator with the budgets in
-question. For the default they are averaged with a closed form that was fitted to runs on published networks and
-worlds of other kinds. No private data is touched: the schema and the number of rows are all that goes in.
+Figures of the default come from `planning.estimate`, the same that `discover` announces before a run. For other
+methods, and for exact ones as a ceiling, random worlds that have the schema are simulated and learnt through a real
+curator. No private data is touched: the schema and the number of rows are all that goes in.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ from dpcurate.schema import Neighbours, Schema
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 DEFAULT = "auto"
 ESTIMATED = frozenset({"auto", "measure-once"})
-"""Methods with a closed form."""
-HIDDEN = 1.5
-"""A smallest effect above this is out of reach: nothing is simulated."""
+"""Methods with a closed form, which are not simulated."""
 MOST_ROWS = 2_000_000
 BAR = 24
 SUFFIXES = (".html", ".json", ".txt")
@@ -80,28 +78,14 @@ class Plan:
         return {m: self._cell(m, math.inf) for m in EXACT if m not in refused and any(r.method == m for r in self.runs)}
 
     def _cell(self, method: str, epsilon: float) -> Expectation:
-        these = [r for r in self.runs if (r.method, r.epsilon) == (method, epsilon)]
-        if not these:
+        if method in ESTIMATED:
             power = self._power(epsilon)
-            return Expectation(method, epsilon, *power.best, power.edges, 0.0)
+            return Expectation(method, epsilon, power.f1, *power.range, power.missed, power.false)
+        these = [r for r in self.runs if (r.method, r.epsilon) == (method, epsilon)]
         f1 = np.array([r.f1 for r in these])
         low, high = np.quantile(f1, (0.1, 0.9), method="weibull")  # the ends of few worlds hold less than they span
-        mean, low, high = self._informed(method, epsilon, (float(f1.mean()), float(low), float(high)))
         missed, false = np.mean([r.missed for r in these]), np.mean([r.false for r in these])
-        return Expectation(method, epsilon, mean, low, high, float(missed), float(false))
-
-    def _informed(
-        self, method: str, epsilon: float, simulated: tuple[float, float, float]
-    ) -> tuple[float, float, float]:
-        """Mean and quantiles of simulated worlds, averaged with those of the closed form where there is one.
-
-        Averaging quantiles of two forecasts is Vincentization (Ratcliff 1979): the range is as wide as theirs are on
-        average, and lies between them.
-        """
-        if method not in ESTIMATED:
-            return simulated
-        f1, low, high = ((a + b) / 2 for a, b in zip(simulated, self._power(epsilon).best, strict=True))
-        return f1, low, high
+        return Expectation(method, epsilon, float(f1.mean()), float(low), float(high), float(missed), float(false))
 
     def _power(self, epsilon: float) -> Power:
         return _power(self.schema, self.rows, epsilon, self.delta, self.neighbours)
@@ -144,17 +128,15 @@ class Plan:
     @property
     def remarks(self) -> tuple[str, ...]:
         less = f" ({self.simulated_rows:,} were simulated; more do better)" if self.simulated_rows < self.rows else ""
+        worlds = "1 random world" if self.worlds == 1 else f"{self.worlds} random worlds"
         return (
-            f"{self.worlds} random worlds with {len(self.schema.names)} columns, {self._edges} edges and "
-            f"{self.rows:,} rows{less}; delta = {self.delta:g}, {self.neighbours}. No private data was touched.",
+            f"{len(self.schema.names)} columns and {self.rows:,} rows; delta = {self.delta:g}, {self.neighbours}. "
+            "No private data was touched.",
+            "Figures are about the graph that a result shows: pairs that are more likely linked than not.",
             "Skeleton F1: 1 is every edge found and none false. 8 of 10 tables are to lie in the range shown.",
             "Weaker effects and rarer levels than usual need more, stronger ones less.",
-            *(f"{m}: half from these worlds, half from a closed form." for m in self.methods if m in ESTIMATED),
-            *(
-                f"Not simulated: {m} at epsilon = {e:g}, where noise hides every link."
-                for m, e in self.cells
-                if not any((r.method, r.epsilon) == (m, e) for r in self.runs)
-            ),
+            *(f"{m}: the estimate that `discover` announces before a run." for m in self.methods if m in ESTIMATED),
+            *([f"All else is from {worlds} with {self._edges} edges{less}."] if self.runs else []),
             *(f"{name}: {EXACT[name]} on the same rows, NOT PRIVATE: the ceiling." for name in self.ceiling),
             *(f"Left out: {r.method}: {r.reason}." for r in self.refusals),
         )
@@ -242,12 +224,13 @@ def plan(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Plan:
-    """Simulate `worlds` random worlds that have this schema and learn each with every method and epsilon.
+    """Expected accuracy for each epsilon, from a public schema and a rough number of rows; free.
 
-    `methods` are names, the default alone when not given. Beside them stands what exact PC and, up to
-    20 columns, an exact score search reach without privacy on the same rows. Time grows with `worlds`; with
-    `workers` above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`.
-    The same seed gives the same figures whatever the workers.
+    `methods` are names, the default alone when not given. The default's figures are the estimate that `discover`
+    announces before a run; other methods learn `worlds` random worlds that have this schema. So do exact PC and, up
+    to 20 columns, an exact score search: what they reach without privacy is the ceiling. Time grows with `worlds`;
+    with `workers` above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`. The same
+    seed gives the same figures whatever the workers.
     """
     facts, relation = Schema.of(schema), Neighbours.of(neighbours).value
     if len(facts.names) < 2:
@@ -261,14 +244,9 @@ def plan(
     for name in names:
         get(name)
     simulated = min(whole("rows", rows, least=1), MOST_ROWS)
-    hidden = frozenset(
-        (name, e)
-        for name in names
-        for e in budgets
-        if name in ESTIMATED and _power(facts, rows, e, delta, relation).effect > HIDDEN
-    )
+    simulated_methods = tuple(name for name in names if name not in ESTIMATED)
     jobs = [
-        Simulation(facts, simulated, delta, relation, budgets, names, seed, world, hidden)
+        Simulation(facts, simulated, delta, relation, budgets, simulated_methods, seed, world)
         for world in range(whole("worlds", worlds, least=1))
     ]
     found = all_runs(jobs, workers, progress or _silent)

@@ -15,6 +15,7 @@ from dpcurate.accounting import Budget
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Graph
 from dpcurate.graphs.metrics import skeleton_rates
+from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.methods import get
 from dpcurate.networks.network import Network
 from dpcurate.networks.plausible import random_world, simulate
@@ -62,8 +63,6 @@ class Simulation:
     methods: tuple[str, ...]
     seed: int
     world: int
-    hidden: frozenset[tuple[str, float]] = frozenset()
-    """Methods and budgets that are not tried: noise hides every link, and a search in pure noise takes long."""
 
 
 def all_runs(jobs: list[Simulation], workers: int, progress: Progress) -> tuple[WorldRun | Refusal, ...]:
@@ -130,8 +129,7 @@ def _world(job: Simulation) -> list[WorldRun | Refusal]:
     found: list[WorldRun | Refusal] = []
     for method in job.methods:
         try:
-            tried = [e for e in (*job.epsilons, math.inf) if (method, e) not in job.hidden]
-            found += [_run(job, curator, method, epsilon, network) for epsilon in tried]
+            found += [_run(job, curator, method, epsilon, network) for epsilon in (*job.epsilons, math.inf)]
         except QueryError as error:
             found.append(Refusal(method, str(error)))
     return [*found, *(_exact(job, curator, name, network) for name in EXACT)]
@@ -147,7 +145,7 @@ def _exact(job: Simulation, curator: Curator, name: str, network: Network) -> Wo
 
 def _run(job: Simulation, curator: Curator, method: str, epsilon: float, network: Network) -> WorldRun:
     with limited(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as queryable:
-        graph = get(method).fit(queryable).graph
+        graph = graph_at(get(method).fit(queryable), Cut(), None)
     return compare(job.world, method, epsilon, graph, network.dag)
 
 

@@ -40,7 +40,7 @@ class Curator(Session):
     def __init__(
         self,
         table: Any,
-        schema: Schema | str | Path | dict[str, Any],
+        schema: Schema | str | Path | dict[str, Any] | None = None,
         *,
         budget: Budget | None = None,
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,

@@ -139,15 +139,25 @@ class Schema:
         return files.load(path, cls.loads, SchemaError)
 
     @classmethod
-    def of(cls, value: Schema | str | Path | Mapping[str, Sequence[Any]]) -> Schema:
-        """Accept a schema, a path to one, or a mapping from column to levels."""
+    def of(cls, value: Schema | str | Path | Mapping[str, Sequence[Any]] | None) -> Schema:
+        """Accept a schema, a path to one, or a mapping from column to levels; for None say how to get one."""
         if isinstance(value, Schema):
             return value
         if isinstance(value, (str, Path)):
             return cls.load(value)
         if isinstance(value, Mapping):
             return cls(tuple(Categorical(name, tuple(levels)) for name, levels in value.items()))
-        raise SchemaError(f"a schema is a Schema, a path or a mapping of levels, got {type(value).__name__}")
+        if value is None:
+            raise SchemaError(f"a schema is needed, the public description of the columns. {_DRAFTED}")
+        raise SchemaError(
+            f"a schema is a Schema, a path or a mapping of levels, got {type(value).__name__}. {_DRAFTED}"
+        )
+
+
+_DRAFTED = (
+    "`print(dpcurate.draft(table))`, or `dpcurate schema draft TABLE -o schema.toml`, drafts one from the table for "
+    "you to check"
+)
 
 
 def _is_count(value: object) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import gzip
+import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from contract import NUMBERS, SCHEMAS, frame, same_integers, text_frame
 
+from dpcurate import draft
 from dpcurate.errors import OwnerError
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import duck, open_source, spill, textfile
@@ -156,3 +158,29 @@ def test_a_folder_without_parquet_says_what_to_do(tmp_path):
         open_source(tmp_path, TOWNS)
     with pytest.raises(OwnerError, match="no file is there"):
         open_source(tmp_path / "p-*.parquet", TOWNS)
+
+
+@pytest.mark.parametrize(
+    ("start", "advice"),
+    [
+        (b"", "its bytes are no text. Save the table as CSV"),
+        (b"PAR1", "end in .parquet"),
+        (b"PK\x03\x04", "end in .xlsx"),
+        (b"\xd0\xcf\x11\xe0", "save it as .xlsx or as CSV"),
+        (b"\x1f\x8b", "end in .csv.gz"),
+    ],
+)
+def test_a_file_that_is_no_text_is_not_blamed_for_its_encoding(start, advice, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(start + random.Random(1).randbytes(3000))
+    for look in (lambda: open_source(path, TOWNS), lambda: draft(path)):
+        with pytest.raises(OwnerError, match="is not a CSV file") as refused:
+            look()
+        assert advice in str(refused.value)
+        assert "encoding" not in str(refused.value)
+
+
+def test_a_text_with_a_stray_control_character_is_still_a_text(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,\x01\n" + "2,x\n" * 100)
+    assert textfile.first_row(str(path), TextFormat()) == ["a", "b"]

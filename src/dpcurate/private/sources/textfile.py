@@ -25,6 +25,18 @@ LONGEST_HEADER = 1 << 24
 """Characters of a header: a file without an end of line, or a small one that unpacks to a large one, ends there."""
 SEPARATORS = (";", "\t", "|", ",")
 _CHUNK = 1 << 20
+_KINDS = {
+    b"PAR1": "a Parquet file: let its name end in .parquet",
+    b"PK\x03\x04": "an Excel or zip file: let the name of a workbook end in .xlsx, and unpack an archive",
+    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or as CSV",
+    b"\x1f\x8b": "a gzip file: let its name end in .csv.gz",
+}
+"""What files of another kind begin with."""
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_TEXT_CONTROLS = b"\t\n\r\f"
+_LOOKED_AT = 4096
+_MOST_CONTROLS = 0.02
+"""Of the first bytes of a text; in random bytes a tenth are control characters."""
 
 
 def is_text(file: str) -> bool:
@@ -88,6 +100,7 @@ def _common_header(files: Sequence[str], written: TextFormat) -> list[str]:
 def first_row(file: str, written: TextFormat) -> list[str]:
     """The names of a file's columns."""
     separator = written.separates(file)
+    _check_text(file, written)
     try:
         with _text(file, written) as handle:
             header = next(csv.reader(_bounded(handle, file), delimiter=separator), [])
@@ -100,6 +113,21 @@ def first_row(file: str, written: TextFormat) -> list[str]:
     if len(header) == 1 and written.separator is None:
         _check_separator(file, header[0], separator)
     return _named(header)
+
+
+def _check_text(file: str, written: TextFormat) -> None:
+    """A file of another kind would be blamed for its encoding."""
+    try:
+        start = beginning(file, _LOOKED_AT)
+    except (OSError, EOFError, ValueError):  # it cannot be read, which is told by whoever reads it
+        return
+    kind = next((kind for magic, kind in _KINDS.items() if start.startswith(magic)), None)
+    controls = sum(byte < ord(" ") and byte not in _TEXT_CONTROLS for byte in start)
+    wide = written.encoding.lower().startswith(("utf-16", "utf-32")) or start.startswith(_WIDE_MARKS)
+    if kind is None and (wide or controls <= 8 + _MOST_CONTROLS * len(start)):
+        return
+    told = f"it looks like {kind}" if kind else "its bytes are no text. Save the table as CSV in UTF-8, or as Parquet"
+    raise OwnerError(f"{file!r} is not a CSV file: {told}")
 
 
 def _check_separator(file: str, header: str, separator: str) -> None:
