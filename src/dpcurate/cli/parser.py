@@ -148,7 +148,7 @@ def _privacy(parser: argparse.ArgumentParser, epsilon: str, *, required: bool) -
     action = parser.add_argument("--epsilon", type=_number, required=required, metavar="E", help=epsilon)
     delta = f"chance that the epsilon bound fails; 0 for pure differential privacy (default: {DELTA:g})"
     parser.add_argument("--delta", type=_number, metavar="D", help=delta)
-    line = "add-remove: one row or person more or less (default); replace: one changed, with a public number of rows"
+    line = "add-remove: one row or person more or less (default); replace: one changed"
     parser.add_argument("--neighbours", metavar="N", help=line)
     return action
 

@@ -161,7 +161,7 @@ def build(noise: Noise, sensitivity: Sensitivity) -> Mechanism:
     if sensitivity.l1 == 0 or sensitivity.l2_squared == 0:
         raise QueryError(
             "no single unit can move this statistic, so there is nothing to protect or to pay for: it follows from the "
-            "schema and the public row count, so leave it out"
+            "schema, so leave it out"
         )
     if isinstance(noise, Laplace):
         return LaplaceNoise(_laplace_scale(noise, sensitivity), sensitivity)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 RELATIONS = {
     "add-remove": "add-remove: the two tables differ in one unit more or less; the number of rows is private",
-    "replace": "replace: the two tables differ in one unit whose data are changed; the number of rows read is public",
+    "replace": "replace: the two tables differ in one unit whose data are changed; the number of rows is private",
 }
 CEILING = (
     "The ceiling is the guarantee. What was spent so far is bookkeeping: a run that stopped early may not report "

@@ -14,7 +14,7 @@ class Adjacency(enum.Enum):
     ADD_REMOVE = "add-remove"
     """One unit (row or person) more or less; the number of rows is private."""
     REPLACE = "replace"
-    """One unit changed; the number of rows read is public."""
+    """One unit changed; its rows may also become fewer, so the number of rows is not taken as public."""
 
     @classmethod
     def of(cls, value: Adjacency | str) -> Adjacency:

@@ -112,6 +112,31 @@ def same_integers(forms, schema, table=None):
                 assert np.array_equal(got, right), (name, row_sum)
 
 
+# --- rows of empty cells ------------------------------------------------------------------------------
+
+GAPS = Schema((Categorical("colour", ("red", "green"), missing="red"), Numeric("age", 0, 100, missing="own")))
+
+
+def gaps(schema=GAPS):
+    """Rows without any cell at the start and in between, whose cells all get a place by the schema's rules."""
+    table = pd.DataFrame(
+        {
+            "colour": np.array([None, "green", None, "red", None, None, "green"], dtype=object),
+            "age": [np.nan, 20.0, 30.0, np.nan, np.nan, np.nan, 40.0],
+        }
+    )
+    return table[list(schema.names)]
+
+
+def rows_of_empty_cells_are_rows(form):
+    """`form(table)` holds a table: of two columns, and of one, whose empty cell may look like no line at all."""
+    for schema in (GAPS, Schema(GAPS.columns[:1])):
+        table, (rows,) = gaps(schema), row_sums(schema)[:1]
+        assert open_source(form(table), schema).totals([rows])[0] == len(table)
+        if len(schema.names) > 1:
+            same_integers({"form": form(table)}, schema, table)
+
+
 # --- who is one person --------------------------------------------------------------------------------
 
 CAP = 2

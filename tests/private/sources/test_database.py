@@ -30,6 +30,7 @@ from contract import (
     persons_are_kept_apart,
     persons_are_refused,
     row_sums,
+    rows_of_empty_cells_are_rows,
     same_integers,
     text_frame,
 )
@@ -370,6 +371,16 @@ def test_types_that_name_persons_in_a_database(server):
         persons_are_refused(server.url("people"))
 
 
+def test_rows_of_empty_cells_are_rows(server):
+    types = {"colour": "text", "age": "float8"}
+
+    def form(table):
+        server.load("gaps", table, **{name: types[name] for name in table})
+        return server.url("gaps")
+
+    rows_of_empty_cells_are_rows(form)
+
+
 # --- one state of the table, and a connection that may be lost ------------------------------------------
 
 
@@ -607,7 +618,7 @@ def test_an_old_server_or_no_driver_is_told(server, forms, monkeypatch):
         open_source(forms["typed"], PLAIN)
 
 
-def test_a_view_that_fails_is_the_owners_affair(server, large):
+def test_a_view_that_fails_is_the_owners_affair(server, forms, large):
     server.run(
         "CREATE OR REPLACE VIEW broken AS SELECT 1 / (CASE WHEN dose > 1 THEN 0 ELSE 1 END) AS a FROM typed",
     )

@@ -7,7 +7,16 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from contract import SCHEMAS, VISITS, counts, frame, persons_are_refused, same_integers, visits
+from contract import (
+    SCHEMAS,
+    VISITS,
+    counts,
+    frame,
+    persons_are_refused,
+    rows_of_empty_cells_are_rows,
+    same_integers,
+    visits,
+)
 
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.row_sums import CountRows
@@ -28,6 +37,11 @@ WRITERS = {"t.dta": write_dta, "t.sav": write_sav, "t.sas7bdat": write_sas7bdat,
 def test_every_program_gives_the_same_integers(schema, name, tmp_path):
     path = WRITERS[name](frame(), tmp_path / name)
     same_integers({"path": path, "text": str(path)}, schema)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_rows_of_empty_cells_are_rows(name, tmp_path):
+    rows_of_empty_cells_are_rows(lambda table: WRITERS[name](table, tmp_path / name))
 
 
 def as_file(name, tmp_path):
@@ -87,10 +101,10 @@ def test_cells_of_excel_are_what_they_look_like(tmp_path):
     engine = duck.open_foreign(str(write_xlsx({"s": [*rows[:2], [None] * 4, *rows[2:]]}, tmp_path / "t.xlsx")), None)
     assert list(engine.stored()) == ["a", "column1", "2019", "when"]
     got = engine.fetch(f"SELECT * FROM {engine.relation}")
-    assert got["a"].tolist() == ["True", "TRUE"]
-    assert got["column1"].tolist() == ["x", "3.0"]
+    assert got["a"].tolist() == ["True", None, "TRUE"]
+    assert got["column1"].tolist() == ["x", None, "3.0"]
     assert got["2019"].tolist()[0] == 1.5
-    assert got["when"].tolist() == ["2020-01-31", "x"]
+    assert got["when"].tolist() == ["2020-01-31", None, "x"]
 
 
 def test_only_the_columns_of_the_schema_are_read(tmp_path):

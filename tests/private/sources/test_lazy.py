@@ -21,6 +21,7 @@ from contract import (
     persons_are_kept_apart,
     persons_are_refused,
     row_sums,
+    rows_of_empty_cells_are_rows,
     same_integers,
     text_frame,
 )
@@ -147,6 +148,10 @@ def test_a_discovery_from_a_lazy_frame_is_that_of_the_table_in_memory():
     table, schema = pair()
     one, two = (discover(t, schema, epsilon=2.0, insecure_seed=4) for t in (table, pl.from_pandas(table).lazy()))
     assert one.edges == two.edges
+
+
+def test_rows_of_empty_cells_are_rows():
+    rows_of_empty_cells_are_rows(lambda table: pl.from_pandas(table).lazy())
 
 
 def test_narwhals_frames_are_what_they_wrap():

@@ -16,6 +16,7 @@ from contract import (
     persons_are_kept_apart,
     persons_are_refused,
     row_sums,
+    rows_of_empty_cells_are_rows,
     same_integers,
     text_frame,
 )
@@ -46,6 +47,10 @@ def every_form(table):
         "stored in different ways": parted(first, other[3:300], last),
         "texts": dd.from_pandas(texts, npartitions=2),
     }
+
+
+def test_rows_of_empty_cells_are_rows():
+    rows_of_empty_cells_are_rows(lambda table: parted(table[:1], table[1:5], table[5:]))
 
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)

@@ -14,7 +14,18 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from contract import NUMBERS, PLAIN, SCHEMA, SCHEMAS, frame, lookups, row_sums, same_integers, text_frame
+from contract import (
+    NUMBERS,
+    PLAIN,
+    SCHEMA,
+    SCHEMAS,
+    frame,
+    lookups,
+    row_sums,
+    rows_of_empty_cells_are_rows,
+    same_integers,
+    text_frame,
+)
 
 from dpcurate.errors import DpcurateError, OwnerError, QueryError, SchemaError
 from dpcurate.private import sources
@@ -56,6 +67,58 @@ def every_form(table, folder):
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_all_sources_return_identical_integers(schema, tmp_path):
     same_integers(every_form(frame(), tmp_path), schema)
+
+
+def held_as(kind, folder):
+    """A form of a table for the contract of rows of empty cells."""
+
+    def csv(table, **options):
+        table.to_csv(folder / "t.csv", index=False, **options)
+        return folder / "t.csv"
+
+    def bare_csv(table):
+        """As other writers leave it: no quotes around nothing, and no line break after the last row."""
+        text = csv(table).read_text().replace('""', "").removesuffix("\n")
+        (folder / "t.csv").write_text(text)
+        return folder / "t.csv"
+
+    def parquet(table):
+        pq.write_table(pa.Table.from_pandas(table), folder / "t.parquet")
+        return folder / "t.parquet"
+
+    def database(table):
+        (folder / "t.duckdb").unlink(missing_ok=True)
+        with duckdb.connect(str(folder / "t.duckdb")) as connection:
+            connection.register("t", table)
+            connection.execute("CREATE TABLE rows AS SELECT * FROM t")
+        return f"{folder / 't.duckdb'}#rows"
+
+    return {
+        "pandas": lambda table: table,
+        "polars": pl.from_pandas,
+        "arrow": pa.Table.from_pandas,
+        "mapping": lambda table: {name: table[name].to_numpy() for name in table},
+        "csv": csv,
+        "bare csv": bare_csv,
+        "csv of Windows": lambda table: csv(table, lineterminator="\r\n"),
+        "packed csv": lambda table: csv(table).rename(folder / "u.csv") and packed(folder / "u.csv"),
+        "parquet": parquet,
+        "duckdb": database,
+    }[kind]
+
+
+def packed(path):
+    place = path.with_suffix(".csv.gz")
+    place.write_bytes(gzip.compress(path.read_bytes()))
+    return place
+
+
+KINDS = ("pandas", "polars", "arrow", "mapping", "csv", "bare csv", "csv of Windows", "packed csv", "parquet", "duckdb")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_empty_cells_are_rows(kind, tmp_path):
+    rows_of_empty_cells_are_rows(held_as(kind, tmp_path))
 
 
 def test_duckdb_agrees_without_pyarrow_where_features_are_sums_in_sql(tmp_path, monkeypatch):

@@ -25,6 +25,7 @@ from contract import (
     persons_are_kept_apart,
     persons_are_refused,
     row_sums,
+    rows_of_empty_cells_are_rows,
     same_integers,
     text_frame,
 )
@@ -109,6 +110,10 @@ def equal(one, two, schema, asked=None):
 
 
 # --- the same integers ----------------------------------------------------------------------------
+
+
+def test_rows_of_empty_cells_are_rows(session):
+    rows_of_empty_cells_are_rows(lambda table: lifted(session, table))
 
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)

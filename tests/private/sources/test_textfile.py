@@ -131,6 +131,18 @@ def test_the_line_of_another_encoding_is_named(tmp_path):
         counts(path, TextFormat(encoding="utf-16"))
 
 
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize("form", [TextFormat(), TextFormat(encoding="latin-1")], ids=["utf-8", "latin-1"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_last_line_longer_than_any_buffer_is_not_left_out(packed, form, end, tmp_path):
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    text = b"a,b\n1,x\n2," + b"x" * (33 << 20) + end
+    path.write_bytes(gzip.compress(text, 1) if packed else text)
+    with pytest.raises(OwnerError, match=r"the last line of .* is longer than 2,097,152 bytes"):
+        counts(path, form)
+    assert not list(Path(spill.place()).parent.glob("*/*.csv"))
+
+
 @pytest.mark.parametrize(("separator", "spelt"), [(";", '";"'), ("\t", r'"\\t"'), ("|", r'"\|"')])
 def test_a_file_with_another_separator_says_so(separator, spelt, tmp_path):
     path = tmp_path / "t.csv"

@@ -136,13 +136,12 @@ def _described(name: str, facts: Any) -> Described:
 
 
 def _of_sheet(file: str, sheet: str, schema: Schema | None) -> dict[str, NDArray[Any]]:
-    """A sheet whose first row names the columns; a row of empty cells is none."""
+    """A sheet whose first row names the columns; a row of empty cells is a row, unless no cell below it is filled."""
     header, *rows = _rows(file, sheet)
     names = [str(level_text(x)) if x != "" else f"column{i}" for i, x in enumerate(header)]
     wanted, person = _wanted(names, schema), schema.person.column if schema and schema.person else None
-    filled = [row for row in rows if any(cell != "" for cell in row)]
     places = {name: i for i, name in enumerate(names)}
-    cells = {name: [None if row[i] == "" else row[i] for row in filled] for name, i in places.items() if name in wanted}
+    cells = {name: [None if row[i] == "" else row[i] for row in rows] for name, i in places.items() if name in wanted}
     return {name: _plain(column, names_persons=name == person) for name, column in cells.items()}
 
 

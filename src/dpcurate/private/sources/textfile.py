@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,8 @@ LONGEST_HEADER = 1 << 24
 """Characters of a header: a file without an end of line, or a small one that unpacks to a large one, ends there."""
 SEPARATORS = (";", "\t", "|", ",")
 _CHUNK = 1 << 20
+LONGEST_LINE = 1 << 21
+"""Bytes of a line; DuckDB refuses longer ones, but for a last one longer than its buffer, which it leaves out."""
 _KINDS = {
     b"PAR1": "a Parquet file: let its name end in .parquet",
     b"PK\x03\x04": "an Excel or zip file: let the name of a workbook end in .xlsx, and unpack an archive",
@@ -51,6 +54,9 @@ def relation(file: str, written: TextFormat, say: Dialect) -> tuple[str, Path | 
     if not written.is_utf8:
         folder = Path(spill.place() or _no_folder(file, written))
         places = _rewritten(files, folder, written)
+    else:
+        for one in files:
+            _check_last_line(one)
     columns = ", ".join(f"{say.text(name)}: 'VARCHAR'" for name in header)
     missing = ", ".join(map(say.text, ("", *written.missing)))
     where = ", ".join(map(say.text, places))
@@ -59,6 +65,13 @@ def relation(file: str, written: TextFormat, say: Dialect) -> tuple[str, Path | 
         f"nullstr = [{missing}], delim = {say.text(written.separates(file))}, columns = {{{columns}}}"
     )
     return f"read_csv([{where}], {options})", folder
+
+
+def _check_last_line(file: str) -> None:
+    """Refuse a last line that DuckDB's parallel reader would leave out without a word."""
+    end = _end(file, LONGEST_LINE + 2).rstrip(b"\r\n")
+    if len(end) > LONGEST_LINE and b"\n" not in end and b"\r" not in end:
+        raise OwnerError(f"the last line of {file!r} is longer than {LONGEST_LINE:,} bytes: is a line break missing?")
 
 
 def _no_folder(file: str, written: TextFormat) -> str:
@@ -77,6 +90,10 @@ def _rewritten(files: Sequence[str], folder: Path, written: TextFormat) -> list[
         try:
             with _text(file, written) as rows, place.open("w", encoding="utf-8", newline="") as copy:
                 shutil.copyfileobj(rows, copy, _CHUNK)
+            _check_last_line(str(place))
+        except OwnerError:
+            shutil.rmtree(folder)
+            raise
         except (UnicodeError, OSError, EOFError) as error:
             shutil.rmtree(folder)
             raise OwnerError(f"cannot read {file!r}: {_not_written_so(file, written) or error}") from None
@@ -210,6 +227,17 @@ def beginning(file: str, size: int) -> bytes:
     """The first bytes of a file."""
     with _bytes(file) as handle:
         return handle.read(size)
+
+
+def _end(file: str, size: int) -> bytes:
+    """The last bytes of a file; a packed one is unpacked for them, once."""
+    end = b""
+    with _bytes(file) as handle:
+        if not file.lower().endswith(".gz"):
+            handle.seek(max(0, os.path.getsize(file) - size))
+        while chunk := handle.read(8 * _CHUNK):
+            end = (end + chunk)[-size:]
+    return end
 
 
 def _bytes(file: str) -> GzipFile | BufferedReader:

@@ -81,8 +81,9 @@ def check_kind(statistic: object) -> None:
 def sensitivity(computed: Transformation, schema: Schema, neighbours: Neighbours) -> Sensitivity:
     """How far one unit can move a statistic: rows per unit, and rows that may vanish, included."""
     bound = computed.one_row(neighbours)
-    if neighbours is Neighbours.REPLACE and (schema.drops or schema.person is not None):
-        # A replaced row may be dropped, which is a removal.
+    if neighbours is Neighbours.REPLACE:
+        # A replaced row may vanish, which is a removal: by a rule of the schema, or because a reader or a program that
+        # writes files takes a row of empty cells for none.
         bound = bound.larger(computed.one_row(Neighbours.ADD_REMOVE))
     return bound.times(schema.rows_per_unit)
 
