@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate.accounting import Privacy
+from dpcurate.accounting.cautions import warn
 from dpcurate.allowance import DUST, Allowance, Request, RunRecord, running
 from dpcurate.errors import BudgetError, BudgetExceeded, FormatError, LedgerError, QueryError
 from dpcurate.files import save_text
@@ -90,6 +91,7 @@ def ask(
     file = Path(schema).name if isinstance(schema, (str, Path)) else ""
     request = request_of(data, facts, question, epsilon=epsilon, by=by, purpose=purpose, schema_file=file)
     allowance = allowed(request, question, delta=delta, neighbours=neighbours, ledger=ledger)
+    warn(allowance.budget, facts.rows)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
     return answer(curator, question, share=allowance.share, request=request)
 

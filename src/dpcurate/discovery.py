@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate import models
+from dpcurate.accounting.cautions import warn
 from dpcurate.allowance import Allowance, Request, RunRecord, running
 from dpcurate.errors import BudgetExceeded, NotStored
 from dpcurate.graphs.graph import Dag, Pag
@@ -65,6 +66,7 @@ def discover(
         quantify=quantify,
     )  # fmt: skip
     allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, request=request)
+    warn(allowance.budget, facts.rows)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
     return fit(curator, method, known, share=allowance.share, request=request, latent=latent, quantify=quantify)
 

@@ -55,6 +55,10 @@ class DomainTooLarge(QueryError):
     """A table with more cells than the limit."""
 
 
+class PrivacyWarning(UserWarning):
+    """A budget that is allowed and promises little."""
+
+
 class RefusedError(DpcurateError):
     """Refused: nothing was read, nothing was spent."""
 

@@ -15,6 +15,7 @@ from dpcurate.allowance import RunRecord
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, FoundEffects
 from dpcurate.effects.reported import plain, with_effects
+from dpcurate.effects.undecided import unless_undecided
 from dpcurate.errors import QueryError
 from dpcurate.exports import Exports
 from dpcurate.files import save_text
@@ -139,8 +140,10 @@ class Discovery(Exports):
         """What setting `cause` does to `outcome`, by adjustment in this graph, from released answers: costs nothing.
 
         Of a cause with levels: `to` one `instead_of` another; of an outcome with levels: on the probability of `level`.
+        Where only undecided pairs could carry an effect, its state is *undecided*.
         """
-        return self._effects.effect(cause, outcome, to=to, instead_of=instead_of, level=level)
+        found = self._effects.effect(cause, outcome, to=to, instead_of=instead_of, level=level)
+        return unless_undecided(found, self.graph, self.undecided, (self.cut or Cut()).direction)
 
     def effects(self) -> FoundEffects:
         """The effect along every edge, of a line both ways: costs nothing."""

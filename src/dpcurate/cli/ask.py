@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import Namespace
 
+from dpcurate.accounting.cautions import cautions
 from dpcurate.allowance import Allowance, Request, running
 from dpcurate.asked import Asked, Question, allowed, answer, asked_from, check_report, expected, request_of
 from dpcurate.cli.files import load_schema
@@ -104,6 +105,8 @@ def _announce(args: Namespace, question: Question, schema: Schema, allowance: Al
         say(f"  error   noise of standard deviation {noise:.4g} on every {of}")
     say(f"  unit    {unit}; neighbours: {allowance.neighbours.value}")
     say(f"  ledger  {one_line(allowance.kept)}")
+    for caution in cautions(allowance.budget, schema.rows):
+        say(f"warning: {caution}")
     if args.insecure_seed is not None:
         say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
 

@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import Namespace
 
+from dpcurate.accounting.cautions import cautions
 from dpcurate.allowance import Allowance, Request, running
 from dpcurate.cli import from_answers, not_private, quantified
 from dpcurate.cli.asking import check_worth
@@ -75,6 +76,8 @@ def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:
     if args.quantify is not None:
         say(f"  model   {args.quantify:.0%} of it is set aside for the tables of what is found")
     say(f"  ledger  {one_line(allowance.kept)}")
+    for caution in cautions(allowance.budget, args.rows or schema.rows):
+        say(f"warning: {caution}")
     if args.insecure_seed is not None:
         say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
 

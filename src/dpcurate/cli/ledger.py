@@ -8,23 +8,23 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from dpcurate.accounting import DELTA, Budget, Event, epsilon_of
+from dpcurate.accounting.cautions import cautions
 from dpcurate.accounting.composition import RULES
 from dpcurate.allowance import DUST
 from dpcurate.cli.files import load_schema
-from dpcurate.cli.texts import columns, existing, one_line, show
+from dpcurate.cli.texts import columns, existing, one_line, say, show
 from dpcurate.errors import QueryError
 from dpcurate.private.ledger import Ledger
 from dpcurate.schema import Neighbours
 
 
 def init(args: Namespace) -> None:
-    ledger = Ledger.create(
-        args.path,
-        table=args.table,
-        schema=load_schema(args.schema),
-        neighbours=Neighbours.of(args.neighbours or Neighbours.ADD_REMOVE).value,
-        budget=Budget(epsilon=args.epsilon, delta=DELTA if args.delta is None else args.delta),
-    )
+    schema = load_schema(args.schema)
+    budget = Budget(epsilon=args.epsilon, delta=DELTA if args.delta is None else args.delta)
+    for caution in cautions(budget, schema.rows):
+        say(f"warning: {caution}")
+    neighbours = Neighbours.of(args.neighbours or Neighbours.ADD_REMOVE).value
+    ledger = Ledger.create(args.path, table=args.table, schema=schema, neighbours=neighbours, budget=budget)
     show(f"{one_line(args.path)}: the most that may ever be spent on {args.table!r} is {ledger.budget}")
     show("keep this file with the table for good, and back it up")
 

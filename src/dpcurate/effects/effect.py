@@ -12,9 +12,10 @@ import numpy as np
 from dpcurate.arrays import FloatArray
 from dpcurate.effects.table import MEAN, EffectTable, usual
 
-State = Literal["estimated", "none", "several", "not identified", "not determined"]
-"""*none*: the graph rules an effect out. *several*: it depends on which graph of the class is true. *not identified*:
-no adjustment in the graph tells it. *not determined*: the graph would tell it, but what was released does not."""
+State = Literal["estimated", "none", "several", "undecided", "not identified", "not determined"]
+"""*none*: the graph rules an effect out. *undecided*: it does so unless pairs that are
+undecided are linked. *several*: it depends on which graph of the class is true. *not identified*: no adjustment in the
+graph tells it. *not determined*: the graph would tell it, but what was released does not."""
 WIDTH = 1.959963984540054
 """Standard errors on either side of a 95 % interval."""
 
@@ -121,7 +122,7 @@ class Effect:
         cls,
         cause: str,
         outcome: str,
-        state: Literal["not identified", "not determined"],
+        state: Literal["undecided", "not identified", "not determined"],
         reason: str,
         *,
         adjusted_for: Sequence[str] = (),
