@@ -382,6 +382,7 @@ def test_more_than_what_is_left_is_refused_with_the_numbers(tmp_path):
         ask(TABLE, SCHEMA, Counts(("sex",)), epsilon=None, ledger=path)  # type: ignore[arg-type]
 
 
+@pytest.mark.filterwarnings("ignore::dpcurate.errors.PrivacyWarning")
 def test_a_small_share_of_a_large_budget_is_not_nothing(tmp_path):
     path = created(tmp_path / "l", 20)
     asked = ask(TABLE, SCHEMA, Counts(("sex",)), epsilon=0.001, ledger=path)

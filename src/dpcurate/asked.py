@@ -91,7 +91,8 @@ def ask(
     file = Path(schema).name if isinstance(schema, (str, Path)) else ""
     request = request_of(data, facts, question, epsilon=epsilon, by=by, purpose=purpose, schema_file=file)
     allowance = allowed(request, question, delta=delta, neighbours=neighbours, ledger=ledger)
-    warn(allowance.budget, facts.rows)
+    if insecure_seed is None:  # a simulation promises nothing anyway
+        warn(allowance.budget, facts.rows)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
     return answer(curator, question, share=allowance.share, request=request)
 

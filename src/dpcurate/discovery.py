@@ -66,7 +66,8 @@ def discover(
         quantify=quantify,
     )  # fmt: skip
     allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, request=request)
-    warn(allowance.budget, facts.rows)
+    if insecure_seed is None:  # a simulation promises nothing anyway
+        warn(allowance.budget, facts.rows)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
     return fit(curator, method, known, share=allowance.share, request=request, latent=latent, quantify=quantify)
 
