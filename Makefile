@@ -7,7 +7,7 @@ TOOLS := .venv-tools
 .PHONY: demo test test-tools lint docs build wheel speed paper audit chaos clean
 
 demo: $(VENV)/.installed
-	$(BIN)/dpcurate demo
+	$(BIN)/dpcurate demo --force
 
 test: $(VENV)/.installed-dev lint
 	$(BIN)/pytest -n 2 --dist loadfile

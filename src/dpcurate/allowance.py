@@ -14,6 +14,7 @@ from typing import Any
 
 from dpcurate.accounting import DELTA, Budget, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError
+from dpcurate.outputs import NO_INPUTS, Inputs
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
 from dpcurate.private.stored import StoredAnswers
@@ -41,6 +42,7 @@ class Request:
     result: str = ""
     schema_file: str = ""
     quantify: float | None = None
+    inputs: Inputs = NO_INPUTS
 
     @property
     def facts(self) -> RunFacts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from dpcurate.accounting import Privacy
 from dpcurate.accounting.cautions import warn
 from dpcurate.allowance import DUST, Allowance, Request, RunRecord, running
 from dpcurate.errors import BudgetError, BudgetExceeded, FormatError, LedgerError, QueryError
-from dpcurate.files import save_text
 from dpcurate.graphs.formats.jsontext import one_a_line
+from dpcurate.outputs import NO_INPUTS, Inputs, save_text
 from dpcurate.private.ledger.place import real
 from dpcurate.private.ledger.released import stored_runs
 from dpcurate.private.ledger.runs import FINISHED
@@ -34,6 +34,7 @@ class Asked:
     tables: tuple[Estimates, ...]
     privacy: Privacy
     run: RunRecord
+    inputs: Inputs = field(default=NO_INPUTS, repr=False, compare=False)
 
     def __str__(self) -> str:
         return "\n\n".join([*map(str, self.tables), str(self.privacy)])
@@ -54,10 +55,13 @@ class Asked:
 
     def report(self, path: str | Path) -> Path:
         """Write it; the suffix says how: .csv, .json or .txt."""
-        target = check_report(path)
-        text = {".csv": self.to_csv, ".json": self.to_json, ".txt": self.__str__}[target.suffix]()
-        save_text(target, f"{text.rstrip(NEW_LINE)}{NEW_LINE}")
-        return target
+        save_text(path, self.report_text(path), self.inputs)
+        return Path(path)
+
+    def report_text(self, path: str | Path) -> str:
+        """What `report` writes to a file of this name."""
+        text = {".csv": self.to_csv, ".json": self.to_json, ".txt": self.__str__}[check_report(path).suffix]()
+        return f"{text.rstrip(NEW_LINE)}{NEW_LINE}"
 
 
 def check_report(path: str | Path) -> Path:
@@ -89,7 +93,10 @@ def ask(
     """
     facts = Schema.of(schema)
     file = Path(schema).name if isinstance(schema, (str, Path)) else ""
-    request = request_of(data, facts, question, epsilon=epsilon, by=by, purpose=purpose, schema_file=file)
+    request = request_of(
+        data, facts, question, epsilon=epsilon, by=by, purpose=purpose, schema_file=file,
+        inputs=Inputs.of(table=data, schema=schema, ledger=ledger),
+    )  # fmt: skip
     allowance = allowed(request, question, delta=delta, neighbours=neighbours, ledger=ledger)
     if insecure_seed is None:  # a simulation promises nothing anyway
         warn(allowance.budget, facts.rows)
@@ -113,7 +120,7 @@ def asked_from(ledger: str | Path, run: int | None = None) -> Asked:
         raise LedgerError(f"run {stored.run} of {path} was stopped, or is under way: the same command resumes it")
     question, tables = _shown(stored)
     request = request_of(None, stored.schema, question, epsilon=None)
-    return Asked(tables, stored.privacy(), RunRecord.of(stored, request))
+    return Asked(tables, stored.privacy(), RunRecord.of(stored, request), Inputs.of(ledger=ledger))
 
 
 def _shown(stored: StoredAnswers) -> tuple[Question, tuple[Estimates, ...]]:
@@ -128,7 +135,7 @@ def _shown(stored: StoredAnswers) -> tuple[Question, tuple[Estimates, ...]]:
 
 
 def request_of(table: Any, schema: Schema, question: Question, *, epsilon: float | None, **told: Any) -> Request:
-    """The run as a ledger knows it again; `told` is by, purpose, result and schema_file."""
+    """The run as a ledger knows it again; `told` is by, purpose, result, schema_file and inputs."""
     if type(question) not in (Counts, Tables, Means, Quantiles):
         raise QueryError(f"ask for Counts, Tables, Means or Quantiles, not for {type(question).__name__}")
     kind = f"{ASKED} {type(question).__name__.lower()}"
@@ -195,7 +202,9 @@ def answer(
         run = RunRecord.of(curator, request)
         tables = _measured(queryable, question)
     privacy = curator.privacy()
-    return Asked(tables, replace(privacy, run=None if privacy.run is None else privacy.run - before), run)
+    return Asked(
+        tables, replace(privacy, run=None if privacy.run is None else privacy.run - before), run, request.inputs
+    )
 
 
 def _measured(queryable: Queryable, question: Question) -> tuple[Estimates, ...]:

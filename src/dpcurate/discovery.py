@@ -18,6 +18,7 @@ from dpcurate.learn.methods import Method
 from dpcurate.models.fitting import check_part
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
+from dpcurate.outputs import NO_INPUTS, Inputs
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
 from dpcurate.queryables import Keeping, Notice, Watched
@@ -63,7 +64,7 @@ def discover(
     file = Path(schema).name if isinstance(schema, (str, Path)) else ""
     request = request_of(
         data, facts, method, known, latent=latent, epsilon=epsilon, by=by, purpose=purpose, schema_file=file,
-        quantify=quantify,
+        quantify=quantify, inputs=Inputs.of(table=data, schema=schema, knowledge=knowledge, ledger=ledger),
     )  # fmt: skip
     allowance = Allowance.of(epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, request=request)
     if insecure_seed is None:  # a simulation promises nothing anyway
@@ -92,7 +93,7 @@ def discover_from(
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
     named = StoredAnswers(ledger, run)
     stored = named.graph_run
-    found = fit(stored, method, known, latent=latent)
+    found = replace(fit(stored, method, known, latent=latent), inputs=Inputs.of(knowledge=knowledge, ledger=ledger))
     if stored is not named:
         return replace(found, model=_bought(found, [named], dag))
     return found if found.model is not None else replace(found, model=_bought(found, stored.model_runs, dag))
@@ -111,6 +112,7 @@ def request_of(
     result: str = "",
     schema_file: str = "",
     quantify: float | None = None,
+    inputs: Inputs = NO_INPUTS,
 ) -> Request:
     """A run as a ledger knows it again."""
     recipe = methods.get(method, latent=latent)
@@ -126,6 +128,7 @@ def request_of(
         result=result,
         schema_file=schema_file,
         quantify=quantify,
+        inputs=inputs,
     )
 
 
@@ -163,8 +166,9 @@ def fit(
         first = queryable if kept is None else Keeping(queryable, kept * queryable.remaining)
         learned = chosen.fit(first if notice is None else Watched(first, notice), knowledge)
         found = Discovery(
-            learned, curator.privacy(), name, curator.schema, knowledge, {"dpcurate": __version__}, run=run
-        )
+            learned, curator.privacy(), name, curator.schema, knowledge, {"dpcurate": __version__}, run=run,
+            inputs=request.inputs,
+        )  # fmt: skip
         model = None if kept is None else _model(found, queryable)
     # The privacy statement comes after the block, which has given back what it did not use.
     privacy = curator.privacy()

@@ -36,6 +36,10 @@ class FormatError(_LineError):
     """A file that could not be read."""
 
 
+class OutputError(DpcurateError):
+    """A file that must not be written over, or cannot be written."""
+
+
 class GraphError(DpcurateError):
     """A graph or background knowledge that contradicts itself."""
 

@@ -49,11 +49,6 @@ def load(
         _refuse(complain, f"{name}, {error}", error.line)
 
 
-def save_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text in UTF-8, with the same line ends on every system."""
-    Path(path).write_bytes(text.encode())
-
-
 def line_at(text: str, position: int) -> int:
     """The line of a position in the text, from 1."""
     return text.count("\n", 0, position) + 1

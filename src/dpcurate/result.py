@@ -18,9 +18,8 @@ from dpcurate.effects.reported import plain, with_effects
 from dpcurate.effects.undecided import unless_undecided
 from dpcurate.errors import QueryError
 from dpcurate.exports import Exports
-from dpcurate.files import save_text
 from dpcurate.graphs.difference import Difference, Result, difference
-from dpcurate.graphs.formats import Chance, Chances, dumps, save
+from dpcurate.graphs.formats import Chance, Chances, dumps, text_for
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
@@ -32,6 +31,7 @@ from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.verdict import Verdict, verdict_on
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
+from dpcurate.outputs import NO_INPUTS, Inputs, save_text
 from dpcurate.schema import Schema
 
 LIKELIEST = 3
@@ -55,6 +55,7 @@ class Discovery(Exports):
     cut: Cut | None = field(default_factory=Cut)
     run: RunRecord | None = None
     model: Model | ScoreModel | None = None
+    inputs: Inputs = field(default=NO_INPUTS, repr=False, compare=False)
 
     @cached_property
     def graph(self) -> Cpdag | Dag | Pag:
@@ -234,20 +235,26 @@ class Discovery(Exports):
         return BEST_F1 if self.cut is None else asdict(self.cut)
 
     def report(self, path: str | Path) -> Path:
-        """Write a report; the suffix says which: .html, .json, .txt, or a graph format such as .dot or .csv."""
-        target = Path(path)
-        if target.suffix == ".json":
-            save_text(target, one_a_line(self.to_dict()))
-        elif target.suffix == ".txt":
+        """Write a report; the suffix says which: .html, .json, .txt, or a graph format such as .dot or .csv.
+
+        A file that is there is replaced, unless the run has read it or it is a ledger: those are refused.
+        """
+        save_text(path, self.report_text(path), self.inputs)
+        return Path(path)
+
+    def report_text(self, path: str | Path) -> str:
+        """What `report` writes to a file of this name."""
+        suffix = Path(path).suffix
+        if suffix == ".json":
+            return one_a_line(self.to_dict())
+        if suffix == ".txt":
             made = "" if self.run is None else f"{self.run}\n"
-            save_text(target, f"{self}\n{made}")
-        elif target.suffix in (".html", ".htm"):
+            return f"{self}\n{made}"
+        if suffix in (".html", ".htm"):
             from dpcurate.report.page import page
 
-            save_text(target, page(self))
-        else:
-            save(self.graph, target, self.reported_chances)
-        return target
+            return page(self)
+        return text_for(self.graph, path, self.reported_chances)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

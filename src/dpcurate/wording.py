@@ -33,6 +33,11 @@ def chance(p: float) -> str:
     return ">0.99" if p >= 0.995 else "<0.01" if p < 0.005 else f"{p:.2f}"
 
 
+def count(number: int, one: str, many: str = "") -> str:
+    """A number and its noun: 1 edge, 2 edges, 1,000 edges."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
 def closest(name: object, known: Iterable[str]) -> str | None:
     """The known name most like this one, if any is."""
     short = [one for one in known if len(one) <= LONGEST][:_COMPARED]

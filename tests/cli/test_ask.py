@@ -95,7 +95,8 @@ def test_json_has_what_it_cost_and_a_file_is_written(here, capsys):
         (("--mean", "sex"), "no mean"),
         (("--quantiles", "age", "0.5,half"), "numbers between 0 and 1"),
         (("--counts", "sex", "-o", "a.xlsx"), "ends in .csv, .json, .txt"),
-        (("--counts", "sex", "-o", "people.toml"), "exists and is left as it is"),
+        (("--counts", "sex", "-o", "people.toml"), "is the schema of this run and is never overwritten"),
+        (("--counts", "sex", "-o", "./people.csv", "--force"), "is the table of this run and is never overwritten"),
         (("--counts", "sex", "-o", "nowhere/a.csv"), "no folder"),
         (("--counts", "sex", "--epsilon", "3"), "is left; nothing was read"),
         (("--counts", "sex", "--delta", "1e-3"), "counts with delta"),
@@ -112,9 +113,13 @@ def test_what_is_wrong_is_said_before_anything_is_spent(here, capsys, words, why
 
 
 def test_a_folder_that_cannot_be_written_is_found_out_before_anything_is_spent(here, capsys, monkeypatch):
-    monkeypatch.setattr("os.access", lambda *_: False)
-    assert ask("--counts", "sex", "--epsilon", "0.5", "-o", "a.csv") == 1
-    assert "cannot be written; nothing was read or spent" in capsys.readouterr().err
+    def read_only(*_: Any, **__: Any) -> None:
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dpcurate.outputs.os.open", read_only)
+        assert ask("--counts", "sex", "--epsilon", "0.5", "-o", "a.csv") == 1
+    assert "cannot write to the folder '.': Read-only file system; nothing was read or spent" in capsys.readouterr().err
     assert spent() == 0
 
 
@@ -127,10 +132,10 @@ def test_one_question_in_one_form(here, capsys, words):
 
 def test_an_answer_that_could_not_be_written_is_shown_and_the_same_command_pays_nothing(here, capsys, monkeypatch):
     def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device", "a.csv")
+        raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpcurate.asked.save_text", full)
+        patch.setattr("dpcurate.outputs.os.fsync", full)
         assert ask("--counts", "sex", "--epsilon", "0.5", "-o", "a.csv") == 1
     first, paid = capsys.readouterr().out, spent()
     assert "count" in first

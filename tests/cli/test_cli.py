@@ -187,14 +187,17 @@ def test_output_that_cannot_be_written_is_found_before_spending(here, capsys):
 
 
 def test_a_report_that_fails_does_not_lose_the_edges(here, capsys, monkeypatch):
-    def full(self, path):
-        raise OSError(28, "No space left on device", str(path))
+    def full(*_):
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpcurate.result.Discovery.report", full)
+    monkeypatch.setattr("dpcurate.outputs.os.fsync", full)
     assert discover("--epsilon", "1", "-o", "result") == 1
     out, err = capsys.readouterr()
-    assert "--" in out or "->" in out
-    assert "No space left on device" in err
+    edges, _, rest = out.partition("{")
+    assert "--" in edges or "->" in edges
+    assert len(json.loads("{" + rest)["edges"]) == len(edges.splitlines())  # all that report.json would hold
+    assert "cannot write 'result/report.html': No space left on device" in err
+    assert os.listdir("result") == []
 
 
 def test_insecure_seed_repeats_and_says_so(here, capsys):
@@ -547,9 +550,13 @@ def test_a_run_says_what_it_spent_itself(here, capsys):
 
 
 def test_demo_twice(here, capsys):
-    """The second run replaces its own files."""
+    """The second run replaces its files if it may."""
+    assert main(["demo"]) == 0
+    capsys.readouterr()
+    assert main(["demo"]) == 1
+    assert "already holds" in capsys.readouterr().err
     for _ in range(2):
-        assert main(["demo"]) == 0
+        assert main(["demo", "--force"]) == 0
         out, err = capsys.readouterr()
         assert "--" in out or "->" in out
         assert "open demo/report.html in a browser" in err

@@ -695,7 +695,7 @@ def _folder(path: Path) -> dict[str, bytes]:
 FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty": (lambda path: path.write_bytes(b""), "is empty"),
     "text": (lambda path: path.write_text("a,b\n1,2\n" * 99), "not an SQLite file"),
-    "a few bytes": (lambda path: path.write_bytes(ledger_format.MAGIC), "not an SQLite file"),
+    "a few bytes": (lambda path: path.write_bytes(ledger_format.SQLITE), "not an SQLite file"),
     "another program's": (lambda path: _sqlite(path, "CREATE TABLE t (x)"), "another program"),
     "another program's, WAL": (
         lambda path: _sqlite(path, "PRAGMA journal_mode = WAL", "CREATE TABLE t (x)"),

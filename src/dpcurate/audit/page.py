@@ -8,7 +8,7 @@ from pathlib import Path
 from dpcurate.audit.long import REPEATS, Study
 from dpcurate.audit.run import Audit
 from dpcurate.errors import QueryError
-from dpcurate.files import save_text
+from dpcurate.outputs import save_text
 
 
 def controls_table(audits: Sequence[Audit]) -> str:

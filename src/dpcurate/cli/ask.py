@@ -6,13 +6,15 @@ import csv
 import os
 import sys
 from argparse import Namespace
+from pathlib import Path
 
 from dpcurate.accounting.cautions import cautions
 from dpcurate.allowance import Allowance, Request, running
 from dpcurate.asked import Asked, Question, allowed, answer, asked_from, check_report, expected, request_of
 from dpcurate.cli.files import load_schema
-from dpcurate.cli.texts import existing, fresh, one_line, say, show, some_table, table_name
-from dpcurate.errors import DpcurateError, QueryError
+from dpcurate.cli.texts import existing, one_line, say, show, some_table, table_name
+from dpcurate.errors import QueryError
+from dpcurate.outputs import Folder, Inputs
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.ledger.runs import FINISHED
 from dpcurate.quantiles import Quantiles
@@ -35,13 +37,12 @@ def _again(args: Namespace) -> None:
         if getattr(args, name) is not None:
             word = {"table": "a table", "name": "--table"}.get(name, f"--{name.replace('_', '-')}")
             raise QueryError(f"--from-answers reads no table and spends nothing: leave out {word}")
-    if args.output is not None:
-        check_report(fresh(args.output, force=args.force))
     path, number = args.from_answers
+    folder = _folder(args, Inputs.of(ledger=path), force=args.force)
     asked = asked_from(existing(path, "ledger"), number)
     say(f"from the answers stored in {one_line(path)}: no table is read and nothing is spent")
     say(one_line(asked.run))
-    _hand_over(args, asked)
+    _hand_over(args, asked, folder)
     say(str(asked.privacy))
 
 
@@ -52,16 +53,16 @@ def _run(args: Namespace) -> None:
         table, schema, question, epsilon=args.epsilon, by=args.by, purpose=args.purpose,
         result="standard output" if args.output is None else os.path.abspath(args.output),
         schema_file=os.path.basename(args.schema),
+        inputs=Inputs.of(table=args.table, schema=args.schema, ledger=args.ledger),
     )  # fmt: skip
     allowance = allowed(request, question, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger)
     again = allowance.resumes is not None and allowance.resumes.facts.result == request.facts.result
-    if args.output is not None:
-        _writable(check_report(fresh(args.output, force=args.force or again)))
+    folder = _folder(args, request.inputs, force=args.force or again)
     _announce(args, question, schema, allowance)
     _tell_of_earlier(args, request)
     curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
     with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
-        _hand_over(args, answer(queryable, question, request=request))
+        _hand_over(args, answer(queryable, question, request=request), folder)
     say(str(curator.privacy()))
 
 
@@ -86,11 +87,13 @@ def _probability(text: str) -> float:
         raise QueryError(f"quantiles are numbers between 0 and 1, such as 0.25,0.5,0.75; got {text!r}") from None
 
 
-def _writable(target: os.PathLike[str]) -> None:
+def _folder(args: Namespace, inputs: Inputs, *, force: bool) -> Folder | None:
     """A file that cannot be written is found out before anything is paid for."""
-    place = os.fspath(target)
-    if os.path.isdir(place) or not os.access(os.path.dirname(place) or ".", os.W_OK):
-        raise DpcurateError(f"{place!r} cannot be written; nothing was read or spent")
+    if args.output is None:
+        return None
+    folder = Folder.of_file(args.output, inputs, force=force)
+    check_report(args.output)
+    return folder
 
 
 def _announce(args: Namespace, question: Question, schema: Schema, allowance: Allowance) -> None:
@@ -139,10 +142,10 @@ def _words(question: Question, schema: Schema) -> str:
     return f"{cells:,} counts of {columns}"
 
 
-def _hand_over(args: Namespace, asked: Asked) -> None:
+def _hand_over(args: Namespace, asked: Asked, folder: Folder | None) -> None:
     try:
-        if args.output is not None:
-            say(f"written: {asked.report(args.output)}")
+        if folder is not None:
+            say(f"written: {folder.write(Path(args.output).name, asked.report_text(args.output))}")
     finally:  # paid for, so shown whatever happens to the file
         text = asked.to_csv() if args.csv else asked.to_json() if args.json else "\n\n".join(map(str, asked.tables))
         show(text.rstrip("\n"))

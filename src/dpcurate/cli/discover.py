@@ -15,8 +15,10 @@ from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import existing, one_line, say, some_table, table_name
 from dpcurate.discovery import fit, request_of
+from dpcurate.errors import OutputError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.cuts import Cut
+from dpcurate.outputs import Folder, Inputs
 from dpcurate.private.curator import Curator
 from dpcurate.queries import Queryable
 from dpcurate.result import Discovery
@@ -45,22 +47,42 @@ def _run(args: Namespace, cut: Cut | None) -> None:
         purpose=args.purpose,
         result="standard output" if args.output is None else os.path.abspath(args.output),
         schema_file=os.path.basename(args.schema), quantify=args.quantify,
+        inputs=Inputs.of(table=args.table, schema=args.schema, knowledge=args.knowledge, ledger=args.ledger),
     )  # fmt: skip
     allowance = Allowance.of(
         epsilon=args.epsilon, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, request=request
     )
     again = allowance.resumes is not None and allowance.resumes.facts.result == request.facts.result
-    folder = result_folder(args.output, force=args.force or again)  # a run that was stopped may have begun to write
+    model = () if args.quantify is None else quantified.names(schema, args.synthetic)
+    # a run that was stopped may have begun to write
+    folder = result_folder(args.output, request.inputs, force=args.force or again, more=model)
     _announce(args, schema, allowance)
     if allowance.resumes is None:
         check_worth(args, schema, allowance)
     curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
+    try:
+        _spend(args, curator, request, allowance, folder, knowledge, cut)
+    except OutputError:
+        if curator.ledger.stopped(request.facts.command) is not None:
+            say("the answers are in the ledger: the same command, given again, writes the files and pays nothing more")
+        raise
+
+
+def _spend(
+    args: Namespace,
+    curator: Curator,
+    request: Request,
+    allowance: Allowance,
+    folder: Folder | None,
+    knowledge: Knowledge | None,
+    cut: Cut | None,
+) -> None:
     with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
         result = _learn(curator, queryable, request, knowledge, latent=args.latent)
         if curator.passes > 1:  # a table that is held is read once
             say(f"passes over the table: {curator.passes}")
-        hand_over(at_cut(result, cut), folder)
-        quantified.write(result, folder, args.synthetic)
+        hand_over(at_cut(result, cut), folder, rows=args.synthetic)
+        quantified.tell(result, args.synthetic)
         if sys.stdout is not None:  # closed by the caller
             sys.stdout.flush()
 

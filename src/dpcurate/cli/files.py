@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
+from dpcurate.cli import quantified
 from dpcurate.cli.texts import existing, one_line, say, show
-from dpcurate.errors import DpcurateError
-from dpcurate.graphs.formats import save
+from dpcurate.graphs.formats import text_for
+from dpcurate.graphs.formats.jsontext import one_a_line
+from dpcurate.outputs import Folder, Inputs
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
 
 GRAPHS = ("graph.json", "graph.dot", "graph.graphml", "edges.csv")
-REPORTS = ("report.json", "report.html")
+REPORTS = ("report.html", "report.json")
 _DRAFT = "# DRAFT: dpcurate LOOKED AT THE DATA"
 
 
@@ -24,46 +28,59 @@ def load_schema(path: str) -> Schema:
     return schema
 
 
-def result_folder(path: str | None, *, force: bool, mark: str = "") -> Path | None:
+def result_folder(
+    path: str | None, inputs: Inputs, *, force: bool, mark: str = "", more: Iterable[str] = ()
+) -> Folder | None:
     """The folder, made and found writable: a result that was paid for must not get lost."""
     if path is None:
         return None
-    folder = Path(path)
-    there = [name for name in (*GRAPHS, *REPORTS) if (folder / f"{mark}{name}").exists()]
-    if there and not force:
-        raise DpcurateError(
-            f"{path!r} already holds {', '.join(there)}; nothing was read or spent. Choose another -o, or add --force"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    trial = folder / ".dpcurate"
-    trial.touch()
-    trial.unlink()
-    return folder
+    return Folder.made(path, [*(f"{mark}{name}" for name in (*GRAPHS, *REPORTS)), *more], inputs, force=force)
 
 
-def hand_over(result: Discovery, folder: Path | None, *, mark: str = "") -> None:
-    """Files first, each name after `mark`, then the edges; if a file fails the edges still come."""
-    try:
-        if folder is not None:
-            _write(result, folder, mark)
-    finally:
-        for line in () if result.verdict is None else result.verdict.lines:
-            say(line)
-        say(f"{len(result.edges)} edges among {len(result.graph.nodes)} columns; {result.privacy}")
-        if result.drawn:
-            say(f"drawn: {result.drawn}")
-        if result.open_pairs:
-            say(one_line(result.open_pairs))
-        for note in result.notes:
-            say(f"note: {note}")
-        for edge in result.edges:
-            show(one_line(edge))
+def hand_over(result: Discovery, folder: Folder | None, *, mark: str = "", rows: int | None = None) -> None:
+    """Files first, each name after `mark`, then the edges; what cannot be written is printed."""
+    problem = None if folder is None else _write(result, folder, mark, rows)
+    for line in () if result.verdict is None else result.verdict.lines:
+        say(line)
+    say(f"{len(result.edges)} edges among {len(result.graph.nodes)} columns; {result.privacy}")
+    if result.drawn:
+        say(f"drawn: {result.drawn}")
+    if result.open_pairs:
+        say(one_line(result.open_pairs))
+    for note in result.notes:
+        say(f"note: {note}")
+    for edge in result.edges:
+        show(one_line(edge))
+    if problem is not None:
+        _print_instead(result)
+        raise problem
 
 
-def _write(result: Discovery, folder: Path, mark: str) -> None:
-    for name in GRAPHS:
-        save(result.graph, folder / f"{mark}{name}", result.reported_chances)
+def _write(result: Discovery, folder: Folder, mark: str, rows: int | None) -> Exception | None:
+    """Write every file that can be written; the first problem, if there is one."""
+    texts: dict[str, Callable[[], str]] = {}
     for name in REPORTS:
-        result.report(folder / f"{mark}{name}")
-    others = ", ".join(f"{mark}{name}" for name in (*GRAPHS, "report.json"))
-    say(f"written: {folder / f'{mark}report.html'} and {others}")
+        texts[f"{mark}{name}"] = partial(result.report_text, name)
+    for name in GRAPHS:
+        texts[f"{mark}{name}"] = partial(text_for, result.graph, name, result.reported_chances)
+    texts |= quantified.texts(result, rows)
+    written: list[str] = []
+    problem: Exception | None = None
+    for name, text in texts.items():
+        try:
+            folder.write(name, text())
+            written.append(name)
+        except Exception as error:  # of whatever kind: the other files and the edges still come
+            problem = problem or error
+    if written:
+        say(f"written: {folder.path / written[0]}{' and ' if written[1:] else ''}{', '.join(written[1:])}")
+    return problem
+
+
+def _print_instead(result: Discovery) -> None:
+    """The result was paid for, so it is handed over in some way."""
+    model = result.model
+    say(f"not every file could be written, so here is the report as JSON{'' if model is None else ', and the model'}:")
+    show(one_a_line(result.to_dict()).rstrip("\n"))
+    if model is not None:
+        show(model.file_text().rstrip("\n"))

@@ -6,12 +6,14 @@ from argparse import Namespace
 
 from dpcurate.cli.cuts import at_cut
 from dpcurate.cli.files import hand_over, result_folder
-from dpcurate.cli.quantified import check_stored, refuse_stored, write
+from dpcurate.cli.quantified import MODEL, ROWS, SCORES, check_stored, refuse_stored, tell
 from dpcurate.cli.texts import existing, one_line, say
 from dpcurate.discovery import discover_from
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.cuts import Cut
+from dpcurate.models.model import Model
+from dpcurate.outputs import Inputs
 
 _NEEDLESS = ("table", "schema", "epsilon", "delta", "neighbours", "ledger", "name", "by", "purpose", "insecure_seed")
 
@@ -24,13 +26,17 @@ def run(args: Namespace, cut: Cut | None) -> None:
     if args.not_private or args.variant != "proved":
         raise QueryError("--from-answers uses private answers, and methods with a proof: leave out --not-private")
     refuse_stored(args)
-    folder = result_folder(args.output, force=args.force)
     path, number = args.from_answers
+    inputs = Inputs.of(knowledge=args.knowledge, ledger=path)
+    rows = () if args.synthetic is None else (ROWS,)
+    folder = result_folder(args.output, inputs, force=args.force, more=rows)
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
     say(f"from the answers stored in {one_line(path)}: no table is read and nothing is spent")
     result = discover_from(
         existing(path, "ledger"), number, method=args.method, knowledge=knowledge, latent=args.latent
     )
     check_stored(args, result)
-    hand_over(at_cut(result, cut), folder)
-    write(result, folder, args.synthetic)
+    if folder is not None and result.model is not None:
+        folder.check([MODEL if isinstance(result.model, Model) else SCORES])
+    hand_over(at_cut(result, cut), folder, rows=args.synthetic)
+    tell(result, args.synthetic)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from dpcurate import networks
-from dpcurate.cli.texts import columns, fresh, say, show
-from dpcurate.errors import FormatError
+from dpcurate.cli.texts import columns, say, show
+from dpcurate.errors import FormatError, OutputError
 from dpcurate.networks import Network
+from dpcurate.outputs import Folder, Inputs, drafted
+from dpcurate.wording import count
 
 _COPY = {".parquet": "FORMAT parquet", ".csv": "FORMAT csv, HEADER true"}
 
@@ -24,24 +27,38 @@ def listing(_args: Namespace) -> None:
 def sample(args: Namespace) -> None:
     """Rows of a network in a file, and its schema beside it if wanted."""
     network = networks.load(args.name)
-    target = fresh(args.output, force=args.force)
-    schema = None if args.schema is None else fresh(args.schema, force=args.force)
-    write_rows(network, target, rows=args.rows, seed=args.seed)
-    say(f"written: {target}, {args.rows:,} rows of {len(network.nodes)} columns")
-    if schema is not None:
-        network.schema.save(schema)
-        say(f"written: {schema}")
+    target, source = Path(args.output), Inputs.of(network=args.name)
+    folder = Folder.of_file(target, source, force=args.force)
+    check_suffix(target)
+    beside = None
+    if args.schema is not None:
+        beside = Folder.of_file(
+            args.schema, Inputs((*source.files, ("file of the rows", args.output))), force=args.force
+        )
+    write_rows(network, folder, target.name, rows=args.rows, seed=args.seed)
+    say(f"written: {target}, {count(args.rows, 'row')} of {count(len(network.nodes), 'column')}")
+    if beside is not None:
+        schema = replace(network.schema, rows=args.rows)
+        say(f"written: {beside.write(Path(args.schema).name, schema.dumps())}")
 
 
-def write_rows(network: Network, target: Path, *, rows: int, seed: int) -> None:
+def check_suffix(target: Path) -> None:
+    """Refuse a kind of file that cannot be written, before any row is drawn."""
+    if target.suffix.lower() not in _COPY:
+        raise FormatError(f"cannot tell what {str(target)!r} is to be; known are {' and '.join(_COPY)}")
+
+
+def write_rows(network: Network, folder: Folder, name: str, *, rows: int, seed: int) -> None:
     """A sample as Parquet or CSV; the suffix says which."""
     import duckdb
 
-    how = _COPY.get(target.suffix.lower())
-    if how is None:
-        raise FormatError(f"cannot tell what {str(target)!r} is to be; known are {' and '.join(_COPY)}")
+    how = _COPY[Path(name).suffix.lower()]
     connection = duckdb.connect()
     connection.execute("SET pandas_analyze_sample = 0")  # text stays text
     connection.register("drawn", network.sample(rows, seed=seed))
-    name = str(target).replace("'", "''")
-    connection.execute(f"COPY (SELECT * FROM drawn) TO '{name}' ({how})")
+    with drafted(folder, name) as draft:
+        place = str(draft).replace("'", "''")
+        try:
+            connection.execute(f"COPY (SELECT * FROM drawn) TO '{place}' ({how})")
+        except duckdb.Error as problem:
+            raise OutputError(f"cannot write {str(folder.path / name)!r}: {problem}") from None

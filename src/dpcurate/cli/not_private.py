@@ -20,6 +20,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
 from dpcurate.learn.cuts import Cut
 from dpcurate.learn.methods import Listed, Method
+from dpcurate.outputs import Inputs
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger
 from dpcurate.queryables import Notice
@@ -49,7 +50,8 @@ def run(args: Namespace, cut: Cut | None) -> None:
     _refuse_what_has_no_meaning(args)
     refuse(args, "models are made of private answers")
     recipe = methods.get(_with_claim(entry, args), latent=args.latent)
-    folder = result_folder(args.output, force=args.force, mark=MARK)
+    inputs = Inputs.of(table=args.table, schema=args.schema, knowledge=args.knowledge)
+    folder = result_folder(args.output, inputs, force=args.force, mark=MARK)
     table, schema = some_table(args.table), load_schema(args.schema)
     _refuse_kept_ledgers(table, schema)
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))

@@ -390,3 +390,4 @@ def _demo(commands: _Parsers) -> None:
     line = "try it out: draw 100,000 rows of the Asia network and find its graph with epsilon = 1"
     parser = _command(commands, "demo", line, "demo:run")
     parser.add_argument("-o", "--output", default="demo", metavar="DIR", help="folder to write to (default: demo)")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")

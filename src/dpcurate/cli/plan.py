@@ -7,10 +7,12 @@ import os
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 
 from dpcurate.cli.files import load_schema
 from dpcurate.cli.progress import Bar
-from dpcurate.cli.texts import fresh, say, show
+from dpcurate.cli.texts import say, show
+from dpcurate.outputs import Folder, Inputs
 from dpcurate.planning.plan import EPSILONS, check_accuracy, check_report, plan
 
 EVERY = 5.0
@@ -34,7 +36,10 @@ class Countdown:
 
 
 def run(args: Namespace) -> None:
-    target = None if args.output is None else check_report(fresh(args.output, force=args.force))
+    folder = None
+    if args.output is not None:
+        folder = Folder.of_file(args.output, Inputs.of(schema=args.schema), force=args.force)
+        check_report(args.output)
     if args.accuracy is not None:
         check_accuracy(args.accuracy)
     else:
@@ -56,6 +61,6 @@ def run(args: Namespace) -> None:
     show(outlook)
     if args.accuracy is not None:
         show(f"\n{outlook.advice(args.accuracy)}")
-    if target is not None:
-        outlook.report(target, accuracy=args.accuracy)
-        say(f"written: {target}")
+    if folder is not None:
+        text = outlook.report_text(args.output, accuracy=args.accuracy)
+        say(f"written: {folder.write(Path(args.output).name, text)}")

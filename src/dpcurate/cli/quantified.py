@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import secrets
 from argparse import Namespace
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dpcurate.cli.texts import say
@@ -17,6 +19,7 @@ from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
 from dpcurate.result import Discovery
 from dpcurate.schema import Column, Numeric, Schema
+from dpcurate.wording import count
 
 MODEL, SCORES = "model.bif", "model.json"
 ROWS = "synthetic.csv"
@@ -72,24 +75,35 @@ def check_stored(args: Namespace, result: Discovery) -> None:
         )
 
 
-def write(result: Discovery, folder: Path | None, rows: int | None) -> None:
-    """The model, and rows drawn from it."""
-    if result.model is None or folder is None:
-        return
-    name = MODEL if isinstance(result.model, Model) else SCORES
-    say(f"written: {result.model.save(folder / name)}")
+def names(schema: Schema, rows: int | None) -> tuple[str, ...]:
+    """The files of a model of such a table."""
+    return (MODEL if has_tables(schema) else SCORES, *(() if rows is None else (ROWS,)))
+
+
+def texts(result: Discovery, rows: int | None) -> dict[str, Callable[[], str]]:
+    """The files of the model, if there is one, and of rows drawn from it."""
+    model = result.model
+    if model is None:
+        return {}
+    found: dict[str, Callable[[], str]] = {MODEL if isinstance(model, Model) else SCORES: model.file_text}
     if rows is not None:
-        say(f"written: {_rows(result.model, folder / ROWS, rows)}, {rows:,} synthetic rows")
-        say(f"note: {result.model.note}")
+        found[ROWS] = partial(_rows, model, rows)
+    return found
 
 
-def _rows(model: Model | ScoreModel, path: Path, rows: int) -> Path:
+def tell(result: Discovery, rows: int | None) -> None:
+    """What synthetic rows are good for."""
+    if rows is not None and result.model is not None:
+        say(f"note: {count(rows, 'synthetic row')} drawn from the model. {result.model.note}")
+
+
+def _rows(model: Model | ScoreModel, rows: int) -> str:
     table = model.sample(rows, seed=secrets.randbelow(LARGEST_SEED))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(table)
-        writer.writerows(zip(*(_written(model.schema[name], cells) for name, cells in table.items()), strict=True))
-    return path
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(table)
+    writer.writerows(zip(*(_written(model.schema[name], cells) for name, cells in table.items()), strict=True))
+    return text.getvalue()
 
 
 def _written(column: Column, cells: Any) -> list[str]:

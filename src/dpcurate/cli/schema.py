@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from pathlib import Path
 
 from dpcurate.cli.files import load_schema
-from dpcurate.cli.texts import fresh, say, show, some_table, table_name
+from dpcurate.cli.texts import say, show, some_table, table_name
 from dpcurate.errors import DpcurateError
-from dpcurate.files import save_text
+from dpcurate.outputs import Folder, Inputs
 from dpcurate.private.check import check as check_table
 from dpcurate.private.draft import drafted
 
 
 def draft_file(args: Namespace) -> None:
-    target = None if args.output is None else fresh(args.output, force=args.force)
+    inputs = Inputs.of(table=args.table)
+    folder = None if args.output is None else Folder.of_file(args.output, inputs, force=args.force)
     given = {"separator": args.separator, "encoding": args.encoding, "decimal": args.decimal}
     result = drafted(some_table(args.table), **given)
     if result.read_as:
         say(f"read as {result.read_as}")
     say("this looked at the data: check every line before anyone uses the schema")
-    if target is None:
+    if folder is None:
         show(result.text.rstrip("\n"))
     else:
-        save_text(target, result.text)
+        target = folder.write(Path(args.output).name, result.text)
         say(f"written: {target}; next: dpcurate schema check {table_name(args.table)} --schema {str(target)!r}")
 
 

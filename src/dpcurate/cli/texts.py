@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-from dpcurate.errors import DpcurateError, FormatError
+from dpcurate.errors import FormatError
 
 
 def plain(text: object) -> str:
@@ -83,13 +83,3 @@ def table_name(path: str) -> str:
     """A table for the terminal; of a URL only the scheme, since the rest may hold a password."""
     scheme, colon, _ = path.partition("://")
     return repr(f"{scheme}{colon}..." if colon else path)
-
-
-def fresh(path: str | Path, *, force: bool) -> Path:
-    """The path, if writing to it destroys nothing."""
-    place = Path(path)
-    if place.exists() and not force:
-        raise DpcurateError(f"{str(place)!r} exists and is left as it is; choose another name, or add --force")
-    if not place.parent.is_dir():
-        raise DpcurateError(f"there is no folder {str(place.parent)!r} to write {place.name!r} into")
-    return place

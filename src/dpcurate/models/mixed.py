@@ -18,12 +18,12 @@ from dpcurate.effects.gaussian import all_numbers
 from dpcurate.effects.in_dag import THEN
 from dpcurate.effects.table import place_of
 from dpcurate.errors import QueryError
-from dpcurate.files import save_text
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.models.columns import draw_column, is_scored, level_chances, score_quantile
 from dpcurate.models.scores import Covariance, Step
 from dpcurate.networks.streams import stream, whole
+from dpcurate.outputs import save_text
 from dpcurate.schema import Numeric, Schema
 from dpcurate.wording import did_you_mean, shown
 
@@ -155,8 +155,12 @@ class ScoreModel:
         target = Path(path)
         if target.suffix != ".json":
             raise QueryError(f"a model with numbers is saved as .json, not {target.suffix!r}: name it model.json")
-        save_text(target, json.dumps(self._plain(), indent=1) + "\n")
+        save_text(target, self.file_text())
         return target
+
+    def file_text(self) -> str:
+        """What `save` writes."""
+        return json.dumps(self._plain(), indent=1) + "\n"
 
     def _plain(self) -> dict[str, Any]:
         columns = {}

@@ -13,7 +13,6 @@ from dpcurate.arrays import FloatArray
 from dpcurate.effects.effect import Effect, covariance_of
 from dpcurate.effects.table import EffectTable, place_of
 from dpcurate.errors import QueryError
-from dpcurate.files import save_text
 from dpcurate.graphs.export import pgmpy_network
 from dpcurate.graphs.graph import Dag
 from dpcurate.models import draws
@@ -22,6 +21,7 @@ from dpcurate.models.synthetic import NOTE, cells_of
 from dpcurate.models.tables import ConditionalTable, combinations_of
 from dpcurate.networks import bif
 from dpcurate.networks.network import Network
+from dpcurate.outputs import save_text
 from dpcurate.schema import Schema
 
 
@@ -124,8 +124,12 @@ class Model:
             raise QueryError(
                 f"a model is saved as .bif, not {target.suffix or 'without a suffix'!r}: name it model.bif"
             )
-        save_text(target, bif.write(self.network, note=f"{self}\n{self.note}"))
+        save_text(target, self.file_text())
         return target
+
+    def file_text(self) -> str:
+        """What `save` writes."""
+        return bif.write(self.network, note=f"{self}\n{self.note}")
 
     def __str__(self) -> str:
         columns, arrows = len(self.dag.nodes), len(self.dag.arrows)

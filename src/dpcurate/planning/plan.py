@@ -19,11 +19,11 @@ import numpy as np
 
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.errors import FormatError, QueryError
-from dpcurate.files import save_text
 from dpcurate.learn.methods import get
 from dpcurate.learn.power import Power
 from dpcurate.networks.plausible import DEGREE, edge_count
 from dpcurate.networks.streams import whole
+from dpcurate.outputs import save_text
 from dpcurate.planning.ceiling import EXACT
 from dpcurate.planning.estimate import estimate
 from dpcurate.planning.simulation import NO_NOISE, Progress, Refusal, Simulation, WorldRun, all_runs
@@ -171,17 +171,19 @@ class Plan:
 
     def report(self, path: str | Path, *, accuracy: float | None = None) -> Path:
         """Write a page (.html), the figures (.json) or the chart (.txt)."""
-        target, advice = check_report(path), None if accuracy is None else self.advice(accuracy)
-        if target.suffix == ".html":
+        save_text(path, self.report_text(path, accuracy=accuracy))
+        return Path(path)
+
+    def report_text(self, path: str | Path, *, accuracy: float | None = None) -> str:
+        """What `report` writes to a file of this name."""
+        suffix, advice = check_report(path).suffix, None if accuracy is None else self.advice(accuracy)
+        if suffix == ".html":
             from dpcurate.planning.page import page
 
-            text = page(self, advice)
-        elif target.suffix == ".json":
-            text = json.dumps(self.to_dict() | {"advice": advice}, indent=2) + "\n"
-        else:
-            text = f"{self}\n" if advice is None else f"{self}\n\n{advice}\n"
-        save_text(target, text)
-        return target
+            return page(self, advice)
+        if suffix == ".json":
+            return json.dumps(self.to_dict() | {"advice": advice}, indent=2) + "\n"
+        return f"{self}\n" if advice is None else f"{self}\n\n{advice}\n"
 
 
 def check_accuracy(accuracy: float) -> None:

@@ -14,7 +14,7 @@ from dataclasses import field as kept
 from pathlib import Path
 from typing import Any
 
-from dpcurate import files
+from dpcurate import files, outputs
 from dpcurate.errors import QueryError, SchemaError
 from dpcurate.schema.columns import Categorical, Column, Numeric, check_name
 from dpcurate.schema.text_format import TextFormat
@@ -124,7 +124,7 @@ class Schema:
 
     def save(self, path: str | Path) -> None:
         """Write the schema as a TOML file."""
-        files.save_text(path, self.dumps())
+        outputs.save_text(path, self.dumps())
 
     @classmethod
     def loads(cls, text: str) -> Schema:

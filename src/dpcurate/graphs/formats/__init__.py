@@ -31,6 +31,7 @@ from dpcurate.graphs.formats.objects import (
     to_pgmpy,
 )
 from dpcurate.graphs.graph import Graph
+from dpcurate.outputs import save_text
 
 __all__ = [
     "FORMATS",
@@ -47,6 +48,7 @@ __all__ = [
     "loads_chances",
     "read_bif_structure",
     "save",
+    "text_for",
     "to_adjacency",
     "to_causallearn",
     "to_networkx",
@@ -106,12 +108,12 @@ def loads_chances(text: str, format: str) -> Chances:
 
 def save(graph: Graph, path: str | Path, chances: Chances = NO_CHANCES) -> None:
     """Write the graph to a file, whose suffix names the format, with how sure its edges are where that can."""
-    text = _format_of(path).write(graph, chances)
-    try:
-        raw = text.encode()
-    except UnicodeEncodeError as error:
-        raise FormatError(f"a node's name holds {text[error.start]!r}, which is no character; rename it") from None
-    Path(path).write_bytes(raw)
+    save_text(path, text_for(graph, path, chances))
+
+
+def text_for(graph: Graph, path: str | Path, chances: Chances = NO_CHANCES) -> str:
+    """What `save` writes to a file of this name."""
+    return _format_of(path).write(graph, chances)
 
 
 def _format(name: str) -> Format:

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dpcurate.errors import LedgerError
+from dpcurate.outputs import LEDGER_GATE
 from dpcurate.private.ledger import place
 
 WAIT_SECONDS = 30.0  # how long to wait for another process before giving up
 
 # Held during every transaction of this process, and across a fork: a fork would copy SQLite's idea of its
 # locks into the child, and closing a plain file handle drops every POSIX lock this process has on it.
-GATE = threading.RLock()
+GATE = LEDGER_GATE
 _OPEN: weakref.WeakSet[File] = weakref.WeakSet()
 
 

@@ -15,14 +15,12 @@ from typing import Any, cast
 
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import LedgerError
+from dpcurate.outputs import LEDGER, SQLITE
 from dpcurate.plain import Number
 from dpcurate.private.ledger import notes
 from dpcurate.private.ledger.amounts import UNIT, LedgerFacts, price, round_up
 from dpcurate.private.ledger.file import Damage, damaged
 from dpcurate.private.ledger.notes import TextRow
-
-APPLICATION = 0x64704C67  # "dpLg", in the file's header
-MAGIC = b"SQLite format 3\x00"
 
 # Every column is text: the amounts are wider than SQLite's integers, and text comes back as it went in.
 _FACTS = ("identity", "table_name", "schema_hash", "neighbours", "epsilon", "delta", "rho", "allow_unproved",
@@ -52,9 +50,9 @@ def check_header(path: Path) -> None:
             "remove it, with the -journal beside it if there is one, and create it again. If it ever was a ledger, "
             "restore it from a copy"
         )
-    if len(head) < 100 or not head.startswith(MAGIC):
+    if len(head) < 100 or not head.startswith(SQLITE):
         raise LedgerError(f"{path} is not a dpcurate ledger (not an SQLite file); it was left as it is")
-    if int.from_bytes(head[68:72], "big") != APPLICATION:
+    if int.from_bytes(head[68:72], "big") != LEDGER:
         raise LedgerError(f"{path} is an SQLite file of another program, not a dpcurate ledger; it was left as it is")
     if int.from_bytes(head[60:64], "big") not in range(notes.FIRST, notes.VERSION + 1):
         raise LedgerError(
@@ -108,7 +106,7 @@ def read_book(connection: sqlite3.Connection) -> dict[str, str]:
 
 def write_new(connection: sqlite3.Connection, facts: LedgerFacts) -> None:
     """The tables of a new ledger, and the one row of `book`."""
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA application_id = {LEDGER}")
     for statement in TABLES.values():
         connection.execute(statement)
     written = _facts_row(facts)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from dpcurate.outputs import save_bytes
 from dpcurate.published.reproduction import sketches
 from dpcurate.published.reproduction.grid import CONSTRAINT, PUBLISHED, TESTED
 from dpcurate.published.reproduction.summary import LABELS, METRICS, Runs
@@ -51,7 +53,9 @@ def draw(runs: Runs, directory: Path) -> list[Path]:
         figures = dict(_figures(plt, runs))
         paths = [directory / f"{name}.png" for name in figures]
         for path, figure in zip(paths, figures.values(), strict=True):
-            figure.savefig(path, dpi=130)
+            picture = io.BytesIO()
+            figure.savefig(picture, dpi=130, format="png")
+            save_bytes(path, picture.getvalue())
             plt.close(figure)
     return paths
 

@@ -6,7 +6,6 @@ import csv
 import json
 import multiprocessing
 import os
-import shutil
 import signal
 import sys
 import time
@@ -17,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpcurate.files import save_text
+from dpcurate.outputs import NO_INPUTS, Folder, save_text
 from dpcurate.published.reproduction.grid import GridCell
 from dpcurate.published.reproduction.runs import COLUMNS, run
 from dpcurate.published.reproduction.summary import RunRow
@@ -28,9 +27,11 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def run_grid(cells: Sequence[GridCell], directory: Path, *, workers: int = 2, fresh: bool = False) -> Path:
     """Run what is not done yet, then write runs.parquet."""
     kept = directory / "cells"
-    if fresh:
-        shutil.rmtree(kept, ignore_errors=True)
-    kept.mkdir(parents=True, exist_ok=True)
+    # A folder that holds cells is one that this command has written to before.
+    Folder.made(directory, ("runs.parquet", "paper.md"), NO_INPUTS, force=kept.is_dir())
+    kept.mkdir(exist_ok=True)
+    for cell in cells if fresh else ():
+        _file(kept, cell).unlink(missing_ok=True)
     groups = grouped([c for c in cells if not _file(kept, c).exists()])
     bar = _Progress(cells, kept)
     if workers <= 1:
@@ -59,7 +60,7 @@ def run_group(cells: Sequence[GridCell], kept: Path) -> None:
     for cell in cells:
         path = _file(kept, cell)
         if not path.exists():
-            _write(path, json.dumps([asdict(r) for r in run(cell)]))
+            save_text(path, json.dumps([asdict(r) for r in run(cell)]))
 
 
 def _in_parallel(groups: list[list[GridCell]], kept: Path, workers: int, bar: _Progress) -> None:
@@ -101,12 +102,6 @@ def _environment() -> Iterator[None]:
 
 def _file(kept: Path, cell: GridCell) -> Path:
     return kept / f"{cell.name}.json"
-
-
-def _write(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    save_text(draft, text)
-    draft.replace(path)
 
 
 class _Progress:

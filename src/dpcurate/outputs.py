@@ -1,0 +1,339 @@
+"""Files that are written: never an input or a ledger, never somebody's file unasked, and never half a file.
+
+A file is written under a temporary name in its own folder and then renamed. So a full disk, a kill or a
+link that somebody puts in the way leaves what was there before as it was.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import re
+import secrets
+import stat
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from io import BufferedWriter
+from pathlib import Path
+from typing import Any
+
+from dpcurate.errors import FormatError, OutputError
+from dpcurate.wording import shown_path
+
+SQLITE = b"SQLite format 3\x00"
+LEDGER = 0x64704C67
+"""A ledger's application id in the header of its SQLite file, "dpLg"."""
+LEDGER_GATE = threading.RLock()
+"""Held during every transaction on a ledger of this process, and here while a file's header is read: closing a plain
+file handle drops every POSIX lock that the process has on the file."""
+_BESIDE_A_LEDGER = re.compile(r"-(journal|wal|shm|run-\d+)\Z")
+_FILE_MODE, _FOLDER_MODE = 0o644, 0o755
+"""Before the umask, so that nothing is ever writable for a group or for everybody."""
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_BY_HANDLE = {os.open, os.stat, os.unlink, os.rename, os.link} <= os.supports_dir_fd
+"""Whether a folder can be held by a handle, which goes on to mean it when its name is given to another one."""
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The files that a run reads, and the ledger of its budget: none of them is ever written over."""
+
+    files: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, **given: Any) -> Inputs:
+        """Those that are paths, by what they are: table, schema, knowledge, ledger; a frame or a URL is no file."""
+        paths = {what: os.fspath(one) for what, one in given.items() if isinstance(one, (str, Path))}
+        return cls(tuple((what, path) for what, path in paths.items() if "://" not in path))
+
+    def refuse(self, target: Path) -> None:
+        """Refuse to write what is one of these files, by whatever name or link."""
+        for what, path in self.files:
+            if any(_same(target, one) for one in _files_of(what, path)) or (
+                what == "ledger" and _is_beside(target, path)
+            ):
+                raise OutputError(
+                    f"{shown_path(str(target))} is the {what} of this run and is never overwritten, even with --force; "
+                    "choose another output"
+                )
+            if what == "table" and _joins(target, path):
+                raise OutputError(
+                    f"{shown_path(str(target))} would become a part of the table {shown_path(path)}; choose another "
+                    "output"
+                )
+
+
+NO_INPUTS = Inputs()
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder to write into, checked before anything is read or spent, and known again when files are written.
+
+    With `force` files that are there are replaced; an input or a ledger never is.
+    """
+
+    path: Path
+    identity: tuple[int, int]
+    inputs: Inputs
+    force: bool = False
+
+    @classmethod
+    def checked(cls, path: str | Path, names: Iterable[str], inputs: Inputs, *, force: bool) -> Folder:
+        """The folder if each of these files can be written to it; it must be there."""
+        folder = Path(path)
+        try:
+            there = folder.stat()
+        except FileNotFoundError:
+            raise OutputError(
+                f"there is no folder {shown_path(str(folder))} to write {', '.join(names)} into"
+            ) from None
+        except OSError as problem:
+            raise OutputError(f"cannot write to the folder {shown_path(str(folder))}: {problem.strerror}") from None
+        if not stat.S_ISDIR(there.st_mode):
+            raise OutputError(f"{shown_path(str(folder))} is not a folder, so nothing can be written into it")
+        found = cls(folder, (there.st_dev, there.st_ino), inputs, force)
+        found.check(names)
+        found._try()
+        return found
+
+    @classmethod
+    def made(cls, path: str | Path, names: Iterable[str], inputs: Inputs, *, force: bool) -> Folder:
+        """The same, of a folder that is created if it is not there."""
+        _make_folder(Path(path))
+        return cls.checked(path, names, inputs, force=force)
+
+    @classmethod
+    def of_file(cls, path: str | Path, inputs: Inputs, *, force: bool) -> Folder:
+        """The folder of one file that will be written."""
+        return cls.checked(Path(path).parent, [Path(path).name], inputs, force=force)
+
+    def check(self, names: Iterable[str]) -> None:
+        """Refuse if one of these files may not be written."""
+        targets = [self.path / name for name in names]
+        for target in targets:
+            self.inputs.refuse(target)
+            refuse_precious(target)
+        taken = [target for target in targets if os.path.lexists(target)]
+        if taken and not self.force:
+            several = f"{shown_path(str(self.path))} already holds {', '.join(target.name for target in taken)}"
+            one = f"{shown_path(str(taken[0]))} exists and is left as it is"
+            said = several if taken[1:] else one
+            raise OutputError(f"{said}; nothing was read or spent. Choose another place, or add --force")
+
+    def _try(self) -> None:
+        """Write an empty file and remove it: a full or read-only disk is found out before anything is paid for."""
+        try:
+            with _held(self.path) as at, _draft(at):
+                pass
+        except OSError as problem:
+            why = f"cannot write to the folder {shown_path(str(self.path))}: {problem.strerror}; nothing was read"
+            raise OutputError(f"{why} or spent") from None
+
+    def write(self, name: str, text: str) -> Path:
+        """Write one file, if the folder is still the one that was checked."""
+        raw = _encoded(text)
+        target = self.path / name
+        self.inputs.refuse(target)
+        with _held(self.path) as at:
+            there = os.stat(self.path if at.handle is None else at.handle)
+            if (there.st_dev, there.st_ino) != self.identity:
+                raise OutputError(
+                    f"the folder {shown_path(str(self.path))} was replaced by another one while the run was under way, "
+                    f"so {name} was not written"
+                )
+            _put(at, name, raw, replace=self.force)
+        return target
+
+
+def save_text(path: str | os.PathLike[str], text: str, inputs: Inputs = NO_INPUTS) -> None:
+    """Write a text in UTF-8, with the same line ends on every system; a file that is there is replaced."""
+    inputs.refuse(Path(path))
+    save_bytes(path, _encoded(text))
+
+
+def save_bytes(path: str | os.PathLike[str], raw: bytes) -> None:
+    """The same of bytes."""
+    target = Path(path)
+    with _held(target.parent) as at:
+        _put(at, target.name, raw, replace=True)
+
+
+def refuse_precious(target: Path) -> None:
+    """Refuse to replace a ledger or what belongs to one, and what is no plain file."""
+    try:
+        there = target.lstat()
+    except OSError:  # nothing, or nothing that can be looked at: writing will say so
+        there = None
+    if there is not None and not (stat.S_ISREG(there.st_mode) or stat.S_ISLNK(there.st_mode)):
+        raise OutputError(f"{shown_path(str(target))} is a folder, a device or a pipe; write to a plain file")
+    whole = _BESIDE_A_LEDGER.sub("", str(target))
+    for name in dict.fromkeys((str(target), whole)):
+        if _is_ledger(name):
+            raise OutputError(
+                f"{shown_path(str(target))} is {'' if name == str(target) else 'a part of '}a ledger, which keeps what "
+                "was spent and is never overwritten, even with --force; choose another output"
+            )
+
+
+# --- one file -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A folder that is held by a handle, where the system has such handles."""
+
+    path: Path
+    handle: int | None
+
+    def name(self, name: str) -> str:
+        return str(self.path / name) if self.handle is None else name
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[_At]:
+    if not _BY_HANDLE:
+        yield _At(folder, None)
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield _At(folder, handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _draft(at: _At) -> Iterator[tuple[str, BufferedWriter]]:
+    """A new file under a name of its own, open for writing; the name is gone afterwards."""
+    name = f".dpcurate-{secrets.token_hex(8)}.tmp"
+    with open(os.open(at.name(name), _NEW, _FILE_MODE, dir_fd=at.handle), "wb") as file:
+        try:
+            yield name, file
+        finally:
+            with suppress(OSError):
+                os.unlink(at.name(name), dir_fd=at.handle)
+
+
+def _put(at: _At, name: str, raw: bytes, *, replace: bool) -> None:
+    refuse_precious(at.path / name)
+    try:
+        with _draft(at) as (draft, file):
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())  # some disks say only now that they are full
+            file.close()
+            _name(at, draft, name, replace=replace)
+    except OSError as problem:
+        raise OutputError(f"cannot write {shown_path(str(at.path / name))}: {problem.strerror}") from None
+
+
+def _name(at: _At, draft: str, name: str, *, replace: bool) -> None:
+    """Give a whole draft its name."""
+    if replace or not _linked(at, draft, name):
+        os.replace(at.name(draft), at.name(name), src_dir_fd=at.handle, dst_dir_fd=at.handle)
+
+
+def _linked(at: _At, draft: str, name: str) -> bool:
+    """Give the draft its name unless the name is taken; False where the file system has no links."""
+    taken = OutputError(
+        f"{shown_path(str(at.path / name))} appeared while the run was under way and was left as it is; the new file "
+        "was not written"
+    )
+    if os.path.lexists(at.path / name):
+        raise taken
+    try:
+        os.link(at.name(draft), at.name(name), src_dir_fd=at.handle, dst_dir_fd=at.handle)
+    except FileExistsError:
+        raise taken from None
+    except OSError as problem:
+        if problem.errno in _NO_LINKS:
+            return False
+        raise
+    return True
+
+
+@contextmanager
+def drafted(folder: Folder, name: str) -> Iterator[Path]:
+    """For writers that need a path: an empty file beside the target, which gets its name if the block ends well."""
+    with _held(folder.path) as at, _draft(at) as (draft, file):
+        mode = stat.S_IMODE(os.stat(at.path / draft).st_mode)
+        file.close()
+        yield at.path / draft
+        os.chmod(at.path / draft, mode)  # the writer may have made the file anew
+        folder.check([name])
+        _name(at, draft, name, replace=folder.force)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise FormatError(f"a name holds {text[error.start]!r}, which is no character; rename it") from None
+
+
+def _make_folder(folder: Path) -> None:
+    missing = [one for one in (folder, *folder.parents) if not os.path.lexists(one)]
+    try:
+        for one in reversed(missing):
+            one.mkdir(_FOLDER_MODE, exist_ok=True)
+    except OSError as problem:
+        raise OutputError(
+            f"cannot create the folder {shown_path(str(folder))}: {problem.strerror}; nothing was read or spent"
+        ) from None
+
+
+# --- which file it is ---------------------------------------------------------------------------------------
+
+
+def _files_of(what: str, path: str) -> Iterator[str]:
+    """The files behind the name of an input: of a table also those of a pattern or a folder."""
+    yield path
+    if what != "table":
+        return
+    place = path.partition("#")[0]  # FILE.duckdb#TABLE, FILE.xlsx#SHEET
+    yield place
+    yield from glob.iglob(place, recursive=True)
+    if os.path.isdir(place):
+        yield from glob.iglob(os.path.join(glob.escape(place), "**", "*"), recursive=True)
+
+
+def _same(target: Path, path: str) -> bool:
+    """Whether both are one file: by path, by links of either kind, also before the file is there."""
+    try:
+        if os.path.samefile(target, path):
+            return True
+    except (OSError, ValueError):  # one of them is not there
+        pass
+    names = {os.path.normcase(f(path)) for f in (os.path.abspath, os.path.realpath)}
+    return any(os.path.normcase(f(target)) in names for f in (os.path.abspath, os.path.realpath))
+
+
+def _is_beside(target: Path, ledger: str) -> bool:
+    """Whether it is one of the files that SQLite and runs keep beside a ledger."""
+    whole = _BESIDE_A_LEDGER.sub("", str(target))
+    return whole != str(target) and _same(Path(whole), ledger)
+
+
+def _joins(target: Path, table: str) -> bool:
+    """Whether a new file would be read with the table, whose path is a pattern."""
+    folder, pattern = os.path.split(table)
+    if not any(c in pattern for c in "*?["):
+        return False
+    return fnmatch(target.name, pattern) and os.path.realpath(target.parent) == os.path.realpath(folder)
+
+
+def _is_ledger(path: str) -> bool:
+    with LEDGER_GATE:
+        try:
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                return False
+            with open(path, "rb") as file:
+                head = file.read(100)
+        except (OSError, ValueError):
+            return False
+    return head.startswith(SQLITE) and int.from_bytes(head[68:72], "big") == LEDGER
