@@ -91,10 +91,33 @@ def test_the_cap_of_persons_and_the_public_number_of_rows():
     table = {"a": [0, 1] * 50, "id": [1] * 60 + list(range(2, 42))}
     told = warnings(table, Categorical("a", (0, 1)), person=Person("id", 2))
     assert told == ["58.0% of the rows are left out, by the rules of columns and the cap of 2 rows a person"]
+    table = {"a": [0, 1] * 50}
     assert warnings(table, Categorical("a", (0, 1)), rows=95) == []
-    assert warnings(table, Categorical("a", (0, 1)), rows=5000) == [
-        "the schema says rows = 5,000, and the table has 100"
-    ]
+    assert warnings(table, Categorical("a", (0, 1)), rows=70) == []
+    for far in (60, 170, 5000):
+        assert warnings(table, Categorical("a", (0, 1)), rows=far) == [
+            f"the schema says rows = {far:,}, and the table has 100"
+        ]
+
+
+def test_how_often_an_id_repeats():
+    """Every id on several rows is a person, perhaps, of whom one row is not all."""
+    rows = pd.DataFrame({"a": [0, 1] * 40, "nr": [i // 8 for i in range(80)], "unique_id": range(80)})
+    both = "10 ids in 'nr': 8.0 rows each, at most 8"
+    for table in (rows, dask.dataframe.from_pandas(rows, npartitions=3)):
+        (told,) = warnings(table, Categorical("a", (0, 1)))
+        assert told == f"{both}. If they identify persons, name the column under [person]"
+    assert warnings(rows, Categorical("a", (0, 1)), person=Person("nr", 8)) == []
+    text = check(rows, Schema((Categorical("a", (0, 1)),), person=Person("nr", 8)))
+    assert text.splitlines()[1] == f"{both}; at most 8 of them are used"
+    some = rows.assign(nr=rows["nr"].where(rows["nr"] > 2).astype("Int64"))
+    text = check(some, Schema((Categorical("a", (0, 1)),), person=Person("nr", 8)))
+    assert "7 ids in 'nr': 8.0 rows each, at most 8; at most 8 of them are used; 24 rows name nobody" in text
+    none = check(
+        rows.assign(nr=pd.Series([None] * 80, dtype=object)),
+        Schema((Categorical("a", (0, 1)),), person=Person("nr", 8)),
+    )
+    assert "0 ids in 'nr': on no row" in none
 
 
 def test_many_levels_and_long_names_are_cut():

@@ -14,7 +14,8 @@ import dpcurate
 from dpcurate import Schema, draft
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.draft import drafted
-from dpcurate.private.draft.bounds import outwards
+from dpcurate.private.draft.bounds import outwards, roughly
+from dpcurate.private.draft.layout import cut
 from dpcurate.private.draft.scales import in_order
 from dpcurate.private.sources import check_rows
 from dpcurate.schema import Categorical, Numeric, Ordinal, TextFormat
@@ -38,27 +39,93 @@ def test_a_draft_of_each_kind_of_table_needs_no_edit(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["semicolons.csv", "t.sav"])
-def test_every_line_of_a_draft_is_explained(name, tmp_path):
+def test_every_column_of_a_draft_has_one_remark(name, tmp_path):
     KINDS[name](survey(), tmp_path / name)
-    lines = draft(tmp_path / name).splitlines()
-    bare = [line for line in lines if line and "#" not in line and not re.fullmatch(r"\[columns\.\w+\]", line)]
-    assert bare == []
-    assert lines[0].startswith("# DRAFT: dpcurate LOOKED AT THE DATA")
+    text = draft(tmp_path / name)
+    columns = text[text.index("\n[columns.") :].splitlines()
+    remarked = [line for line in columns if "#" in line and not line.startswith("# left out")]
+    assert len(remarked) == len(WANTED.names)
+    assert all(line.startswith("[columns.") for line in remarked)
+    assert text.splitlines()[0].startswith("# DRAFT: dpcurate LOOKED AT THE DATA")
+    for setting in ("kind", "missing", "outside"):
+        assert f"\n# {setting} " in text
 
 
-def test_lines_to_fill_in_make_a_schema(tmp_path):
+def test_lines_to_fill_in_make_a_schema():
     """Uncommented, they name the id that was found and agree with everything else."""
     text = draft(survey())
     filled = re.sub(r"^# (?=rows =|\[person\]|column =)", "", text, flags=re.MULTILINE)
-    schema = Schema.loads(filled)
-    assert (schema.rows, schema.person) == (50_000, dpcurate.schema.Person("person_id", 5))
+    assert Schema.loads(filled).person == dpcurate.schema.Person("person_id", 5)
     assert Schema.loads(text).person is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"), [(0, 10), (7, 10), (14, 10), (16, 20), (1234, 1000), (9_600, 10_000), (545_001, 500_000)]
+)
+def test_the_number_of_rows_is_rounded(rows, told):
+    assert roughly(rows) == told
+
+
+def test_a_rough_number_of_rows_is_asked_for():
+    text = draft(survey())
+    assert re.search(r"# CONFIRM: .*\n.*\nrows = 1000\n", text)
+    assert Schema.loads(text).rows == 1000
 
 
 def test_nothing_is_counted_in_a_draft():
     """A number of rows, or of rows with a level, would tell more than levels and bounds do."""
-    texts = {draft(pd.concat([survey()] * times)).replace("person_id", "") for times in (1, 3)}
+    texts = {draft(survey(1200).head(rows)) for rows in (1200, 1199, 1180)}
     assert len(texts) == 1
+
+
+# --- rows and persons -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [12, 300])
+@pytest.mark.parametrize("name", ["C0", "Unnamed: 0", "X", "rownames", "row.names", "index", "__index_level_0__"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_row_index_is_left_out_and_is_no_person(name, first, rows):
+    text = draft({name: np.arange(first, first + rows), "b": [0, 1, 1] * (rows // 3)})
+    assert f"# left out: {name!r}: it is the row index" in text
+    assert Schema.loads(text).names == ("b",)
+    assert f'column = "{name}"' not in text
+
+
+def test_the_row_index_of_csv_files(tmp_path):
+    rows = pd.DataFrame({"b": [0, 1, 1] * 10, "c": ["u", "v", "w"] * 10})
+    rows[rows.index % 4 > 0].to_csv(tmp_path / "t.csv")
+    text = draft(tmp_path / "t.csv")
+    assert "# left out: 'column0': it is the row index" in text
+    assert Schema.loads(text).names == ("b", "c")
+
+
+def test_a_column_called_x_is_a_column():
+    for x in (np.linspace(0, 7, 60), np.arange(60) * 1000, [1, 2, 3] * 20):
+        assert Schema.loads(draft({"X": x, "b": [0, 1] * 30})).names == ("X", "b")
+
+
+@pytest.mark.parametrize(
+    ("name", "persons"), [("nr", 90), ("Subject", 10), ("ID", 10), ("ID", 90), ("idcode", 90), ("person_id", 90)]
+)
+def test_ids_of_persons_that_repeat_are_asked_about(name, persons):
+    table = {
+        "Unnamed: 0": np.arange(8 * persons),
+        "visit_id": np.arange(8 * persons) * 3,
+        name: np.arange(8 * persons) // 8 + 13,
+        "b": [0, 1] * (4 * persons),
+    }
+    result = drafted(table)
+    assert f"# QUESTION: does {name!r} identify persons?" in result.text
+    assert result.repeated_id == name
+    filled = re.sub(r"^# (?=rows =|\[person\]|column =)", "", result.text, flags=re.MULTILINE)
+    assert Schema.loads(filled).person == dpcurate.schema.Person(name, 8)
+    assert Schema.loads(result.text).names == ("b",)
+
+
+def test_few_ids_of_things_are_levels():
+    text = draft({"store_id": [1, 2, 3, 4] * 30, "subject": ["art", "maths", "music"] * 40, "b": [0, 1] * 60})
+    assert Schema.loads(text).names == ("store_id", "subject", "b")
+    assert re.search(r"\[columns.store_id\].*its name is like that of an id", text)
 
 
 # --- text files -----------------------------------------------------------------------------------------------
@@ -98,6 +165,61 @@ def test_texts_that_mean_missing_are_found(tmp_path):
     assert schema.file.missing == ("NA", "?")
     assert schema["a"] == Ordinal("a", (1, 2, 3))
     assert schema["b"] == Categorical("b", ("x", "y"), missing="own")
+
+
+TABLE = ["a,b,c", *(f"{i % 7},x{i % 2},{i % 3}" for i in range(30))]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        ["Survey of towns"],
+        ["Survey of towns", "Source: us, 2020", ""],
+        ["", ""],
+        ["Title,,", ",,", '"Made by ""us""",,'],
+        ["# one", "# two", "# three", "# four"],
+    ],
+    ids=len,
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "windows-1252"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_before_the_header_are_found(before, encoding, end, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(end.join([*before, *TABLE, ""]).encode(encoding))
+    result = drafted(path)
+    schema = Schema.loads(result.text)
+    assert (schema.names, schema.file.skip) == (("a", "b", "c"), len(before))
+    assert f"the header after {len(before)} line" in result.read_as
+    assert next(check_rows(path, schema)) == "30 rows, 30 of them used"
+    assert Schema.loads(schema.dumps()) == schema
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        TABLE,
+        ["a,b,c,d", *(f"{i},x,y{i}" for i in range(9))],  # rows shorter than the header
+        ["a,b", *(f"{i},x,y{i}" for i in range(9))],  # R names no column of row names
+        ["only one", "1", "2", "3"],
+        ["T", "1,2,3", "4,5,6", "7,8,9"],  # nothing that names columns
+        ["T", "a,b,c", "1,2", "1", "1,2,3,4", "5,6,7"],
+    ],
+    ids=lambda lines: lines[0],
+)
+def test_no_line_is_skipped_without_a_reason(lines):
+    shapes = [cut(lines, separator) for separator in (",", ";")]
+    assert all(shape is None or shape.skip == 0 for shape in shapes)
+
+
+def test_lines_to_skip_can_be_given(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b", "b,a", "x,y", "y,x", "x,x"]))
+    assert Schema.loads(draft(path, skip=1)).file.skip == 1
+    assert Schema.loads(draft(path, skip=1)).names == ("b", "a")
+    with pytest.raises(SchemaError, match="are for text files"):
+        draft({"a": [1, 2]}, skip=1)
+    with pytest.raises(SchemaError, match="file: skip must be a whole number"):
+        draft(path, skip=-1)
 
 
 def test_tabs_in_a_tsv_and_packed_files_and_patterns(tmp_path):
@@ -160,6 +282,19 @@ def test_a_file_that_csv_cannot_cut_is_left_to_the_engine(tmp_path):
         ([1.0, 2.0, None], Categorical("a", (1, 2), missing="own")),
         ([1.0, 2.0, 3.0, None], Ordinal("a", (1, 2, 3))),
         (["a", "missing", None], Categorical("a", ("a", "missing"), missing="missing")),
+        (
+            ["12years", "9-11years", "13+years", "<9years"],
+            Ordinal("a", ("<9years", "9-11years", "12years", "13+years")),
+        ),
+        (["Good", "Fair", "Very Good"], Ordinal("a", ("Fair", "Good", "Very Good"))),
+        (["1.0", "2.0", "10.0", None], Ordinal("a", (1, 2, 10))),
+        (["1.0", "2.0", None], Categorical("a", (1, 2), missing="own")),
+        (["1.0", "2.0", "unknown"], Categorical("a", (1, 2, "unknown"))),
+        (["1.0", "1.5", "2.0"], Ordinal("a", ("1.0", "1.5", "2.0"))),
+        (["01", "02"], Categorical("a", ("01", "02"))),
+        ([*range(100, 199), 1e6], Numeric("a", 100, 200)),
+        ([0] * 300 + list(range(1, 31)), Numeric("a", 0, 30)),
+        ([0] * 3000 + list(range(1, 15)), Numeric("a", 0, 20)),
     ],
     ids=str,
 )
@@ -237,10 +372,10 @@ def test_labels_become_levels_if_all_values_have_one(tmp_path):
 def test_texts_from_a_table_cannot_write_settings(tmp_path):
     labels = {"column_labels": ["x\nrows = 7", ""]}
     path = write_sav(pd.DataFrame({"a": [1.0, 2.0], "b": [0.0, 1.0]}), tmp_path / "t.sav", **labels)
-    assert Schema.loads(draft(path)).rows is None
+    assert Schema.loads(draft(path)).rows == 10
     strange = {'"]\nrows = 7\n["': ["u", "v"], "b": ['"]\nrows = 7 #', "x"]}
     schema = Schema.loads(draft(strange))
-    assert schema.rows is None
+    assert schema.rows == 10
     assert schema["b"].levels == ('"]\nrows = 7 #', "x")
 
 
@@ -284,6 +419,18 @@ def test_rounding_never_leaves_a_number_outside():
         (["> 65", "18 to 65", "under 18"], ["under 18", "18 to 65", "> 65"]),
         (["1-2", "3+", "0-0"], ["0-0", "1-2", "3+"]),
         (["yes", "no", "maybe"], None),
+        (["2. Good", "1. Fair", "3. Excellent"], ["1. Fair", "2. Good", "3. Excellent"]),
+        (["2. Black", "1. White", "3. Other"], None),
+        (["(25,50]", "(0,25]", "(50,100]"], ["(0,25]", "(25,50]", "(50,100]"]),
+        (["$10k-$25k", "$0-$10k", "$25k+"], ["$0-$10k", "$10k-$25k", "$25k+"]),
+        (["75 and older", "18 to 24 years", "25-74 years"], ["18 to 24 years", "25-74 years", "75 and older"]),
+        (["stage II", "stage I", "stage III"], ["stage I", "stage II", "stage III"]),
+        (["2nd", "3rd", "1st"], ["1st", "2nd", "3rd"]),
+        (["XL", "S", "L", "M"], ["S", "M", "L", "XL"]),
+        (["5-1", "3-2", "8-9"], None),
+        (["arm 1", "arm 2", "arm 3"], None),
+        (["5 mg", "5 g", "10 mg"], None),
+        (["5", "5+", "05"], None),
         (["low", "high"], None),
         (["low", "LOW", "high"], None),
         (["1", "2", "3"], None),

@@ -293,6 +293,8 @@ def _schema(commands: _Parsers) -> None:
     draft.add_argument("--encoding", metavar="E", help=line)
     line = "decimal mark of a text file, '.' or ',' (default: found, and written into the schema)"
     draft.add_argument("--decimal", metavar="D", help=line)
+    line = "lines before the header of a text file (default: found, and written into the schema)"
+    draft.add_argument("--skip", type=_whole, metavar="N", help=line)
     _output(draft, "where to write the schema (default: standard output)")
     line = "report how well the rows fit a schema; LOOKS AT THE DATA, for the owner's eyes only"
     more = (

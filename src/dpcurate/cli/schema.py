@@ -18,10 +18,12 @@ def draft_file(args: Namespace) -> None:
     inputs = Inputs.of(table=args.table)
     folder = None if args.output is None else Folder.of_file(args.output, inputs, force=args.force)
     given = {"separator": args.separator, "encoding": args.encoding, "decimal": args.decimal}
-    result = drafted(some_table(args.table), **given)
+    result = drafted(some_table(args.table), **given, skip=args.skip)
     if result.read_as:
         say(f"read as {result.read_as}")
     say("this looked at the data: check every line before anyone uses the schema")
+    if result.repeated_id is not None:
+        say(f"does column {result.repeated_id!r} identify persons? Its ids repeat: see [person] in the draft")
     if folder is None:
         show(result.text.rstrip("\n"))
     else:

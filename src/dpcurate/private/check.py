@@ -7,14 +7,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from dpcurate.private.draft.names import is_id
 from dpcurate.private.sources import look_at
-from dpcurate.private.sources.owner import PARTS, ColumnLook, Look
+from dpcurate.private.sources.owner import PARTS, ColumnLook, IdLook, Look
 from dpcurate.schema import DROP, OWN, Numeric, Schema
 from dpcurate.wording import shown
 
 NEARLY_ALL = 0.95
 MUCH = 0.1
 """A rule that drops more of the rows than this is worth a thought."""
+FAR = 1.5
+"""A public number of rows may be so many times too large or too small: a draft rounds it to one digit."""
 FEW = 10
 """Rows of a level, below which it may tell who holds it."""
 _BAR = 24
@@ -24,14 +27,27 @@ _MOST_SHOWN = 30
 def check(table: Any, schema: Schema | str | Path) -> str:
     """How full levels and bins are, what rules drop, and what to look at. NOT PRIVATE: for the owner's eyes only."""
     facts = Schema.of(schema)
-    look = look_at(table, facts)
+    look = look_at(table, facts, is_id)
     warnings = [f"! {sentence}" for sentence in _warnings(look, facts)]
     told = [line for column in look.columns for line in ("", *_column(column, look))]
-    return "\n".join([_rows(look), *told, "", *(warnings or ["nothing stands out"])])
+    return "\n".join([_rows(look), *_persons(look, facts), *told, "", *(warnings or ["nothing stands out"])])
 
 
 def _rows(look: Look) -> str:
     return f"{look.rows:,} rows, {look.used:,} of them used ({_share(look.used, look.rows)})"
+
+
+def _persons(look: Look, schema: Schema) -> Iterator[str]:
+    for one in look.ids:
+        if schema.person is not None and one.column == schema.person.column:
+            nobody = look.rows - one.rows
+            nameless = f"; {nobody:,} rows name nobody and are left out" if nobody else ""
+            yield f"{_ids(one)}; at most {schema.person.rows} of them are used{nameless}"
+
+
+def _ids(one: IdLook) -> str:
+    each = f"{one.rows / one.ids:,.1f} rows each, at most {one.most:,}" if one.ids else "on no row"
+    return f"{one.ids:,} ids in {shown(one.column)}: {each}"
 
 
 def _share(part: int, whole: int) -> str:
@@ -83,8 +99,11 @@ def _warnings(look: Look, schema: Schema) -> Iterator[str]:
         yield "no row is used: a rule drops every one of them, or the table is empty"
     elif look.used < (1 - MUCH) * look.rows:
         yield f"{_share(look.rows - look.used, look.rows)} of the rows are left out{_whose(schema)}"
-    if schema.rows is not None and not 0.9 <= look.rows / schema.rows <= 1.1:
+    if schema.rows is not None and not 1 / FAR <= look.rows / schema.rows <= FAR:
         yield f"the schema says rows = {schema.rows:,}, and the table has {look.rows:,}"
+    for ids in look.ids:
+        if schema.person is None and ids.most > 1:
+            yield f"{_ids(ids)}. If they identify persons, name the column under [person]"
     for one in look.columns:
         for sentence in (*_dropped(one, look.rows), *_filled(one, look.used)):
             yield f"{shown(one.column.name)[1:-1]}: {sentence}"

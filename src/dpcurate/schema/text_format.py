@@ -11,19 +11,23 @@ from dpcurate.wording import shown
 
 MOST_SPELLINGS = 100
 """Texts that stand for a missing cell."""
+MOST_SKIPPED = 1000
+"""Lines before the header."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
     """A CSV file: its separator, its encoding, its decimal mark, and the texts that mean a missing cell.
 
-    Without a separator it is a comma, in .tsv files a tab. An empty cell is always missing.
+    Without a separator it is a comma, in .tsv files a tab. An empty cell is always missing. `skip` is the number of
+    lines before the header, such as a title or a source.
     """
 
     separator: str | None = None
     encoding: str = "utf-8"
     decimal: str = "."
     missing: tuple[str, ...] = ()
+    skip: int = 0
 
     def __post_init__(self) -> None:
         if self.separator is not None and not _is_separator(self.separator):
@@ -33,6 +37,8 @@ class TextFormat:
         if not _is_encoding(self.encoding):
             known = '"utf-8", "windows-1252", "latin-1" or another that Python knows'
             raise _refused("encoding", f"must be {known}, got {shown(self.encoding)}")
+        if isinstance(self.skip, bool) or not isinstance(self.skip, int) or not 0 <= self.skip <= MOST_SKIPPED:
+            raise _refused("skip", f"must be a whole number from 0 to {MOST_SKIPPED:,}, got {shown(self.skip)}")
         object.__setattr__(self, "missing", _texts(self.missing))
 
     def separates(self, file: str) -> str:

@@ -26,7 +26,7 @@ KINDS: Mapping[str, tuple[Callable[..., Column], tuple[str, ...], tuple[str, ...
 }
 
 
-FILE = ("separator", "encoding", "decimal", "missing")
+FILE = ("separator", "encoding", "decimal", "missing", "skip")
 _REFUSED = {
     "date": "a date, and dates cannot be analysed: cut it into public periods (year, season) as an ordinal column",
     "id": "an id, and ids name persons: if a person may have several rows, name it under [person] with a cap on rows",
@@ -155,7 +155,13 @@ def file_settings(file: TextFormat) -> dict[str, str]:
     """What is not as usual, as TOML values."""
     usual = TextFormat()
     told = {name: getattr(file, name) for name in FILE if getattr(file, name) != getattr(usual, name)}
-    return {name: toml_texts(x) if isinstance(x, tuple) else toml_text(x) for name, x in told.items()}
+    return {name: _toml_value(x) for name, x in told.items()}
+
+
+def _toml_value(value: str | int | tuple[str, ...]) -> str:
+    if isinstance(value, tuple):
+        return toml_texts(value)
+    return str(value) if isinstance(value, int) else toml_text(value)
 
 
 def _settings(column: Column) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from contract import NUMBERS, SCHEMAS, frame, same_integers, text_frame
 
 from dpcurate import draft
-from dpcurate.errors import OwnerError
+from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import duck, open_source, spill, textfile
 from dpcurate.schema import Categorical, Numeric, Schema, TextFormat
@@ -23,7 +23,7 @@ SEMICOLONS = TextFormat(";", decimal=",")
 
 def written(path, form):
     text_frame(frame()).to_csv(path, index=False, sep=form.separator or ",", decimal=form.decimal, na_rep="NA")
-    text = path.read_text(encoding="utf-8")
+    text = "A table\n" * form.skip + path.read_text(encoding="utf-8")
     path.write_bytes(text.encode(form.encoding))
     return path
 
@@ -36,8 +36,10 @@ def written(path, form):
         TextFormat("\t", encoding="windows-1252", missing=("NA", "?")),
         TextFormat("|", encoding="utf-16", missing=("NA",)),
         TextFormat(decimal=",", missing=("NA",)),  # numbers in quotes
+        TextFormat(";", encoding="utf-16", decimal=",", missing=("NA",), skip=3),
+        TextFormat(missing=("NA",), skip=2),
     ],
-    ids=["semicolons", "tabs", "bars", "quoted"],
+    ids=["semicolons", "tabs", "bars", "quoted", "skipped and rewritten", "skipped"],
 )
 def test_every_way_of_writing_gives_the_same_integers(schema, form, tmp_path):
     path = written(tmp_path / "t.csv", form)
@@ -65,6 +67,34 @@ def test_with_a_decimal_comma_a_point_is_no_decimal_point(tmp_path):
     path.write_text("a;b\n5,5;x\n1.234;x\n1.234,5;x\n7;x\n+4,9e0;x\n")
     assert counts(path, SEMICOLONS) == [[0, 1], [0, 2]]  # thousands are missing, not small
     assert counts(path, TextFormat(";")) == [[0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "before", [["", ""], ["x", ""], ['"x"', "1,2,3"], ["\ufeffx", 'a "b" c'], ["'", "it's"]], ids=str
+)
+def test_lines_before_the_header(before, end, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(end.join([*before, "a,b", "7,x", "1,x", ""]).encode())
+    assert counts(path, TextFormat(skip=2)) == [[0, 1], [0, 1]]
+    assert counts(str(tmp_path / "*.csv"), TextFormat(skip=2)) == [[0, 1], [0, 1]]
+
+
+def test_an_open_quote_before_the_header_is_refused(tmp_path):
+    """DuckDB would skip on to where it is closed."""
+    path = tmp_path / "t.csv"
+    path.write_text('x\n5" of rain\na,b\n7,x\n3" of rain,x\n1,x\n')
+    with pytest.raises(OwnerError, match=r"line 2 of .* has a quotation mark without its partner"):
+        counts(path, TextFormat(skip=2))
+    path.write_text("x\ny\na,b\n7,x\n")
+    with pytest.raises(OwnerError, match=r"no header after the 9 lines? that the schema skips"):
+        counts(path, TextFormat(skip=9))
+
+
+@pytest.mark.parametrize("skip", [-1, 1001, 1.0, True, "2"])
+def test_how_many_lines_can_be_skipped(skip):
+    with pytest.raises(SchemaError, match="file: skip must be a whole number from 0 to 1,000"):
+        TextFormat(skip=skip)
 
 
 def test_letters_of_windows_and_what_is_left_on_disk(tmp_path):

@@ -1,13 +1,13 @@
-"""From what was seen to a column of the schema, with a remark on every setting; or why there is none."""
+"""From what was seen to a column of the schema, with a remark; or why there is none."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dpcurate.errors import SchemaError
 from dpcurate.private.draft.bounds import outwards
+from dpcurate.private.draft.names import is_id, is_row_index, may_be_row_index, names_a_person
 from dpcurate.private.draft.scales import in_order
 from dpcurate.private.draft.seen import Seen
 from dpcurate.schema import DROP, OWN, Categorical, Column, Numeric, Ordinal, level_number, level_text, no_number
@@ -16,49 +16,78 @@ MOST_PLACES = 12
 """Different numbers that are taken for the places of a scale (0 to 10, months); more are a number."""
 MOSTLY = 0.9
 """A column is a number if so many of its cells are; the others count as missing."""
+FEWEST_PERSONS = 5
+"""Different ids, below which even a column called subject holds levels."""
+SPARSE = 4
+"""Numbers of rows reach at most so many times the number of rows, where some rows were taken out."""
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})(\D.*)?")
-_ID = re.compile(r"(?i:(^|.*[\W_])(id|ids|nr|key|uuid|guid|pid)([\W_\d].*|$)|(person|patient|subject|respondent)$)")
-_CAMEL_ID = re.compile(r".*[a-z](Id|ID|Nr)")
+_NUMBERED = re.compile(r"[A-Za-z]{0,4}[-_ ]?\d+")
 _SHORT = re.compile(r"[+-]?\d{1,4}([.,]\d)?")
 _ZEROS = re.compile(r"0\d+")
+_WHOLE = re.compile(r"([+-]?(0|[1-9]\d*))\.0+")
 _UNIT = re.compile(r"\D{0,4}\d[\d.,]*\D{0,4}")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([,. ']\d{3})+([.,]\d*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A drafted column, and a remark on each of its settings."""
+    """A drafted column, what the file says of it, and what to check."""
 
     column: Column
-    remarks: Mapping[str, str] = field(default_factory=dict)
+    remark: str = ""
     about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A column that is not drafted, and why."""
+    """A column that is not drafted, and why.
+
+    `rows_each` is on how many rows each of its ids stands on average; 0 if it cannot name persons.
+    """
 
     name: str
     why: str
-    names_persons: bool = False
+    rows_each: float = 0.0
 
 
 def guess(seen: Seen, max_levels: int) -> Guess | LeftOut:
     """A drafted column, or why there is none."""
     try:
-        return _labelled(seen, max_levels) or _plain(seen, max_levels)
+        return _row_index(seen) or _person(seen) or _labelled(seen, max_levels) or _plain(seen, max_levels)
     except SchemaError as error:
         return LeftOut(seen.name, str(error))
+
+
+def _row_index(seen: Seen) -> LeftOut | None:
+    """Numbers or names of rows, which pandas and R write beside a table. They name no person and tell nothing."""
+    each_once = seen.different == seen.rows or seen.whole == seen.rows
+    named = is_row_index(seen.name) and each_once
+    near = seen.numbers_rows and seen.low >= 0 and seen.high <= SPARSE * seen.rows
+    if seen.rows and (named or (may_be_row_index(seen.name) and near)):
+        return LeftOut(seen.name, "it is the row index that pandas or R wrote into the file")
+    return None
+
+
+def _person(seen: Seen) -> LeftOut | None:
+    """Ids of persons, each on several rows; few of them would otherwise be levels."""
+    if seen.many or not names_a_person(seen.name) or not FEWEST_PERSONS <= seen.different <= seen.rows / 2:
+        return None
+    numbered = seen.whole == seen.present or all(_NUMBERED.fullmatch(str(x)) for x in seen.values)
+    return LeftOut(seen.name, _ID_REPEATS, seen.rows_each) if numbered else None
+
+
+_ID_REPEATS = "it looks like an id that repeats over several rows; see [person] above"
 
 
 def _plain(seen: Seen, max_levels: int) -> Guess | LeftOut:
     texts = [str(x) for x in seen.values]
     if seen.stored.upper().startswith(("DATE", "TIME", "INTERVAL")) or (texts and all(map(_DATE.fullmatch, texts))):
         return LeftOut(seen.name, "dates cannot be analysed: cut them into public periods (year, season) first")
-    if seen.many and _names_persons(seen):
-        return LeftOut(
-            seen.name, "it looks like an id; if a person can have several rows, name it under [person]", True
-        )
+    if seen.many and is_id(seen.name) and (seen.whole == seen.present or seen.numbers == 0):
+        why = _ID_REPEATS if seen.rows_each > 1 else "it looks like an id; none repeats"
+        return LeftOut(seen.name, why, seen.rows_each)
+    if seen.many and seen.running:
+        return LeftOut(seen.name, "it looks like an id or a row number: it counts the rows")
     if seen.many:
         return _number(seen) if _is_number(seen) else LeftOut(seen.name, _no_number(texts, max_levels))
     if len(seen.values) < 2:
@@ -71,12 +100,6 @@ def _plain(seen: Seen, max_levels: int) -> Guess | LeftOut:
 def _is_scale(values: tuple[object, ...]) -> bool:
     """Whether numbers are few and short, as in a questionnaire: 1 to 5, or 0.5, 2.5, 6; measured ones are longer."""
     return len(values) == 2 or (len(values) <= MOST_PLACES and all(_SHORT.fullmatch(level_text(x)) for x in values))
-
-
-def _names_persons(seen: Seen) -> bool:
-    ids = seen.whole == seen.present or seen.numbers == 0
-    named = bool(_ID.fullmatch(seen.name) or _CAMEL_ID.fullmatch(seen.name))
-    return (ids and named) or seen.running
 
 
 def _is_number(seen: Seen) -> bool:
@@ -107,18 +130,19 @@ def _number(seen: Seen) -> Guess | LeftOut:
         return LeftOut(seen.name, "it holds no number")
     if seen.low == seen.high:
         return LeftOut(seen.name, "all its numbers are equal")
-    low, high = outwards(seen.low, seen.high)
+    low, high = outwards(*_ends(seen))
     gaps = seen.numbers < seen.rows
-    strange = " (cells that are no numbers are missing too)" if seen.numbers < seen.present else ""
-    kept = f'empty cells were seen{strange}: their rows stay, "drop" leaves them out'
-    remarks = {
-        "kind": "a number; methods that need levels also take bins = 4 here",
-        "low": "GUESSED from the rows, rounded outwards: put the least possible value",
-        "high": "GUESSED from the rows, rounded outwards: put the greatest possible value",
-        "missing": kept if gaps else 'no empty cell was seen: "drop" leaves such a row out, "own" keeps it',
-        "outside": 'a value beyond the bounds counts as the bound; "drop" leaves its row out',
-    }
-    return Guess(Numeric(seen.name, low, high, missing=OWN if gaps else DROP), remarks, seen.described.about)
+    remark = "bounds GUESSED from the rows: put the least and the greatest possible value"
+    if gaps:
+        strange = " or hold no number" if seen.numbers < seen.present else ""
+        remark += f"; some cells are empty{strange}"
+    return Guess(Numeric(seen.name, low, high, missing=OWN if gaps else DROP), remark, seen.described.about)
+
+
+def _ends(seen: Seen) -> tuple[float, float]:
+    """Of all numbers but the outermost; of all, where nearly all are equal."""
+    usual = seen.usual_low, seen.usual_high
+    return usual if usual[0] < usual[1] else (seen.low, seen.high)
 
 
 # --- levels -----------------------------------------------------------------------------------------------
@@ -128,20 +152,33 @@ def _levels(seen: Seen) -> Guess | LeftOut:
     kept = [x for x in seen.values if not no_number(str(x))]
     if len(kept) < 2:
         return LeftOut(seen.name, "fewer than two different numbers")
-    texts = [level_text(x) for x in kept]
+    texts = _spelt(kept)
     values = {text: level_number(text.replace(",", ".")) for text in texts}
     scale = in_order(texts)
     if seen.only_numbers and None not in values.values():  # a CSV holds texts, whose order puts 10 before 2
         ordered = sorted(texts, key=lambda text: values[text] or 0.0)
-        why = 'GUESSED: numbers in order; "categorical" if they are codes of things without an order'
+        why = 'a scale is GUESSED: write "categorical" if they are codes of things without an order'
         return _made(seen, ordered, why if len(texts) > 2 else "")
-    return _made(seen, scale or texts, "GUESSED: these words have an order" if scale else "")
+    return _made(seen, scale or texts, _ORDER if scale else "")
 
 
-def _made(seen: Seen, levels: list[str], ordered: str) -> Guess:
+_ORDER = "their order is GUESSED"
+
+
+def _spelt(values: list[object]) -> list[str]:
+    """Levels as texts. Whole numbers are written 1, not 1.0, which is what a missing cell makes of them elsewhere."""
+    texts = list(map(level_text, values))
+    if not all(_WHOLE.fullmatch(text) or "." not in text for text in texts):
+        return texts
+    return list(dict.fromkeys(_WHOLE.sub(r"\1", text) if _WHOLE.fullmatch(text) else text for text in texts))
+
+
+def _made(seen: Seen, levels: list[str], order: str) -> Guess:
     gaps = seen.present < seen.rows
-    remarks = _remarks(ordered, gaps) | {"levels": "SEEN IN THE ROWS: put all that can occur, from the codebook"}
-    return Guess(_column(seen.name, bool(ordered), gaps, levels=tuple(levels)), remarks, seen.described.about)
+    remark = _remark("levels SEEN IN THE ROWS: put all that can occur", order, gaps)
+    if is_id(seen.name):
+        remark += "; its name is like that of an id: if it names persons, put it under [person] instead"
+    return Guess(_column(seen.name, bool(order), gaps, levels=tuple(levels)), remark, seen.described.about)
 
 
 def _column(name: str, ordered: bool, gaps: bool, **levels: object) -> Column:
@@ -150,15 +187,9 @@ def _column(name: str, ordered: bool, gaps: bool, **levels: object) -> Column:
     return Categorical(name, **levels, missing=OWN if gaps else DROP)  # type: ignore[arg-type]
 
 
-def _remarks(ordered: str, gaps: bool) -> dict[str, str]:
-    kept = 'empty cells were seen and get a level of their own, "missing"; "drop" leaves their rows out'
-    dropped = 'empty cells were seen and their rows are left out; a level, such as "3", keeps them as that level'
-    none = 'no empty cell was seen: "drop" leaves such a row out'
-    return {
-        "kind": ordered or 'levels without an order; "ordinal" if they stand from low to high',
-        "missing": (dropped if ordered else kept) if gaps else none,
-        "outside": 'a cell that is no level: "drop" leaves its row out, a level counts it there',
-    }
+def _remark(levels: str, order: str, gaps: bool) -> str:
+    dropped = "rows with an empty cell are left out unless missing names a level" if order else "some cells are empty"
+    return "; ".join(part for part in (levels, order, dropped if gaps else "") if part)
 
 
 def _labelled(seen: Seen, max_levels: int) -> Guess | None:
@@ -172,13 +203,12 @@ def _labelled(seen: Seen, max_levels: int) -> Guess | None:
     for value, label in sorted(labels.items(), key=lambda pair: (level_number(pair[0]) or 0.0, pair[0])):
         groups[label] = (*groups.get(label, ()), value)
     scale = in_order(list(groups))
-    ordered = "the file says that its values have an order" if seen.described.ordered else ""
-    if scale and not ordered:
-        ordered, groups = "GUESSED: these words have an order", {label: groups[label] for label in scale}
+    order = "the file says that they have an order" if seen.described.ordered else ""
+    if scale and not order:
+        order, groups = _ORDER, {label: groups[label] for label in scale}
     gaps = seen.present < seen.rows
     try:
-        column = _column(seen.name, bool(ordered), gaps, groups=tuple(groups.items()))
+        column = _column(seen.name, bool(order), gaps, groups=tuple(groups.items()))
     except SchemaError:  # a label that cannot name a level
         return None
-    remarks = _remarks(ordered, gaps) | {"groups": "from the labels in the file: a name, and the codes it stands for"}
-    return Guess(column, remarks, seen.described.about)
+    return Guess(column, _remark("levels from the labels in the file", order, gaps), seen.described.about)

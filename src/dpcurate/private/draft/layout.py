@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import csv
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from glob import glob
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,19 @@ from typing import Any
 from dpcurate.errors import DpcurateError, SchemaError
 from dpcurate.private.sources import duck, textfile, told
 from dpcurate.private.sources.engine import Engine
-from dpcurate.schema import TextFormat
+from dpcurate.schema import TextFormat, level_number
 
 MARKERS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", ".", "?")
 """Texts that programs write for a missing cell; NaN is one in any table."""
 SAMPLE_BYTES = 1 << 18
 SAMPLE_ROWS = 100_000
 """Rows that are looked at for their decimal mark."""
+SAMPLE_LINES = 300
+"""Rows that are looked at for the separator and for lines before the header."""
+MOST_BEFORE = 50
+"""Lines before the header that are found."""
+MOST_ALIKE = 0.9
+"""The share of rows with as many cells as the header, if lines before it are to be skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +46,20 @@ class Layout:
         return engine
 
 
-def found_in(table: Any, *, separator: str | None, encoding: str | None, decimal: str | None) -> Layout | None:
+def found_in(
+    table: Any, *, separator: str | None, encoding: str | None, decimal: str | None, skip: int | None
+) -> Layout | None:
     """How a text file is written; None for any other table."""
     if not isinstance(table, (str, Path)) or not textfile.is_text(str(table)):
-        if (separator, encoding, decimal) != (None, None, None):
-            raise SchemaError("separator, encoding and decimal mark are for text files, .csv and .tsv")
+        if (separator, encoding, decimal, skip) != (None, None, None, None):
+            raise SchemaError("separator, encoding, decimal mark and skip are for text files, .csv and .tsv")
         return None
     file = str(table)
     first = next(iter(sorted(glob(file))), file)
-    written = TextFormat(separator, _encoding(first) if encoding is None else encoding)
-    written = replace(written, separator=separator or _separator(first, written))
+    written = TextFormat(separator, _encoding(first) if encoding is None else encoding, skip=skip or 0)
+    shape = _shape(first, written, (separator,) if separator else (",", *textfile.SEPARATORS))
+    if shape is not None:
+        written = replace(written, separator=shape.separator, skip=shape.skip if skip is None else skip)
     try:
         marks = _marks(file, written)
     except DpcurateError:
@@ -69,6 +81,8 @@ def _in_words(written: TextFormat, file: str) -> str:
     separator = written.separates(file)
     words = [f"a text file separated by {names.get(separator, repr(separator))}", f"in {written.encoding}"]
     words.append("numbers with a decimal comma" if written.decimal == "," else "numbers with a decimal point")
+    if written.skip:
+        words.append(f"the header after {written.skip} line{'s' if written.skip > 1 else ''}")
     missing = ", ".join(map(repr, written.missing))
     return ", ".join([*words, f"missing cells empty{f' or {missing}' if missing else ''}"])
 
@@ -84,28 +98,70 @@ def _encoding(file: str) -> str:
         return "utf-8"
 
 
-def _separator(file: str, written: TextFormat) -> str | None:
-    """The one that cuts most rows into the same number of cells, more than one."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a separator cuts a file: the share of rows as long as the header, cells in the header, lines before it."""
+
+    share: float
+    cells: int
+    skip: int
+    separator: str
+
+
+def _shape(file: str, written: TextFormat, separators: Sequence[str]) -> Shape | None:
+    """The separator that cuts most rows into the same number of cells, more than one; the first of equals."""
     try:
-        text = textfile.beginning(file, SAMPLE_BYTES).decode(written.encoding, errors="ignore")
+        text = textfile.beginning(file, SAMPLE_BYTES).decode(written.encoding, errors="ignore").removeprefix("\ufeff")
     except (OSError, EOFError, ValueError):
         return None
-    lines = text.splitlines(keepends=True)
+    lines = list(StringIO(text, newline=""))
     whole = lines[:-1] if len(lines) > 1 else lines  # the last may be cut
-    scores = {separator: _score(whole, separator) for separator in (",", *textfile.SEPARATORS)}
-    best = max(scores, key=scores.__getitem__)
-    return best if scores[best][1] > 1 else None
+    shapes = [shape for separator in separators if (shape := cut(whole[written.skip :], separator)) is not None]
+    return max(shapes, key=lambda shape: (shape.share, shape.cells), default=None)
 
 
-def _score(lines: Sequence[str], separator: str) -> tuple[float, int]:
-    """The share of rows that are as long as the header, if that is more than one cell; and how long it is."""
+def cut(lines: Sequence[str], separator: str) -> Shape | None:
+    """How a separator cuts rows, if the header has more than one cell."""
+    reader = csv.reader(lines, delimiter=separator)
+    rows, starts, before = [], [], 0
     try:
-        lengths = [len(row) for row in islice(csv.reader(lines, delimiter=separator), 200) if row]
+        for row in islice(reader, SAMPLE_LINES):
+            if row:
+                rows.append(row)
+                starts.append(before)
+            before = reader.line_num
     except csv.Error:
-        return 0.0, 0
-    if not lengths or lengths[0] < 2:
-        return 0.0, 0
-    return sum(n == lengths[0] for n in lengths) / len(lengths), lengths[0]
+        return None
+    header = _header(rows, starts)
+    if not rows or len(rows[header]) < 2:
+        return None
+    below = [len(row) for row in rows[header:]]
+    share = sum(cells == below[0] for cells in below) / len(below)
+    return Shape(share, below[0], starts[header], separator)
+
+
+def _header(rows: Sequence[Sequence[str]], starts: Sequence[int]) -> int:
+    """The row that names the columns: the first that is as long as nearly all rows below it, or else the first."""
+    usual = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    first = next((i for i, row in enumerate(rows) if len(row) == usual and not _is_title(row)), 0)
+    if not 0 < first <= MOST_BEFORE or not _names(rows[first]):
+        return 0
+    above, touches = rows[first - 1], starts[first] - starts[first - 1] == 1
+    if touches and len(above) >= usual - 1 and not _is_title(above):  # names, one too few (as R writes) or too many
+        return 0
+    below = rows[first + 1 :]
+    alike = sum(len(row) == usual for row in below)
+    return first if alike >= max(MOST_ALIKE * len(below), 2) else 0
+
+
+def _names(row: Sequence[str]) -> bool:
+    """Whether cells can name columns: all different, and not all of them numbers."""
+    return len(set(row)) == len(row) and not all(level_number(cell) is not None for cell in row)
+
+
+def _is_title(row: Sequence[str]) -> bool:
+    """A line of text to which a spreadsheet added empty cells."""
+    return len(row) > 2 and sum(bool(cell.strip()) for cell in row) < 2
 
 
 @dataclass(frozen=True, slots=True)

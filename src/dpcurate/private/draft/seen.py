@@ -18,7 +18,8 @@ _FAR = "-1.7e308", "1.7e308"
 class Seen:
     """A column: some of its different values, and what all of its cells are.
 
-    `values` are all different ones, in order, unless there are `many`; then they are the first.
+    `values` are all different ones, in order, unless there are `many`; then they are the first. `low` and `high` are
+    the least and the greatest number, `usual_low` and `usual_high` the numbers that 1 % of them do not go beyond.
     """
 
     name: str
@@ -33,6 +34,8 @@ class Seen:
     whole: int
     low: float
     high: float
+    usual_low: float
+    usual_high: float
     different: int
 
     @property
@@ -40,9 +43,19 @@ class Seen:
         return self.kind != "boolean" and 0 < self.numbers == self.present
 
     @property
+    def numbers_rows(self) -> bool:
+        """Whether it holds whole numbers, each of them once."""
+        return self.whole == self.rows == self.different
+
+    @property
     def running(self) -> bool:
-        """Whether it numbers the rows."""
-        return self.whole == self.rows == self.different and self.high - self.low == self.rows - 1
+        """Whether it counts the rows."""
+        return self.numbers_rows and self.high - self.low == self.rows - 1
+
+    @property
+    def rows_each(self) -> float:
+        """On how many rows a value stands, on average."""
+        return self.present / self.different if self.different else 0.0
 
 
 def see(engine: Engine, name: str, max_levels: int) -> Seen:
@@ -60,8 +73,8 @@ _ALIKE = "dpcurate_rows_alike"
 """How many rows have a value; no column of a table has this name."""
 
 
-def _facts(engine: Engine, name: str, kind: Kind) -> tuple[int, int, int, int, float, float, int]:
-    """Rows, cells that are there, numbers, whole ones, the least and the greatest number, different values.
+def _facts(engine: Engine, name: str, kind: Kind) -> tuple[int, int, int, int, float, float, float, float, int]:
+    """Rows, cells that are there, numbers, whole ones, the least, the greatest and usual numbers, different values.
 
     Each different value is read once: texts are not cheap to read as numbers.
     """
@@ -71,13 +84,18 @@ def _facts(engine: Engine, name: str, kind: Kind) -> tuple[int, int, int, int, f
     there = cell.number if kind in ("whole", "number") else cell.text
     is_there = f"CASE WHEN {there} IS NOT NULL THEN 1 ELSE 0 END"
     looked = f"SELECT CASE WHEN {near} THEN {cell.number} END AS x, {is_there} AS c, {_ALIKE} AS w"
+    weighed = f"{looked} FROM (SELECT {cell.read}, {_ALIKE} FROM ({alike}) AS g) AS s"
+    counted = "sum(CASE WHEN x IS NULL THEN 0 ELSE w END)"
+    ranked = f"SELECT *, {counted} OVER (ORDER BY x) AS below, {counted} OVER () AS total FROM ({weighed}) AS r"
     found = engine.fetch(
         "SELECT coalesce(sum(w), 0) AS n, coalesce(sum(c * w), 0) AS p, "
-        "coalesce(sum(CASE WHEN x IS NULL THEN 0 ELSE w END), 0) AS m, "
+        f"coalesce({counted}, 0) AS m, "
         "coalesce(sum(CASE WHEN floor(x) = x THEN w ELSE 0 END), 0) AS i, coalesce(sum(c), 0) AS d, "
-        "min(x) AS low, max(x) AS high "
-        f"FROM ({looked} FROM (SELECT {cell.read}, {_ALIKE} FROM ({alike}) AS g) AS s) AS q"
+        "min(x) AS low, max(x) AS high, "
+        "min(CASE WHEN below * 100 >= total THEN x END) AS usual_low, "
+        "min(CASE WHEN below * 100 >= total * 99 THEN x END) AS usual_high "
+        f"FROM ({ranked}) AS q"
     )
     rows, present, numbers, whole, different = (int(found[key][0]) for key in "npmid")
-    low, high = (float(found[key][0]) if numbers else 0.0 for key in ("low", "high"))
-    return rows, present, numbers, whole, low, high, different
+    ends = [float(found[key][0]) if numbers else 0.0 for key in ("low", "high", "usual_low", "usual_high")]
+    return rows, present, numbers, whole, ends[0], ends[1], ends[2], ends[3], different

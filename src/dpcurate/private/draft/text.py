@@ -1,11 +1,13 @@
-"""A draft as TOML with a remark on every line."""
+"""A draft as TOML: how to read it at the top, and a remark on every column."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from dpcurate.files import toml_text
+from dpcurate.private.draft.bounds import cap, roughly
 from dpcurate.private.draft.guess import Guess, LeftOut
+from dpcurate.private.draft.names import names_a_person
 from dpcurate.schema import MISSING, OWN, Categorical, Numeric, TextFormat
 from dpcurate.schema.toml import file_settings, toml_key, toml_texts
 
@@ -15,26 +17,26 @@ WARNING = """\
 # Put what is known beforehand (a codebook, a questionnaire, physical limits) in its place,
 # add levels that could occur, then delete these four lines.
 """
-_WIDTH = 34
-_FILE = {
-    "separator": "what stands between two cells; found in the file",
-    "encoding": "how letters are written; found in the file",
-    "decimal": "what numbers have before their fraction; found in the file",
-    "missing": "texts that mean an empty cell; found in the file",
-}
+SETTINGS = """\
+# kind      "categorical": levels without an order; "ordinal": from low to high; "numeric": a number between bounds
+# missing   an empty cell: "drop" leaves its row out, "own" keeps it as missing, a level or a number counts it as that
+# outside   any other cell: "drop" leaves its row out, "clamp" counts a number beyond the bounds as the bound
+"""
+EXAMPLE_CAP = 5
+"""Where no id was seen to repeat."""
 
 
-def written_out(guesses: Sequence[Guess], left_out: Sequence[LeftOut], file: TextFormat) -> str:
-    lines = [*_table(left_out), *_file(file)]
+def written_out(guesses: Sequence[Guess], left_out: Sequence[LeftOut], file: TextFormat, rows: int) -> str:
+    lines = [*_rows(rows), *_person(left_out), *_file(file)]
     for guess in guesses:
         lines += ["", *_column(guess)]
     if left_out:
         lines += ["", *(f"# left out: {_one_line(repr(one.name))}: {_one_line(one.why)}" for one in left_out)]
-    return WARNING + "\n".join(lines) + "\n"
+    return f"{WARNING}\n{SETTINGS}" + "\n".join(lines) + "\n"
 
 
 def _line(setting: str, remark: str) -> str:
-    return f"{setting:<{_WIDTH}}  # {_one_line(remark)}" if remark else setting
+    return f"{setting}  # {_one_line(remark)}" if remark else setting
 
 
 def _one_line(text: str) -> str:
@@ -42,35 +44,55 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def _table(left_out: Sequence[LeftOut]) -> Iterator[str]:
-    person = next((one.name for one in left_out if one.names_persons), "patient")
+def _rows(rows: int) -> Iterator[str]:
     yield ""
-    yield _line("# rows = 50000", "fill in if a number near that of rows is public; 50000 is an example, not counted")
+    yield "# CONFIRM: roughly how many rows are there, as far as that is public? The number below is the table's own,"
+    yield "# rounded to one digit. Replace it by one from a press release or a plan; delete the line if none is public."
+    yield f"rows = {roughly(rows)}"
+
+
+def the_person(left_out: Sequence[LeftOut]) -> LeftOut | None:
+    """The column that most likely says whose row it is: one whose ids repeat, if there is one."""
+    ids = [one for one in left_out if one.rows_each > 0]
+    return max(ids, key=lambda one: (one.rows_each > 1, names_a_person(one.name)), default=None)
+
+
+def _person(left_out: Sequence[LeftOut]) -> Iterator[str]:
+    who = the_person(left_out)
+    repeats = who is not None and who.rows_each > 1
+    name = "patient" if who is None else who.name
     yield ""
-    yield _line("# [person]", "fill in if one person can have several rows; else one row is protected")
-    yield _line(f"# column = {_one_line(toml_text(person))}", "the column that says whose row it is")
-    yield _line("# rows = 5", "at most so many rows of a person are used; an example")
+    if repeats:
+        yield f"# QUESTION: does {_one_line(repr(name))} identify persons? Its ids repeat over several rows."
+        yield "# If it does, uncomment the three lines: a person is then protected, at most so many of their rows used."
+        yield "# Without them one row is protected, and a person with several rows is not."
+    else:
+        yield "# If one person can have several rows, name the column of their ids, and a cap on rows:"
+    yield "# [person]"
+    yield f"# column = {_one_line(toml_text(name))}"
+    yield f"# rows = {cap(who.rows_each) if who is not None and repeats else EXAMPLE_CAP}"
 
 
 def _file(file: TextFormat) -> Iterator[str]:
     settings = file_settings(file)
     if settings:
         yield ""
-        yield _line("[file]", "how the text file is written")
+        yield _line("[file]", "how the text file is written; found in the file")
     for name, value in settings.items():
-        yield _line(f"{name} = {value}", _FILE[name])
+        yield f"{name} = {value}"
 
 
 def _column(guess: Guess) -> Iterator[str]:
-    column, remarks = guess.column, guess.remarks
-    yield _line(f"[columns.{toml_key(column.name)}]", guess.about)
+    column = guess.column
+    remark = "; ".join(part for part in (guess.about, guess.remark) if part)
+    yield _line(f"[columns.{toml_key(column.name)}]", remark)
     for name, value in _settings(guess).items():
-        yield _line(f"{name} = {value}", remarks.get(name, ""))
+        yield f"{name} = {value}"
     if isinstance(column, Categorical) and column.groups:
-        yield _line(f"[columns.{toml_key(column.name)}.groups]", remarks["groups"])
+        yield f"[columns.{toml_key(column.name)}.groups]"
         for name, cells in column.groups:
             if (name, cells) != (MISSING, (MISSING,)):  # which missing = 'own' adds
-                yield _line(f"{toml_key(name)} = {toml_texts(cells)}", "a level, and the cells that mean it")
+                yield f"{toml_key(name)} = {toml_texts(cells)}"
 
 
 def _settings(guess: Guess) -> dict[str, str]:

@@ -7,8 +7,10 @@ where it is, and an engine counts there (queried.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from dpcurate.private.sources import duck, foreign, owner, textfile
 from dpcurate.private.sources.encode import encoded_sql, weighted_sql
 from dpcurate.private.sources.engine import Asked, Encoded, Engine, Source, check_size, first_line, kinds_of
 from dpcurate.private.sources.held import Held, collapsed, from_keys, rows_of
-from dpcurate.private.sources.partitions import open_dask
+from dpcurate.private.sources.partitions import open_dask, repeated_in
 from dpcurate.private.sources.queried import SMALL_DOMAIN, Queried
 from dpcurate.schema import Numeric, Schema, TextFormat
 
@@ -29,17 +31,13 @@ __all__ = ["Held", "Queried", "Source", "check_rows", "look_at", "open_engine", 
 
 def open_source(table: Any, schema: Schema) -> Source:
     """Open a table for a schema. What is wrong with the table is told to its owner here and now."""
-    try:
+    with _told(table, schema):
         table = _native(table)
         if _library(table) == "dask":
             return _left_there(open_dask(table, schema), schema)
         engine, in_memory = open_engine(table, schema)
         with _closed_if_refused(engine):
             return _opened(engine, in_memory, schema)
-    except DpcurateError:
-        raise
-    except Exception as error:
-        raise told(table, schema.file, error) from error
 
 
 def told(table: Any, written: TextFormat, error: Exception) -> OwnerError:
@@ -128,29 +126,55 @@ def _numeric(schema: Schema) -> bool:
 
 def check_rows(table: Any, schema: Schema) -> Iterator[str]:
     """What an owner should know about the rows, a sentence each. LOOKS AT THE DATA."""
-    looked, used, _ = _looked(table, schema)
-    yield from owner.sentences(looked, used, schema)
+    with _looked(table, schema) as looked:
+        found, used = looked.found(), looked.encoded.scan()
+    yield from owner.sentences(found, used, schema)
 
 
-def look_at(table: Any, schema: Schema) -> owner.Look:
-    """How the rows fit the schema, in exact numbers. LOOKS AT THE DATA."""
-    looked, used, encoded = _looked(table, schema)
-    check_size(used)
-    return owner.full(looked, used, encoded, schema)
+def look_at(table: Any, schema: Schema, may_be_id: Callable[[str], bool]) -> owner.Look:
+    """How the rows fit the schema, in exact numbers. LOOKS AT THE DATA.
+
+    It says of the person's column, and of others whose name may be that of an id, how often ids repeat.
+    """
+    person = None if schema.person is None else schema.person.column
+    with _looked(table, schema) as looked:
+        found, used = looked.found(), looked.encoded.scan()
+        check_size(used)
+        ids = [looked.repeated(name) for name in looked.names if name == person or may_be_id(name)]
+        return owner.full(found, used, looked.encoded, ids, schema)
 
 
-def _looked(table: Any, schema: Schema) -> tuple[list[int], int, Encoded]:
-    """What `owner.look` finds, how many rows are used, and those."""
-    try:
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """An open table, and what an owner may ask of it: names of all columns, `owner.look`, how often an id repeats."""
+
+    encoded: Encoded
+    names: Sequence[str]
+    found: Callable[[], list[int]]
+    repeated: Callable[[str], owner.IdLook]
+
+
+@contextmanager
+def _looked(table: Any, schema: Schema) -> Iterator[_Looked]:
+    with _told(table, schema):
         table = _native(table)
         if _library(table) == "dask":
             rows = open_dask(table, schema)
-            return rows.look(), rows.scan(), rows
+            yield _Looked(rows, [str(name) for name in table.columns], rows.look, partial(repeated_in, table))
+            return
         engine, _ = open_engine(table, schema)
         with _closed_if_refused(engine):
             kinds = kinds_of(engine, schema)
             encoded = Asked(engine, encoded_sql(engine.relation, schema, kinds, engine.dialect), schema)
-            return owner.look(engine, schema, kinds), encoded.scan(), encoded
+            found = partial(owner.look, engine, schema, kinds)
+            yield _Looked(encoded, list(engine.stored()), found, partial(owner.repeated, engine))
+
+
+@contextmanager
+def _told(table: Any, schema: Schema) -> Iterator[None]:
+    """What an engine could not do is told in a sentence."""
+    try:
+        yield
     except DpcurateError:
         raise
     except Exception as error:

@@ -28,12 +28,23 @@ class ColumnLook:
 
 
 @dataclass(frozen=True, slots=True)
+class IdLook:
+    """A column of ids: how many different ones, on how many rows they stand, and one of them at most."""
+
+    column: str
+    ids: int
+    rows: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
-    """How many rows there are, how many are used, and every column."""
+    """How many rows there are, how many are used, every column, and columns that may name persons."""
 
     rows: int
     used: int
     columns: tuple[ColumnLook, ...]
+    ids: tuple[IdLook, ...]
 
 
 def look(engine: Engine, schema: Schema, kinds: Mapping[str, Kind]) -> list[int]:
@@ -47,12 +58,21 @@ def look(engine: Engine, schema: Schema, kinds: Mapping[str, Kind]) -> list[int]
     return [int(column[0]) for column in found.values()]
 
 
-def full(looked: Sequence[int], used: int, encoded: Encoded, schema: Schema) -> Look:
+def repeated(engine: Engine, column: str) -> IdLook:
+    """How often the ids of a column repeat, in one pass."""
+    name = engine.dialect.quote(column)
+    alike = f"SELECT count(*) AS w FROM {engine.relation} WHERE {name} IS NOT NULL GROUP BY {name}"
+    sums = "count(*) AS n, coalesce(sum(w), 0) AS r, coalesce(max(w), 0) AS m"
+    found = engine.fetch(f"SELECT {sums} FROM ({alike}) AS g")
+    return IdLook(column, *(int(found[key][0]) for key in "nrm"))
+
+
+def full(looked: Sequence[int], used: int, encoded: Encoded, ids: Sequence[IdLook], schema: Schema) -> Look:
     """The same, with how full every level is, in one pass more."""
     tables: list[Counted] = [_table(column) for column in schema.columns]
     filled = [tuple(map(int, counts.ravel())) for counts in encoded.count(tables)]
     columns = zip(schema.columns, looked[1::2], looked[2::2], filled, strict=True)
-    return Look(looked[0], used, tuple(ColumnLook(*facts) for facts in columns))
+    return Look(looked[0], used, tuple(ColumnLook(*facts) for facts in columns), tuple(ids))
 
 
 def _table(column: Column) -> Counted:

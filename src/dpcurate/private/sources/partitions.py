@@ -41,6 +41,13 @@ def open_dask(table: Any, schema: Schema) -> Partitions:
     return Partitions(table[[c for c in table.columns if str(c) in _wanted(schema)]], schema)
 
 
+def repeated_in(table: Any, column: str) -> owner.IdLook:
+    """How often the ids of a Dask frame's column repeat. LOOKS AT THE DATA."""
+    ids = table[next(name for name in table.columns if str(name) == column)]
+    counts = ids.dropna().value_counts().compute()
+    return owner.IdLook(column, len(counts), int(counts.sum()), int(counts.max()) if len(counts) else 0)
+
+
 class Partitions:
     """Encoded rows in the partitions of a Dask frame."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from glob import glob
 from gzip import GzipFile
 from io import BufferedReader
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import TextIO
 
@@ -61,7 +61,7 @@ def relation(file: str, written: TextFormat, say: Dialect) -> tuple[str, Path | 
     missing = ", ".join(map(say.text, ("", *written.missing)))
     where = ", ".join(map(say.text, places))
     options = (
-        "auto_detect = false, header = true, skip = 0, comment = '', quote = '\"', escape = '\"', "
+        f"auto_detect = false, header = true, skip = {written.skip}, comment = '', quote = '\"', escape = '\"', "
         f"nullstr = [{missing}], delim = {say.text(written.separates(file))}, columns = {{{columns}}}"
     )
     return f"read_csv([{where}], {options})", folder
@@ -120,12 +120,16 @@ def first_row(file: str, written: TextFormat) -> list[str]:
     _check_text(file, written)
     try:
         with _text(file, written) as handle:
-            header = next(csv.reader(_bounded(handle, file), delimiter=separator), [])
+            lines = _bounded(handle, file)
+            for number, line in enumerate(islice(lines, written.skip), start=1):
+                _check_skipped(file, number, line)
+            header = next(csv.reader(lines, delimiter=separator), [])
     except (OSError, EOFError, UnicodeError, csv.Error) as error:
         why = _not_written_so(file, written) or str(error)
         raise OwnerError(f"cannot read the header of {file!r}: {why}") from None
     if not header:
-        raise OwnerError(f"{file!r} is empty: it has no header")
+        skipped = f" after the {written.skip} lines that the schema skips" if written.skip else ""
+        raise OwnerError(f"{file!r} is empty: it has no header{skipped}")
     header[0] = header[0].removeprefix("\ufeff")
     if len(header) == 1 and written.separator is None:
         _check_separator(file, header[0], separator)
@@ -145,6 +149,15 @@ def _check_text(file: str, written: TextFormat) -> None:
         return
     told = f"it looks like {kind}" if kind else "its bytes are no text. Save the table as CSV in UTF-8, or as Parquet"
     raise OwnerError(f"{file!r} is not a CSV file: {told}")
+
+
+def _check_skipped(file: str, number: int, line: str) -> None:
+    """An open quote before the header would make DuckDB skip more lines than were counted."""
+    if line.count('"') % 2:
+        raise OwnerError(
+            f"line {number} of {file!r} comes before the header and has a quotation mark without its partner: "
+            "delete the line, and lower skip under [file] in the schema by 1"
+        )
 
 
 def _check_separator(file: str, header: str, separator: str) -> None:
