@@ -105,7 +105,7 @@ def _run(world: World, key: Key) -> Run:
         edges=int(world.adjacent.sum()) // 2,
         verdict=verdict.level if verdict else "",
         f1=(verdict.f1, verdict.low, verdict.high) if verdict else (math.nan,) * 3,
-        fit=None if checked is None else asdict(checked),
+        fit=None if checked is None else checked.to_dict(),
         seconds=round(seconds, 2),
         pairs=pairs,
         unlikely=unlikely,

@@ -23,7 +23,7 @@ def compressed(log_odds: float) -> float:
 
 def apart(run: Run) -> float:
     """The share of pairs left apart that stay dependent, where a run has it."""
-    return float((run.fit or {}).get("share", 0.0))
+    return float((run.fit or {}).get("unexplained", 0.0))
 
 
 CANDIDATES: dict[str, Signs] = {
