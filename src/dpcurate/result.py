@@ -24,7 +24,8 @@ from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.results import load_result
-from dpcurate.learn.cuts import BEST_F1, Cut, graph_at, surely_linked, way_round
+from dpcurate.learn.cuts import BEST_F1, CERTAIN, Cut, graph_at, surely_linked, way_round
+from dpcurate.learn.expected import Expected
 from dpcurate.learn.fit import Fit
 from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_marked, found_pairs
 from dpcurate.learn.outcome import Learned, Pair
@@ -62,10 +63,11 @@ class Discovery(Exports):
         """Arrows and lines, with `to_networkx()` and `edges`.
 
         Pairs more likely linked than not, as arrows where one way round has at least 0.8; `at` draws
-        another cut. Of a method without probabilities, what it found. With `latent` a `Pag`, whose marks
-        are drawn where they have at least 0.8.
+        another cut. Where the verdict is *mostly noise*, nothing but required edges. Of a method without
+        probabilities, what it found. With `latent` a `Pag`, whose marks are drawn where they have at least 0.8.
         """
-        return graph_at(self.learned, self.cut, self.knowledge)
+        noise = self.cut == Cut() and self.verdict is not None and self.verdict.level == "hopeless"
+        return graph_at(self.learned, replace(Cut(), linked=CERTAIN) if noise else self.cut, self.knowledge)
 
     def at(self, linked: float | str, *, direction: float | None = None) -> Discovery:
         """The same finding at another cut: pairs of at least this P(linked), arrows of at least this P(direction).
@@ -94,8 +96,17 @@ class Discovery(Exports):
     @cached_property
     def verdict(self) -> Verdict | None:
         """What such a run could see, from released numbers alone; None where the method does not know its noise."""
-        noise, columns = self.learned.noise, len(self.schema.names)
-        return None if noise is None else verdict_on(noise, columns=columns, declared=self.schema.rows)
+        learned = self.learned
+        if learned.noise is None:
+            return None
+        return verdict_on(
+            learned.noise,
+            columns=len(self.schema.names),
+            declared=self.schema.rows,
+            expected=Expected.of(learned.linked.values(), Cut().linked) if learned.linked else None,
+            fit=learned.fit,
+            repeated=learned.repeated,
+        )
 
     @property
     def fit(self) -> Fit | None:

@@ -20,6 +20,8 @@ BEST_F1 = "best-f1"
 """The method's own graph, where it has probabilities the one of the highest expected F1."""
 Way = Callable[[str, str], float | None]
 """P(a -> b | linked) of two columns, None where it is not known."""
+CERTAIN = 1 - 1e-12
+"""A cut above what evidence gives: it draws what background knowledge requires, and nothing else."""
 DOUBTFUL = 0.2
 """A pair left out of a graph that is at least so likely to be linked is undecided, not apart."""
 

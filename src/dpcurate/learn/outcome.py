@@ -58,8 +58,8 @@ class Learned:
     that were not tested to the end in it when the budget ended. `leaked` is what each order cost (by the
     authors' count in a published run). `claimed` is the epsilon that the authors of a published variant
     would report; it is not a guarantee. `notes` are sentences for the report, `noise` how noisy the answers
-    were, where a method knows. `released` are the answers themselves, where more can be computed from them,
-    `fit` how well the graph explains them.
+    were, where a method knows, `repeated` columns that repeat others. `released` are the answers themselves, where
+    more can be computed from them, `fit` how well the graph explains them.
     """
 
     graph: Cpdag | Dag | Pag
@@ -73,6 +73,7 @@ class Learned:
     claimed: float | None = None
     notes: tuple[str, ...] = ()
     noise: NoiseLevel | None = None
+    repeated: tuple[str, ...] = ()
     marks: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     released: Releases | None = None
     fit: Fit | None = None

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
+from dpcurate.accounting.search import least
+from dpcurate.learn.expected import Expected
+from dpcurate.learn.fit import Fit
 from dpcurate.learn.outcome import NoiseLevel
 from dpcurate.learn.power import Power
 
-Level = Literal["fine", "weak", "hopeless"]
+Level = Literal["fine", "partial", "weak", "hopeless"]
 
 HOPELESS = 0.3
 """A skeleton F1 expected below this is no result; `dpcurate discover` asks before it spends on one."""
-WEAK = 0.7
+PARTIAL, WEAK = 0.8, 0.55
+"""An expected skeleton F1 below these is no clear view, and a weak one."""
+RIGHT = 0.8
+"""Where at least this share of the drawn edges is expected to be right, they can be read, however few they are."""
+MISFIT = 0.1
+"""Where more of the pairs without an edge stay dependent, the graph does not explain the table."""
 NOTHING = 0.15
 """Below this F1 is where even the strongest links are hidden."""
 CLEARLY = 3.0
 """Standard deviations of noise that make a difference clear."""
 MOST_DROPPED = 0.5
 """Of the rows a schema declares; where fewer are seen, it is told."""
+MOST_TIMES = 1000.0
+"""More than so many times the budget or the rows is no advice."""
+TITLES = {"fine": "A clear view", "partial": "A partial view", "weak": "A weak view", "hopeless": "MOSTLY NOISE"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a run could see, and what runs like it find on average.
+    """What a run could see of the links between columns, and how much of what it shows is expected to be right.
 
-    `effect` is the smallest correlation that would show with probability 1/2 (above 1: none). On tables of this
-    shape about `found` of `edges` edges are found, with a skeleton F1 of `f1` (8 of 10 tables: `low` to `high`).
+    `effect` is the smallest correlation that would show with probability 1/2 (above 1: none). About `found` of `edges`
+    edges are found, with a skeleton F1 of `f1` (8 of 10 tables: `low` to `high`).
     """
 
     level: Level
@@ -41,7 +54,7 @@ class Verdict:
     @property
     def title(self) -> str:
         """The level in words."""
-        return {"fine": "A clear view", "weak": "A weak view", "hopeless": "MOSTLY NOISE"}[self.level]
+        return TITLES[self.level]
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -52,26 +65,112 @@ class Verdict:
         return f"{self.title}: {' '.join(self.sentences)}"
 
 
-def verdict_on(noise: NoiseLevel, *, columns: int, declared: int | None) -> Verdict:
-    """The verdict on a run with this noise; `declared` is the row count in the schema, if there is one."""
+def verdict_on(
+    noise: NoiseLevel,
+    *,
+    columns: int,
+    declared: int | None,
+    expected: Expected | None = None,
+    fit: Fit | None = None,
+    repeated: Sequence[str] = (),
+) -> Verdict:
+    """The verdict on a run with this noise.
+
+    `declared` is the row count in the schema, `expected` what the edge probabilities imply for the graph that is drawn
+    (without it, what runs with this noise find on average), `repeated` the columns that repeat others.
+    """
     power = Power.of(variance=noise.variance, coordinates=noise.coordinates, columns=columns)
     empty = noise.rows < CLEARLY * noise.rows_noise
     few = declared is not None and noise.rows + CLEARLY * noise.rows_noise < MOST_DROPPED * declared
-    level: Level = "hopeless" if empty or power.f1 < HOPELESS else "weak" if few or power.f1 < WEAK else "fine"
-    said = [*_rows(noise, declared, empty=empty, few=few), *visible(power)]
-    if level == "hopeless":
-        said.append("Do not read the graph: it needs more rows, a larger epsilon or fewer columns.")
-    low, high = power.range
+    misfit = fit is not None and fit.unexplained > MISFIT
+    f1 = power.f1 if expected is None else expected.f1
+    level: Level = "fine" if f1 >= PARTIAL else "partial" if f1 >= WEAK else "weak"
+    if level == "fine" and (misfit or repeated):
+        level = "partial"
+    if few:
+        level = "weak"
+    if empty or (f1 < HOPELESS and (expected is None or expected.precision < RIGHT)):
+        level = "hopeless"
+    said = [*_rows(noise, declared, empty=empty, few=few)]
+    said += visible(power) if expected is None else [_shown(power), *_drawn(expected, level)]
+    said += _advice(noise, power, columns, level=level, misfit=misfit, repeated=repeated, fit=fit)
+    low, high = power.range if expected is None else expected.range
     return Verdict(
         level=level,
         effect=power.effect,
-        found=power.recall * power.edges,
-        edges=power.edges,
-        f1=power.f1,
+        found=power.recall * power.edges if expected is None else expected.right,
+        edges=power.edges if expected is None else expected.edges,
+        f1=f1,
         low=low,
         high=high,
         sentences=tuple(said),
     )
+
+
+def _drawn(expected: Expected, level: Level) -> tuple[str, ...]:
+    """What the graph holds, as its probabilities have it."""
+    missed = f"about {expected.missed:.0f} more linked {'pair is' if round(expected.missed) == 1 else 'pairs are'}"
+    if level == "hopeless":
+        return ("No edge is drawn, because no link stands out from the noise.",)
+    if not expected.drawn:
+        return (f"No edge is drawn; {missed} expected.",)
+    low, high = expected.range
+    return (
+        f"Of {expected.drawn} drawn edges about {expected.right:.0f} are expected to be right, and {missed} expected "
+        f"but not drawn: skeleton F1 about {expected.f1:.2f} ({low:.2f} to {high:.2f} in 8 of 10 tables).",
+    )
+
+
+def _advice(
+    noise: NoiseLevel,
+    power: Power,
+    columns: int,
+    *,
+    level: Level,
+    misfit: bool,
+    repeated: Sequence[str],
+    fit: Fit | None,
+) -> list[str]:
+    """What to do about it."""
+    said = []
+    if repeated:
+        said.append(f"Columns that repeat others blur their links: leave out {', '.join(repeated)}.")
+    if misfit and fit is not None:
+        said.append(
+            f"The graph does not explain the table: {fit.unexplained:.0%} of the pairs without an edge stay dependent. "
+            "Causes may be missing, so read its edges as associations."
+        )
+    if level == "fine":
+        return said
+    if power.f1 >= PARTIAL:
+        return said or ["A larger budget would change little: what is unsure is not unsure because of noise."]
+    if level == "hopeless":
+        said.append("Do not read the graph: it needs more rows, a larger epsilon or fewer columns.")
+    return [*said, *_needed(noise, columns)]
+
+
+def _needed(noise: NoiseLevel, columns: int) -> list[str]:
+    """How many times the epsilon, or the rows, would give a clear view of a typical table."""
+    sampling = 1 / max(noise.rows, 1.0)
+    private = max(noise.variance - sampling, 0.0)
+
+    def clear(variance: float) -> bool:
+        return Power.of(variance=variance, coordinates=noise.coordinates, columns=columns).f1 >= PARTIAL
+
+    def ways(of: str, variance: Callable[[float], float]) -> list[str]:
+        if not clear(variance(MOST_TIMES)):
+            return []
+        times = least(lambda times: clear(variance(times)), 1.0, MOST_TIMES)
+        return [f"{ceil(10 * times) / 10:g} times the {of}"]
+
+    found = ways("epsilon", lambda times: sampling + private / times**2)
+    found += ways("rows", lambda times: sampling / times + private / times**2)
+    return [f"A clear view takes about {' or '.join(found)}."] if found else []
+
+
+def _shown(power: Power) -> str:
+    """The smallest effect in words."""
+    return visible(power)[0]
 
 
 def visible(power: Power) -> tuple[str, str]:

@@ -28,7 +28,7 @@ def verdict_note(verdict: Verdict | None) -> Html:
     """For a notebook, which has no style of ours: colours that can be read on light and on dark."""
     if verdict is None:
         return Html("")
-    colour = {"hopeless": "#d92d20", "weak": "#b7791f", "fine": "#2f855a"}[verdict.level]
+    colour = {"hopeless": "#d92d20", "weak": "#b7791f", "partial": "#b7791f", "fine": "#2f855a"}[verdict.level]
     role = {"role": "alert"} if verdict.level == "hopeless" else {}
     width = "6px" if verdict.level == "hopeless" else "3px"
     return element("div", _said(verdict), style=f"border-left:{width} solid {colour};padding-left:.8em", **role)

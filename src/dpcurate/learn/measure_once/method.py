@@ -32,7 +32,7 @@ from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, ReleasedPairs, buy_pairs
 from dpcurate.learn.measure_once.prune import pruned, settled
-from dpcurate.learn.measure_once.redundant import copied, redundant
+from dpcurate.learn.measure_once.redundant import Redundant, copied, redundant
 from dpcurate.learn.measure_once.release import (
     Purchase,
     Weights,
@@ -70,9 +70,14 @@ class _Learnt:
     confidence: Confidence
     answers: tuple[int, ...]
     costs: tuple[float, ...]
-    notes: tuple[str, ...]
+    choice: str
+    redundant: Redundant
     noise: NoiseLevel | None
     released: Releases
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.choice, *self.redundant.sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +117,7 @@ class MeasureOnce:
             leaked=learnt.costs,
             notes=learnt.notes,
             noise=learnt.noise,
+            repeated=learnt.redundant.repeated,
             released=learnt.released,
             fit=fit_of(decision, learnt.families),
         )
@@ -134,9 +140,9 @@ class MeasureOnce:
         families = FamilySearch.of(evidence, constraints, constants)
         decision = decide(families, Random(0))
         sure = confidence(decision, families, no_interaction, Random(0))
-        notes = (bought.choice, *redundant(bought.released, queryable.schema.names))
+        same = redundant(bought.released, queryable.schema.names)
         costs, noise, kept = bought.costs, of_features(bought), bought.answers
-        return _Learnt(decision, families, no_interaction, sure, (len(costs),), costs, notes, noise, kept)
+        return _Learnt(decision, families, no_interaction, sure, (len(costs),), costs, bought.choice, same, noise, kept)
 
     def _by_levels(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """By contrasts; in a wide table margins come first, and say whether pairs are better measured around them."""
@@ -175,9 +181,11 @@ class MeasureOnce:
         answers = len(margins.answers), int(norms > 0), len(pairs.observed)
         noise = of_contrasts(design.released, moments)
         spent = margins.cost, *costs
-        notes = _around_chosen(clip), *copied(families.constraints.copies, queryable.schema.names)
+        same = copied(families.constraints.copies, queryable.schema.names)
         kept = ReleasedPairs(design.released, pairs, clip)
-        return _Learnt(decision, families, evidence.interactions, sure, answers, spent, notes, noise, kept)
+        return _Learnt(
+            decision, families, evidence.interactions, sure, answers, spent, _around_chosen(clip), same, noise, kept
+        )
 
     def _by_contrasts(
         self,
@@ -214,8 +222,8 @@ class MeasureOnce:
         sure = confidence(decision, families, evidence.interactions, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
         noise = of_contrasts(released, evidence.moments)
-        notes = _contrasts_chosen(purchases), *copied(families.constraints.copies, queryable.schema.names)
-        return _Learnt(decision, families, evidence.interactions, sure, answers, costs, notes, noise, released)
+        same, choice = copied(families.constraints.copies, queryable.schema.names), _contrasts_chosen(purchases)
+        return _Learnt(decision, families, evidence.interactions, sure, answers, costs, choice, same, noise, released)
 
     def _second(
         self, released: Released, weights: Weights, constraints: Constraints, random: Random
@@ -297,6 +305,7 @@ def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, k
         leaked=learnt.costs,
         notes=learnt.notes,
         noise=learnt.noise,
+        repeated=learnt.redundant.repeated,
         released=learnt.released,
         fit=fit_of(learnt.decision, families),
     )

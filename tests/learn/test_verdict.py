@@ -1,0 +1,118 @@
+"""The verdict says what a run could see, what its graph is worth, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpcurate import Budget, Curator, fit
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.expected import Expected
+from dpcurate.learn.fit import Fit
+from dpcurate.learn.outcome import NoiseLevel
+from dpcurate.learn.verdict import verdict_on
+from dpcurate.schema import Categorical, Numeric, Schema
+
+QUIET = NoiseLevel(rows=100_000, rows_noise=30, variance=1.2e-5, coordinates=1)
+LOUD = NoiseLevel(rows=2000, rows_noise=30, variance=0.02, coordinates=1)
+GOOD = Expected(drawn=20, right=19.5, missed=1.0)
+
+
+def on(noise=QUIET, **more):
+    return verdict_on(noise, columns=15, declared=None, **{"expected": GOOD, **more})
+
+
+def test_expected_counts_follow_from_the_probabilities():
+    expected = Expected.of([0.9, 0.7, 0.3, 0.1], 0.5)
+    assert (expected.drawn, expected.right, expected.missed) == (2, pytest.approx(1.6), pytest.approx(0.4))
+    assert expected.edges == pytest.approx(2.0)
+    assert expected.precision == pytest.approx(0.8)
+    assert expected.f1 == pytest.approx(2 * 2.6 / 6)
+    assert expected.range[0] < expected.f1 < expected.range[1]
+
+
+def test_a_table_without_links_can_be_seen_clearly():
+    assert on(expected=Expected(drawn=0, right=0.0, missed=0.3)).level == "fine"
+
+
+def test_the_verdict_follows_what_is_drawn():
+    levels = [on(LOUD, expected=Expected(drawn=9, right=right, missed=missed)).level for right, missed in
+              ((8.9, 1.0), (8.0, 6.0), (6.0, 12.0), (5.0, 30.0))]  # fmt: skip
+    assert levels == ["fine", "partial", "weak", "hopeless"]
+
+
+def test_few_edges_that_are_right_are_no_noise():
+    sure = on(LOUD, expected=Expected(drawn=3, right=2.9, missed=40.0))
+    assert sure.level == "weak"
+    assert "Do not read" not in str(sure)
+
+
+def test_copies_and_a_bad_fit_lower_it_and_are_named():
+    assert on().level == "fine"
+    assert on(repeated=["b2"]).level == "partial"
+    assert "leave out b2" in str(on(repeated=["b2"]))
+    bad, good = Fit(columns=15, edges=20, apart=80, dependent=30), Fit(columns=15, edges=20, apart=80, dependent=2)
+    assert on(fit=bad).level == "partial"
+    assert "38% of the pairs" in str(on(fit=bad))
+    assert on(fit=good) == on()
+
+
+def test_it_says_how_much_more_is_needed_and_that_is_enough():
+    weak = Expected(drawn=9, right=7.0, missed=9.0)
+    said = str(on(LOUD, expected=weak))
+    assert "times the epsilon or" in said
+    rows = float(said.split("times the rows")[0].split()[-1])
+    more = replace(LOUD, rows=rows * LOUD.rows, variance=5e-4 / rows + (0.02 - 5e-4) / rows**2)
+    assert verdict_on(more, columns=15, declared=None).level == "fine"
+    assert verdict_on(LOUD, columns=15, declared=None).level != "fine"
+
+
+def test_where_rows_are_what_lacks_no_epsilon_is_asked_for():
+    few = NoiseLevel(rows=100, rows_noise=1, variance=0.0101, coordinates=1)
+    said = str(on(few, expected=Expected(drawn=9, right=7.0, missed=9.0)))
+    assert "times the rows" in said
+    assert "times the epsilon" not in said
+
+
+def test_noise_is_not_what_limits_a_quiet_run():
+    assert "A larger budget would change little" in str(on(expected=Expected(drawn=20, right=12.0, missed=9.0)))
+
+
+def nothing_to_find(rows=400, columns=8):
+    draw = np.random.default_rng(5)
+    schema = Schema(tuple(Categorical(f"c{i}", ("0", "1", "2")) for i in range(columns)))
+    return {c.name: draw.choice(["0", "1", "2"], rows) for c in schema.columns}, schema
+
+
+def test_where_all_is_noise_only_required_edges_are_drawn():
+    table, schema = nothing_to_find()
+    knowledge = Knowledge(required_edges={frozenset(("c1", "c2"))})
+    found = fit(Curator(table, schema, budget=Budget(epsilon=0.02, delta=1e-10), insecure_seed=1), "auto", knowledge)
+    assert found.verdict.level == "hopeless"
+    assert found.graph.edges == {frozenset(("c1", "c2"))}
+    likely = {pair for pair, p in found.learned.linked.items() if p >= 0.05}
+    assert found.at(0.05).graph.edges >= likely
+
+
+def test_an_exact_copy_is_named_to_be_dropped():
+    draw = np.random.default_rng(6)
+    x = draw.standard_normal(20_000)
+    table = {"a": x, "b": x + draw.standard_normal(20_000), "again": x.copy()}
+    schema = Schema(tuple(Numeric(name, -8, 8) for name in table))
+    found = fit(Curator(table, schema, budget=Budget(epsilon=5, delta=1e-10), insecure_seed=1))
+    assert found.learned.repeated == ("again",)
+    assert found.verdict.level == "partial"
+    assert "leave out again" in str(found.verdict)
+
+
+def test_levels_do_not_skip_a_step():
+    """A better graph never has a worse verdict."""
+    order = ["hopeless", "weak", "partial", "fine"]
+    seen = [
+        on(LOUD, expected=Expected(drawn=10, right=float(r), missed=10.0 - r)).level for r in np.linspace(0, 10, 60)
+    ]
+    assert set(seen) == set(order)
+    assert all(order.index(a) <= order.index(b) for a, b in combinations(seen, 2))
