@@ -40,6 +40,10 @@ class OutputError(DpcurateError):
     """A file that must not be written over, or cannot be written."""
 
 
+class DecodeError(DpcurateError):
+    """Bytes that are not queries or answers."""
+
+
 class GraphError(DpcurateError):
     """A graph or background knowledge that contradicts itself."""
 

@@ -7,6 +7,7 @@ are turned into them here, when the query is made.
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +21,8 @@ TINY, HUGE = 1e-100, 1e100
 """Numbers outside these would lose their meaning in floating point."""
 LONGEST = 4096
 """Bits of a fraction's numerator and denominator: longer ones would only make the session slow."""
+MOST_NAMED = 5
+"""Names in one message."""
 _SCALARS = (
     *(np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64),
     *(np.uint8, np.uint16, np.uint32, np.uint64),
@@ -92,8 +95,10 @@ def names(*given: object) -> tuple[str, ...]:
     if len(texts) < len(given):
         raise QueryError(f"columns are named by text (str itself, not a subclass of it), got {shown(given)}")
     if len(set(texts)) < len(texts):
-        repeated = sorted({n for n in texts if texts.count(n) > 1})
-        raise QueryError(f"the column(s) {', '.join(map(shown, repeated))} stand more than once in one statistic")
+        repeated = sorted(name for name, times in Counter(texts).items() if times > 1)
+        some = ", ".join(map(shown, repeated[:MOST_NAMED]))
+        more = f" and {len(repeated) - MOST_NAMED:,} more" if len(repeated) > MOST_NAMED else ""
+        raise QueryError(f"the column(s) {some}{more} stand more than once in one statistic")
     return texts
 
 

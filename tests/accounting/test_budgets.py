@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
@@ -255,3 +256,49 @@ def test_privacy_tells_this_run_from_all_and_in_digits_that_a_person_reads():
 def test_a_budget_that_is_spent_reads_as_the_budget(epsilon):
     budget = Budget(epsilon=epsilon, delta=1e-10)
     assert Privacy(budget, "add-remove", "one row", budget.ceiling, (), private=True).epsilon == epsilon
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [5e-324, 9e-301, -0.1, 1, math.nan, math.inf, True, 10**5000, "0.1"],
+    ids=lambda delta: type(delta).__name__,
+)
+def test_a_delta_that_means_nothing_or_is_too_small_for_floating_point(delta):
+    """At 5e-324, half of which is 0, the rho of a budget was 1.5 times what it may be."""
+    for budget in ({"epsilon": 1}, {"rho": 1}):
+        with pytest.raises(BudgetError, match="delta must be at least 0 and below 1"):
+            Budget(delta=delta, **budget)
+
+
+@pytest.mark.parametrize(
+    "epsilon",
+    [0, -1, 1e-300, 1e300, math.nan, -math.inf, 10**5000, True, "1", None],
+    ids=lambda epsilon: type(epsilon).__name__,
+)
+def test_an_epsilon_outside_what_can_be_computed(epsilon):
+    for amount in ({"epsilon": epsilon, "delta": 0}, {"epsilon": epsilon, "delta": 1e-10}, {"rho": epsilon}):
+        with pytest.raises(BudgetError):
+            Budget(**amount)
+
+
+@pytest.mark.parametrize("epsilon", [1e-20, 1e-8, 1, 1e3, 1e16, 9e99])
+@pytest.mark.parametrize("delta", [1e-300, 1e-100, 1e-10, 0.1, 0.999])
+def test_extreme_budgets_promise_no_more_than_the_bound_gives(epsilon, delta):
+    """Checked in 250 digits at the best order, both ways."""
+    rho = Budget(epsilon=epsilon, delta=delta).rho
+    for stated in (epsilon, epsilon_of(rho=rho, delta=delta)):
+        assert _exact_log_delta(rho, stated) <= Decimal(delta).ln()
+
+
+def _exact_log_delta(rho, epsilon):
+    with localcontext() as context:
+        context.prec = 250
+        rho, epsilon = Decimal(rho), Decimal(epsilon)
+        low, high = Decimal(-400), ((epsilon + 1) / rho + 1).ln()  # of the logarithm of alpha - 1
+        for _ in range(60):
+            middle = (low + high) / 2
+            alpha = 1 + middle.exp()
+            rising = (2 * alpha - 1) * rho - epsilon + (1 - 1 / alpha).ln() > 0
+            low, high = (low, middle) if rising else (middle, high)
+        alpha = 1 + high.exp()
+        return (alpha - 1) * (alpha * rho - epsilon) + alpha * (1 - 1 / alpha).ln() - (alpha - 1).ln()

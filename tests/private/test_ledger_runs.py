@@ -23,7 +23,6 @@ from test_ledger import ZCDP, gaussian
 from dpcurate import Curator
 from dpcurate.accounting import Budget
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, SourceError
-from dpcurate.private import answers as stored_answers
 from dpcurate.private.ledger import Ledger, RunFacts
 from dpcurate.private.ledger.alive import Alive
 from dpcurate.private.session import Session
@@ -43,6 +42,7 @@ from dpcurate.queries import (
     Score,
     Tau,
 )
+from dpcurate.queries import encoding as stored_answers
 
 TABLE = {"a": [0, 1, 1, 0] * 50, "b": [1, 1, 0, 0] * 50, "c": [0, 1, 0, 1] * 50}
 LEVELS = {"a": (0, 1), "b": (0, 1), "c": (0, 1)}
@@ -176,7 +176,7 @@ def test_killed_at_any_step_the_same_command_pays_what_an_undisturbed_run_pays(
     assert paid(path)[1] == 5
     assert paid(path)[0] == pytest.approx(0.125 * 3 + 0.25 + 0.5**2 / 8)
     assert Ledger.open(path).log()[-1].spent == pytest.approx(paid(path)[0])
-    stored = [a for body in _bodies(path) for a in stored_answers.answers(body)]
+    stored = [a for body in _bodies(path) for _, a in stored_answers.decode(body)]
     assert sorted(map(_listed, stored)) == sorted(result)  # what is stored is what was returned
 
 
@@ -212,7 +212,7 @@ def test_a_request_paid_and_not_stored_gets_fresh_noise(path: Path, monkeypatch:
     with run(again):
         seen = again.ask(FIRST).value
     (lost,) = drawn
-    assert not np.array_equal(_listed(stored_answers.answers(lost)[0]), seen.ravel())
+    assert not np.array_equal(_listed(stored_answers.decode(lost)[0][1]), seen.ravel())
     assert paid(path) == (0.125, 1)
     assert len(_bodies(path)[0]) == len(lost)  # as many bytes, whatever was drawn
 
@@ -322,7 +322,7 @@ def test_a_process_that_wakes_up_late_discards_what_it_drew(
         pytest.fail("a run that was lost goes on")
     assert len(seen) == 1
     assert paid(path) == (0.375, 2)
-    stored = [_listed(a) for body in _bodies(path) for a in stored_answers.answers(body)]
+    stored = [_listed(a) for body in _bodies(path) for _, a in stored_answers.decode(body)]
     assert [x for row in seen[0] for x in row] in stored
     assert len(stored) == 2
     (logged,) = Ledger.open(path).log()

@@ -1,6 +1,6 @@
 """The arithmetic of privacy: budgets, costs, conversions and composition rules. Nothing here sees a row."""
 
-from dpcurate.accounting.budgets import DELTA, Budget, Cost, Event, Privacy
+from dpcurate.accounting.budgets import DELTA, SMALLEST_DELTA, Budget, Cost, Event, Privacy
 from dpcurate.accounting.conversions import (
     after_sampling,
     amplified,
@@ -13,7 +13,7 @@ from dpcurate.accounting.conversions import (
 )
 
 __all__ = [
-    "DELTA", "Budget", "Cost", "Event", "Privacy",
+    "DELTA", "SMALLEST_DELTA", "Budget", "Cost", "Event", "Privacy",
     "after_sampling", "amplified", "before_sampling", "delta_of", "epsilon_of", "gaussian_epsilon",
     "gaussian_multiplier", "rho_of",
 ]  # fmt: skip

@@ -12,18 +12,33 @@ from typing import TYPE_CHECKING
 
 from dpcurate.accounting.conversions import epsilon_of, rho_of
 from dpcurate.errors import BudgetError
+from dpcurate.wording import shown
 
 if TYPE_CHECKING:  # it imports NumPy, which a command's help need not wait for
     from dpcurate.plain import Number
 
 DELTA = 1e-10
 """The delta of a budget that names none."""
+SMALLEST_DELTA = 1e-300
+"""Below it floating point has too few digits for the conversion from delta to be safe."""
 
 
 def _positive(name: str, value: float) -> None:
     number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
     if not number or not (1e-100 < value < 1e100 or value == math.inf):
-        raise BudgetError(f"{name} must be a number greater than 0, got {value!r}; small values mean more privacy")
+        raise BudgetError(
+            f"{name} must be a number greater than 0 (from 1e-100 to 1e100, or infinite), got {shown(value)}; "
+            "small values mean more privacy"
+        )
+
+
+def _check_delta(delta: float) -> None:
+    number = isinstance(delta, (int, float)) and not isinstance(delta, bool)
+    if not number or not (delta == 0 or SMALLEST_DELTA <= delta < 1):
+        raise BudgetError(
+            f"delta must be at least 0 and below 1, and not between 0 and {SMALLEST_DELTA:g}, got {shown(delta)}; "
+            "1e-10 is a common choice"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +58,8 @@ class Budget:
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
             raise BudgetError("give either epsilon= with delta=, or rho=, not both and not neither")
-        if self.delta is not None and not (isinstance(self.delta, (int, float)) and 0 <= self.delta < 1):
-            raise BudgetError(f"delta must be at least 0 and below 1, got {self.delta!r}; 1e-10 is a common choice")
+        if self.delta is not None:
+            _check_delta(self.delta)
         if self.rho is not None:
             _positive("rho", self.rho)
             object.__setattr__(self, "delta", self.delta or DELTA)

@@ -44,8 +44,9 @@ def epsilon_of(*, rho: float, delta: float) -> float:
         return 0.0
     if math.isinf(rho) or delta <= 0:
         return math.inf
+    safe = delta * (1 - MARGIN)
     simple = rho + 2 * math.sqrt(rho * math.log(1 / delta))  # the simple conversion, which is larger
-    return least(lambda epsilon: delta_of(rho=rho, epsilon=epsilon) <= delta, 0.0, simple) * (1 + MARGIN)
+    return least(lambda epsilon: delta_of(rho=rho, epsilon=epsilon) <= safe, 0.0, simple) * (1 + MARGIN)
 
 
 def rho_of(*, epsilon: float, delta: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 HALVINGS = 200  # more than any interval of floats needs; the loop ends when the middle is an end
@@ -28,7 +29,7 @@ def _narrowed(below: Callable[[float], bool], low: float, high: float) -> tuple[
 
 
 def doubled(holds: Callable[[float], bool], high: float = 1.0) -> float:
-    """The first of high, 2 high, 4 high, ... at which `holds` is true."""
-    while not holds(high):
+    """The first of high, 2 high, 4 high, ... at which `holds` is true; infinity if there is none."""
+    while math.isfinite(high) and not holds(high):
         high *= 2
     return high

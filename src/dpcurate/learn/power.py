@@ -8,7 +8,7 @@ networks and random worlds, none of them private (docs/choosing-epsilon.md, `ben
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log, log1p, sqrt
+from math import exp, inf, log, log1p, sqrt
 
 from dpcurate.accounting.search import doubled, least
 from dpcurate.learn.measure_once.constants import Constants
@@ -95,7 +95,8 @@ def smallest_effect(*, variance: float, coordinates: int, columns: int, constant
     def seen(squared: float) -> bool:
         return _log_bayes_factor(squared / variance + coordinates, coordinates, variance, constants) >= needed
 
-    return sqrt(least(seen, 0.0, doubled(seen, variance)))
+    high = doubled(seen, variance)
+    return sqrt(least(seen, 0.0, high)) if high < inf else inf
 
 
 def log_prior_odds(columns: int, constants: Constants) -> float:

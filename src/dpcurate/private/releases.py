@@ -6,13 +6,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Exponential, Mechanism, Sensitivity, build
+from dpcurate.private.row_sums import Rows
 from dpcurate.private.statistics.base import Transformation
 from dpcurate.private.statistics.means import number
 from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.queries import Noise, PairStatistic, Quantile, Query, Release, Statistic
+from dpcurate.queries.encoding import LARGEST_SCALE, SMALLEST_SCALE
 from dpcurate.schema import Neighbours, Schema
+
+_LARGEST = np.iinfo(np.int64).max
 
 
 def mechanism_of(noise: Noise, computed: Transformation, bound: Sensitivity) -> Mechanism:
@@ -21,6 +28,28 @@ def mechanism_of(noise: Noise, computed: Transformation, bound: Sensitivity) -> 
     for unit in set(computed.units):
         mechanism.check(unit)
     return mechanism
+
+
+def scales_of(mechanism: Mechanism, computed: Transformation) -> tuple[float, ...]:
+    """The standard deviation of the noise in each part of an answer; what could not be stored or sent is refused."""
+    scales = tuple(mechanism.deviation / weight for weight in computed.weights())
+    for scale in scales:
+        if scale and not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+            raise QueryError(
+                f"this asks for noise of {scale:.3g}, which is outside {SMALLEST_SCALE:g} to {LARGEST_SCALE:g}: "
+                "ask for other noise or weights"
+            )
+    return scales
+
+
+def largest_parts(computed: Transformation) -> tuple[FloatArray, ...]:
+    """Arrays of the shapes of a statistic's answer that hold the largest integers a noised total can be."""
+    columns = computed.schema.columns
+    nobody = Rows(
+        {c.name: np.zeros(0, np.uint16) for c in columns}, {c.name: np.zeros(0, np.int16) for c in columns}, None, 0
+    )
+    blank = computed.integers(tuple(row_sum.apply(nobody) for row_sum in computed.row_sums))
+    return tuple(np.abs(part) for part in computed.natural(tuple(np.full_like(part, _LARGEST) for part in blank)))
 
 
 def preview(query: Query[Any], schema: Schema, neighbours: Neighbours) -> float | None:
@@ -35,7 +64,9 @@ def preview(query: Query[Any], schema: Schema, neighbours: Neighbours) -> float 
     if type(query) is not Release:
         raise QueryError(f"{type(query).__name__} cannot be previewed: give a Release or a Quantile")
     computed = transformation(query.statistic, schema)
-    return mechanism_of(query.noise, computed, sensitivity(computed, schema, neighbours)).deviation
+    mechanism = mechanism_of(query.noise, computed, sensitivity(computed, schema, neighbours))
+    scales_of(mechanism, computed)
+    return mechanism.deviation
 
 
 def named(query: Query[Any], answer: Any, schema: Schema) -> Any:

@@ -15,7 +15,6 @@ import numpy as np
 from dpcurate import plain
 from dpcurate.accounting import Budget, Cost, Event, Privacy, amplified
 from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError
-from dpcurate.private import answers
 from dpcurate.private.ledger import Ledger, Run, RunFacts
 from dpcurate.private.mechanisms import (
     Exponential,
@@ -27,7 +26,7 @@ from dpcurate.private.mechanisms import (
 from dpcurate.private.noise import Ahead, Randomness
 from dpcurate.private.process import Unique
 from dpcurate.private.reader import Parts, Reader
-from dpcurate.private.releases import describe, mechanism_of, named
+from dpcurate.private.releases import describe, mechanism_of, named, scales_of
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import Source
 from dpcurate.private.statistics.base import Transformation
@@ -49,6 +48,7 @@ from dpcurate.queries import (
     Statistic,
     T,
     Tables,
+    encoding,
 )
 from dpcurate.schema import Neighbours, Schema
 from dpcurate.wording import shown
@@ -160,12 +160,15 @@ class Session(Unique):
     def _once(self, queries: Sequence[Query[Any]], asked: Sequence[_Validated]) -> list[Any]:
         """Answers that a run stores before it returns them; those it has stored are returned and not charged."""
         events = [one.event for one in asked]
-        name, body = self._ledger.pay(answers.name(queries, self._schema.hash, self._neighbours.value), events)
+        name, body = self._ledger.pay(encoding.name(queries, self._schema.hash, self._neighbours.value), events)
         self._paid += sum(event.cost.within(self.budget) for event in events)
         if body is None:
-            body = answers.encode(queries, self._answers(asked))
-            self._ledger.keep(name, body)  # refused if another process has the run by now: then nothing is returned
-        return [named(q, a, self._schema) for q, a in zip(queries, answers.answers(body), strict=True)]
+            found = self._answers(asked)
+            # Refused if another process has the run by now: then nothing is returned.
+            self._ledger.keep(name, encoding.encode(queries, found))
+        else:
+            found = [answer for _, answer in encoding.decode(body)]
+        return [named(query, answer, self._schema) for query, answer in zip(queries, found, strict=True)]
 
     def _answers(self, asked: Sequence[_Validated]) -> list[Any]:
         parts = self._reader.read([needed for one in asked for needed in one.transformations])
@@ -242,6 +245,7 @@ class Session(Unique):
                 "(or an unlimited budget) and accept a result that is NOT PRIVATE"
             )
         mechanism = mechanism_of(query.noise, computed, bound)
+        scales = scales_of(mechanism, computed)
         event = Event(
             mechanism.name,
             describe(query.statistic),
@@ -249,7 +253,7 @@ class Session(Unique):
             mechanism.multiplier,
             None if computed.proved else _claimed(query.noise),
         )
-        return _Validated(event, [computed], lambda parts, noise: _answer(computed, parts[0], mechanism, noise))
+        return _Validated(event, [computed], lambda parts, noise: _answer(computed, parts[0], mechanism, scales, noise))
 
     def _choose(self, query: Choose) -> _Validated:
         mechanism = Exponential(Fraction(query.epsilon))
@@ -343,8 +347,9 @@ class Threshold(Unique):
         return None
 
 
-def _answer(computed: Transformation, parts: Parts, mechanism: Mechanism, noise: Randomness) -> Answer:
-    scales = tuple(mechanism.deviation / weight for weight in computed.weights())
+def _answer(
+    computed: Transformation, parts: Parts, mechanism: Mechanism, scales: tuple[float, ...], noise: Randomness
+) -> Answer:
     return Answer(computed.natural(_noised(parts, computed.units, mechanism, noise)), scales)
 
 

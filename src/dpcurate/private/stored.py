@@ -8,19 +8,21 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
+import numpy as np
+
 from dpcurate.accounting import Budget, Privacy
-from dpcurate.errors import LedgerError, NotStored
-from dpcurate.private import answers
+from dpcurate.errors import DecodeError, LedgerError, NotStored, QueryError, SchemaError
 from dpcurate.private.ledger import LoggedRun, place
 from dpcurate.private.ledger.amounts import float_down
 from dpcurate.private.ledger.released import StoredRun, stored_runs
 from dpcurate.private.noise import Secure
-from dpcurate.private.releases import describe, named
+from dpcurate.private.releases import describe, largest_parts, named
 from dpcurate.private.statistics.registry import sensitivity, transformation
-from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic, T
+from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic, T, encoding
 from dpcurate.schema import Neighbours, Schema
 
 Set = tuple[str, ...]
+Pair = tuple[Query[Any], Answer | int]
 ASKED, QUANTIFIED = "ask", "quantify"
 """How the method of a run begins that released what a person asked for, or what a model of an earlier one needs."""
 
@@ -38,6 +40,7 @@ class StoredAnswers:
         self._run = _chosen(self._path, self._runs, run)
         self._schema = _schema(self._path, self._run)
         self._neighbours = Neighbours.of(self._run.facts.neighbours)
+        self._pairs = _decoded(self._path, self._run, self._schema)
         self._asked: Counter[str] = Counter()
         self._given: set[str] = set()
         self._sets = self._contrasts()
@@ -46,8 +49,8 @@ class StoredAnswers:
     def _contrasts(self) -> dict[Set, list[tuple[str, Any, float]]]:
         """Released contrasts by their set, in the order of their release: where from, the part, its scale."""
         sets: dict[Set, list[tuple[str, Any, float]]] = {}
-        for name, (_, body) in self._run.answers.items():
-            for query, answer in answers.decode(body):
+        for name, pairs in self._pairs.items():
+            for query, answer in pairs:
                 if isinstance(query, Release) and isinstance(query.statistic, Contrasts) and isinstance(answer, Answer):
                     for one, part, scale in zip(query.statistic.sets, answer.parts, answer.scales, strict=True):
                         sets.setdefault(one, []).append((name, part, scale))
@@ -90,7 +93,7 @@ class StoredAnswers:
     @property
     def released(self) -> tuple[tuple[Query[Any], Any], ...]:
         """What the run asked, and what it was answered."""
-        pairs = (pair for _, body in self._run.answers.values() for pair in answers.decode(body))
+        pairs = (pair for pairs in self._pairs.values() for pair in pairs)
         return tuple((query, named(query, answer, self._schema)) for query, answer in pairs)
 
     @property
@@ -116,14 +119,13 @@ class StoredAnswers:
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """What is stored for the same queries, or for contrasts of released sets; anything else is refused."""
-        request = answers.name(queries, self._schema.hash, self._neighbours.value)
+        request = encoding.name(queries, self._schema.hash, self._neighbours.value)
         name = f"{request}.{self._asked[request]}"
-        if name in self._run.answers:
+        if name in self._pairs:
             self._asked[request] += 1
             self._given.add(name)
-            body = self._run.answers[name][1]
             self._pass_over(name)
-            return [named(q, a, self._schema) for q, a in zip(queries, answers.answers(body), strict=True)]
+            return [named(query, answer, self._schema) for query, answer in self._pairs[name]]
         return [cast(T, self._from_sets(query)) for query in queries]
 
     def _pass_over(self, name: str) -> None:
@@ -165,7 +167,8 @@ class StoredAnswers:
         return Privacy(run.facts.budget, run.facts.neighbours, unit, run.spent, run.events, run.private, 0.0)
 
     def _refuse(self, what: str) -> NoReturn:
-        kinds = sorted({describe(q.statistic) for _, body in self._run.answers.values() for q in _releases(body)})
+        asked = (query for pairs in self._pairs.values() for query, _ in pairs)
+        kinds = sorted({describe(query.statistic) for query in asked if isinstance(query, Release)})
         raise NotStored(
             f"{what} is asked for, and run {self.run} of {self._path} has no such answer stored; nothing was read and "
             f"nothing was spent. It has {', '.join(kinds)}. Use the method that made them (knowledge may forbid more "
@@ -173,8 +176,33 @@ class StoredAnswers:
         )
 
 
-def _releases(body: bytes) -> list[Release]:
-    return [query for query, _ in answers.decode(body) if isinstance(query, Release)]
+def _decoded(path: Path, run: StoredRun, schema: Schema) -> dict[str, list[Pair]]:
+    """Queries with their answers, by the name of their request; what cannot have been released is refused."""
+    pairs: dict[str, list[Pair]] = {}
+    try:
+        for request, (_, body) in run.answers.items():
+            pairs[request] = encoding.decode(body)
+            for query, answer in pairs[request]:
+                _check_fits(query, answer, schema)
+            asked = [query for query, _ in pairs[request]]
+            if encoding.name(asked, schema.hash, run.facts.neighbours) != request.partition(".")[0]:
+                raise DecodeError("an answer is stored under the name of another request")
+    except (DecodeError, QueryError, SchemaError) as error:
+        raise LedgerError(
+            f"{path} is damaged: the answers of run {run.logged.number} cannot be used: {error}. It was left as it is"
+        ) from None
+    return pairs
+
+
+def _check_fits(query: Query[Any], answer: Answer | int, schema: Schema) -> None:
+    """Refuse an answer whose shapes or sizes no release of this query has under this schema."""
+    if not isinstance(query, Release) or not isinstance(answer, Answer):
+        return
+    largest = largest_parts(transformation(query.statistic, schema))
+    if [part.shape for part in answer.parts] != [part.shape for part in largest] or not all(answer.scales):
+        raise DecodeError(f"an answer does not fit its query, {describe(query.statistic)}")
+    if any((np.abs(part) > bound).any() for part, bound in zip(answer.parts, largest, strict=True)):
+        raise DecodeError(f"an answer to {describe(query.statistic)} holds numbers larger than any table gives")
 
 
 def _graph_runs(runs: dict[int, StoredRun]) -> list[int]:

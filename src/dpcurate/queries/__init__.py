@@ -3,7 +3,7 @@
 A query names a statistic and a release. It is a frozen value of text, numbers, tuples and other
 queries, each of exactly the type that stands here (plain.py), so nothing of the analyst's is called
 inside the session. That holds for queries that were made by these classes in the session's own process.
-Send them from one process to another as data (names, numbers) and make them anew there, never as
+Send them from one process to another as data (`encoding.encode_queries`, `decode_queries`), never as
 pickles: a pickle runs its sender's code and passes by every check made here.
 """
 

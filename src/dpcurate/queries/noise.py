@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpcurate import plain
+from dpcurate.accounting import SMALLEST_DELTA
 from dpcurate.errors import QueryError
 from dpcurate.plain import Number
 from dpcurate.wording import shown
@@ -39,8 +40,10 @@ class Gaussian:
             raise QueryError("Gaussian noise by epsilon needs delta, and delta goes with epsilon only")
         if self.delta is not None:
             delta = plain.between(0, self.delta, 1)
-            if delta is None:
-                raise QueryError(f"delta must lie between 0 and 1, got {shown(self.delta)}")
+            if delta is None or delta < SMALLEST_DELTA:
+                raise QueryError(
+                    f"delta must lie between 0 and 1, got {shown(self.delta)}; the least is {SMALLEST_DELTA:g}"
+                )
             plain.keep(self, delta=delta)
 
 

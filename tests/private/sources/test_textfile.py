@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import gc
 import gzip
 import random
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -226,3 +228,29 @@ def test_a_text_with_a_stray_control_character_is_still_a_text(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "1,\x01\n" + "2,x\n" * 100)
     assert textfile.first_row(str(path), TextFormat()) == ["a", "b"]
+
+
+def test_quoted_cells_that_span_lines_are_read_as_they_are(tmp_path):
+    """Cells that hold quotes, separators and lines, in so large a file that reading it in parallel alone fails."""
+    draw, path, counts = random.Random(5), tmp_path / "t.csv", Counter()
+    pieces = ["a", "\n", '"', ",", '","', "a,b\n"]
+    cells = ["".join(draw.choices(pieces, k=draw.randint(1, 200))) for _ in range(50)]
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["k", "text", "l"])
+        while file.tell() < 25_000_000:
+            row = draw.choice("ab"), draw.choice(cells), draw.choice("cd")
+            counts[row[0], row[2]] += 1
+            rows.writerow(row)
+    schema = Schema((Categorical("k", ("a", "b")), Categorical("l", ("c", "d"))))
+    (table,) = open_source(path, schema).totals([CountRows(("k", "l"), (2, 2))])
+    assert table.tolist() == [[counts[k, level] for level in "cd"] for k in "ab"]
+
+
+def test_a_cell_whose_quote_is_never_closed_is_refused(tmp_path):
+    """Without parallelism DuckDB would take the rest of the file for one cell, or leave it out."""
+    path, schema = tmp_path / "t.csv", Schema((Categorical("a", ("1", "2")),))
+    for text in ('1,"x\n', '1,"x\n' + "1,y\n" * 1000, '"1,x\n1,y\n'):
+        path.write_text("a,b\n1,x\n" + text)
+        with pytest.raises(OwnerError, match="cannot read"):
+            open_source(path, schema)

@@ -47,6 +47,11 @@ class Damage(Exception):
     """Why a check of the ledger failed; leaves a transaction as a LedgerError."""
 
 
+_UNREADABLE = (Damage, sqlite3.Error, OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError,
+               RecursionError)  # fmt: skip
+"""What reading a file can end in that was not written by dpcurate."""
+
+
 class File:
     """One SQLite file, and between transactions an idle connection to it, which holds no lock.
 
@@ -107,7 +112,7 @@ class File:
                 connection.execute("COMMIT")
             except BaseException as problem:
                 self.close()
-                if isinstance(problem, Damage | sqlite3.Error | OSError | ValueError | TypeError | ArithmeticError):
+                if isinstance(problem, _UNREADABLE):
                     raise _explain(self.path, problem) from problem
                 raise
             if not _KEEP:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -216,6 +217,8 @@ def _number(text: str) -> float:
     """The number as written; a fraction that no float equals stays one, or a ceiling could rise."""
     if text == "inf":
         return math.inf
+    if not re.fullmatch(r"\d{1,1300}(/\d{1,1300})?", text):  # an exponent could ask for more digits than memory holds
+        raise Damage("an amount in it is not a fraction")
     value = Fraction(text)
     near = float(value)
     return near if near == value else cast(float, value)

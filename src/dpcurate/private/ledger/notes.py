@@ -154,7 +154,12 @@ class Unit:
 def unit(connection: sqlite3.Connection) -> Unit | None:
     """The ledger's unit of privacy; None if it knows no schema but by its hash."""
     note = newest(connection, UNIT)
-    return None if note is None else Unit(**note.facts)
+    if note is None:
+        return None
+    unit = Unit(**note.facts)
+    if not isinstance(unit.person, str | None):
+        raise Damage("its unit of privacy is not the name of a column")
+    return unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,4 +172,7 @@ class UsedSchema:
 
 
 def schemas(connection: sqlite3.Connection) -> tuple[UsedSchema, ...]:
-    return tuple(UsedSchema(**note.facts, since=note.written) for note in each(connection, SCHEMA))
+    used = tuple(UsedSchema(**note.facts, since=note.written) for note in each(connection, SCHEMA))
+    if any(type(schema.hash) is not str or type(schema.text) is not str for schema in used):
+        raise Damage("a schema in it is not text")
+    return used

@@ -12,10 +12,13 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
+from types import NoneType
 
 from dpcurate.private.ledger import notes
 from dpcurate.private.ledger.alive import Alive
 from dpcurate.private.ledger.amounts import float_down, float_up
+from dpcurate.private.ledger.file import Damage
+from dpcurate.wording import shown
 
 FINISHED, OPEN = "finished", "not ended"
 """A run that is under way has not ended, and neither has one whose process was killed."""
@@ -154,9 +157,19 @@ class Story:
         told = self.started.facts
         allowance = None if told["allowance"] is None else int(told["allowance"])
         facts = RunFacts(**{f.name: told[f.name] for f in fields(RunFacts) if f.name in told})
+        _check_types(facts)
         return LoggedRun(
             told["number"], facts, self.started.written, self.outcome, self.units, self.answers, allowance, self.ended
         )
+
+
+def _check_types(facts: RunFacts) -> None:
+    """Refuse facts of other types than they are written with."""
+    for one in fields(RunFacts):
+        value = getattr(facts, one.name)
+        known = type(value) in (int, float, NoneType) if one.name in ("epsilon", "quantify") else type(value) is str
+        if not known:
+            raise Damage(f"the {one.name} of a run is {shown(value)}")
 
 
 def stories(connection: sqlite3.Connection) -> dict[int, Story]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cache
 from glob import glob
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 from weakref import finalize
 
 import numpy as np
@@ -25,6 +25,7 @@ from dpcurate.private.sources.needed import Needed
 from dpcurate.private.sources.persons import plain_ids, untyped
 from dpcurate.schema import Schema, TextFormat
 
+T = TypeVar("T")
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _WHOLE |= {f"U{kind}" for kind in _WHOLE}
 _NUMBERS = {"FLOAT", "REAL", "DOUBLE", "DECIMAL"}
@@ -103,6 +104,41 @@ class Duck(Engine):
         return totals
 
 
+class Text(Duck):
+    """CSV files, by way of a view.
+
+    DuckDB's parallel reader refuses valid files whose quoted cells span lines, so what fails is read once more
+    without parallelism, and so is everything after it.
+    """
+
+    relation = "dpcurate_text"
+
+    def __init__(self, connection: Any, rows: str, files: Sequence[str]) -> None:
+        super().__init__(connection, self.relation)
+        self._rows, self._files, self._parallel = rows, files, True
+        self._view("true")
+
+    def _view(self, parallel: str) -> None:
+        self.connection.execute(f"CREATE OR REPLACE VIEW {self.relation} AS SELECT * FROM {self._rows}{parallel})")
+
+    def fetch(self, query: str) -> dict[str, NDArray[Any]]:
+        return self._read(lambda: super(Text, self).fetch(query))
+
+    def _streamed(self, row_sums: Sequence[RowSum], encoded: str, schema: Schema) -> list[Integers]:
+        return self._read(lambda: super(Text, self)._streamed(row_sums, encoded, schema))
+
+    def _read(self, read: Callable[[], T]) -> T:
+        if self._parallel:
+            try:
+                return read()
+            except _failure():
+                if not textfile.quotes_are_closed(self._files):
+                    raise
+                self._parallel = False
+                self._view("false")
+        return read()
+
+
 @cache
 def streams() -> bool:
     """Whether rows can be had in batches, which takes pyarrow."""
@@ -111,6 +147,13 @@ def streams() -> bool:
     except ImportError:
         return False
     return True
+
+
+def _failure() -> type[Exception]:
+    import duckdb
+
+    error: type[Exception] = duckdb.Error
+    return error
 
 
 def _connection() -> Any:
@@ -147,8 +190,8 @@ def open_foreign(path: str, schema: Schema | None) -> Duck:
 
 
 def _open_text(connection: Any, file: str, written: TextFormat) -> Duck:
-    relation, folder = textfile.relation(file, written, Duck.dialect)
-    engine = Duck(connection, relation)
+    rows, files, folder = textfile.relation(file, written, Duck.dialect)
+    engine = Text(connection, rows, files)
     engine.dialect = replace(Duck.dialect, decimal=written.decimal)
     if folder is not None:  # of rows rewritten for this engine, which go when it goes
         finalize(engine, spill.remove, folder, os.getpid())

@@ -46,11 +46,11 @@ def is_text(file: str) -> bool:
     return file.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
 
 
-def relation(file: str, written: TextFormat, say: Dialect) -> tuple[str, Path | None]:
-    """The rows in SQL; and the folder that holds them in UTF-8, if they are not written so."""
+def relation(file: str, written: TextFormat, say: Dialect) -> tuple[str, list[str], Path | None]:
+    """The rows in SQL, up to whether they are read in parallel; their files; and the folder of those if rewritten."""
     files = sorted(glob(file)) or [file]
     header = _common_header(files, written)
-    folder, places = None, [file]
+    folder, places = None, files
     if not written.is_utf8:
         folder = Path(spill.place() or _no_folder(file, written))
         places = _rewritten(files, folder, written)
@@ -64,7 +64,19 @@ def relation(file: str, written: TextFormat, say: Dialect) -> tuple[str, Path | 
         f"auto_detect = false, header = true, skip = {written.skip}, comment = '', quote = '\"', escape = '\"', "
         f"nullstr = [{missing}], delim = {say.text(written.separates(file))}, columns = {{{columns}}}"
     )
-    return f"read_csv([{where}], {options})", folder
+    return f"read_csv([{where}], {options}, parallel = ", places, folder
+
+
+def quotes_are_closed(files: Sequence[str]) -> bool:
+    """Whether no file ends inside a quoted cell, which DuckDB does not notice without parallelism.
+
+    A quote within a quoted cell is doubled, so every cell has an even number of them.
+    """
+    for file in files:
+        with _bytes(file) as handle:
+            if sum(chunk.count(b'"') for chunk in iter(lambda: handle.read(_CHUNK), b"")) % 2:
+                return False
+    return True
 
 
 def _check_last_line(file: str) -> None:
