@@ -185,7 +185,7 @@ def test_undecided_are_the_pairs_in_between() -> None:
     assert [(p.a + p.b, p.linked) for p in one.undecided] == [("ac", 0.45), ("bc", 0.2), ("ab", 0.09)]
     assert [p.a + p.b for p in one.at(0.85).undecided] == ["de", "ae", "ac", "bc", "cd", "ab"]
     assert [p.a + p.b for p in one.at("best-f1").undecided] == ["ae", "ac", "bc"]
-    assert "3 undecided pair(s), neither drawn nor ruled out: a, c (linked 0.45); b, c (linked 0.20); a, b" in str(one)
+    assert "3 undecided pairs, neither drawn nor ruled out: a, c (linked 0.45); b, c (linked 0.20); a, b" in str(one)
     assert "undecided" not in str(found(learned({"ab": 0.9})))
 
 

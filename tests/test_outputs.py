@@ -218,6 +218,29 @@ def test_a_folder_by_a_link_is_the_users_wish(here):
     assert sorted(os.listdir("real")) == FILES
 
 
+# --- names ------------------------------------------------------------------------------------------------------
+
+
+def test_a_control_character_in_a_name_is_refused_before_anything_is_spent(here, capsys):
+    text = Path("t.toml").read_text()
+    for old, new in (("[columns.asia]", '[columns."as\\u001bia"]'), ('"yes"', '"y\\u001bs"')):
+        Path("s.toml").write_text(text.replace(old, new, 1))
+        assert main(["discover", "t.csv", "--schema", "s.toml", "--epsilon", "5", "--ledger", "l", "-o", "out"]) == 1
+        err = capsys.readouterr().err
+        assert "holds a control character" in err
+        assert "\x1b" not in err
+    assert not os.path.exists("l")
+
+
+def test_words_of_a_result_cannot_steer_a_terminal(here):
+    told = {"by": "me\x1b]0;owned\x07", "purpose": "\x9b2J\nfake line"}
+    found = dpcurate.discover("t.csv", "t.toml", epsilon=5, **told)
+    answer = dpcurate.ask("t.csv", "t.toml", Counts(("asia",)), epsilon=1, **told)
+    assert str(found.run).isprintable()
+    for said in (str(found), repr(found.run), str(answer), found.report_text("a.txt"), answer.report_text("a.txt")):
+        assert said.replace("\n", "").isprintable()
+
+
 # --- the disk -----------------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
 from dpcurate.queryables import limited
 from dpcurate.schema import Neighbours, Schema
+from dpcurate.wording import one_line
 
 DUST = 1e-6
 """Less than this part of a budget buys nothing but noise, which would look like a result."""
@@ -96,6 +97,7 @@ class RunRecord:
 
     def __str__(self) -> str:
         said = f"made by {self.by} on {self.clock(self.at)}" + (f" for: {self.purpose}" if self.purpose else "")
+        said = one_line(said)
         return said + ("" if self.again is None else f"; from its stored answers again on {self.clock(self.again)}")
 
     @staticmethod

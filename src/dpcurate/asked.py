@@ -22,6 +22,7 @@ from dpcurate.private.stored import ASKED, StoredAnswers
 from dpcurate.quantiles import Quantiles, first_queries, last_epsilon, measure, noise_of, tell
 from dpcurate.queries import Counts, Estimates, Means, Quantile, Queryable, Release, Tables
 from dpcurate.schema import Neighbours, Schema
+from dpcurate.wording import printable
 
 Question = Counts | Tables | Means | Quantiles
 SUFFIXES, NEW_LINE = (".csv", ".json", ".txt"), "\n"
@@ -37,7 +38,7 @@ class Asked:
     inputs: Inputs = field(default=NO_INPUTS, repr=False, compare=False)
 
     def __str__(self) -> str:
-        return "\n\n".join([*map(str, self.tables), str(self.privacy)])
+        return printable("\n\n".join([*map(str, self.tables), str(self.privacy)]))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the first table with matplotlib, with error bars; returns the axes."""

@@ -34,6 +34,7 @@ from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
 from dpcurate.outputs import NO_INPUTS, Inputs, save_text
 from dpcurate.schema import Schema
+from dpcurate.wording import how_many, printable
 
 LIKELIEST = 3
 """Undecided pairs that are named in a summary."""
@@ -199,15 +200,16 @@ class Discovery(Exports):
             return ""
         first = "; ".join(map(str, self.undecided[:LIKELIEST]))
         more = "" if len(self.undecided) <= LIKELIEST else "; ..."
-        return f"{len(self.undecided)} undecided pair(s), neither drawn nor ruled out: {first}{more}"
+        return f"{how_many(len(self.undecided), 'undecided pair')}, neither drawn nor ruled out: {first}{more}"
 
     def __str__(self) -> str:
-        head = [f"{len(self.edges)} edges among {len(self.graph.nodes)} columns, by {self.method}", str(self.privacy)]
+        edges_found, columns = how_many(len(self.edges), "edge"), how_many(len(self.graph.nodes), "column")
+        head = [f"{edges_found} among {columns}, by {self.method}", str(self.privacy)]
         head += [f"drawn: {self.drawn}"] if self.drawn else []
         first = () if self.verdict is None else self.verdict.lines
         last = [self.open_pairs] if self.open_pairs else []
         edges, notes = (f"  {e}" for e in self.edges), (f"note: {n}" for n in self.notes)
-        return "\n".join([*first, *head, *edges, *last, *notes])
+        return printable("\n".join([*first, *head, *edges, *last, *notes]))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything public, as plain values."""

@@ -26,6 +26,16 @@ def shown_path(path: str) -> str:
     return repr(path) if len(path) <= LONGEST else repr(f"...{path[-LONGEST:]}")
 
 
+def printable(text: object) -> str:
+    """Names are untrusted: what could steer a terminal is shown as an escape; lines stay."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def one_line(text: object) -> str:
+    """The same on one line, so that a name cannot pass for a line of output."""
+    return printable(str(text).replace("\n", "\\n"))
+
+
 def chance(p: float) -> str:
     """A probability in two digits, which never claim a certainty that is none."""
     if p in (0, 1):
@@ -33,7 +43,7 @@ def chance(p: float) -> str:
     return ">0.99" if p >= 0.995 else "<0.01" if p < 0.005 else f"{p:.2f}"
 
 
-def count(number: int, one: str, many: str = "") -> str:
+def how_many(number: int, one: str, many: str = "") -> str:
     """A number and its noun: 1 edge, 2 edges, 1,000 edges."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 

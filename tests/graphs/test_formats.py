@@ -606,3 +606,12 @@ def test_a_missing_library_is_named(write: str, package: str, monkeypatch: pytes
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(DpcurateError, match=f"pip install {package}"):
         getattr(formats, write)(GRAPHS[0])
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31mred", "\x9b31m", "a\\x1b", "a\\\\x1b", "\x7f\n\t"], ids=ascii)
+def test_control_characters_are_escaped_in_dot_and_in_words(name):
+    graph = Dag.of([name, "b"], [(name, "b")])
+    text = dumps(graph, "dot")
+    assert not set(text) & set(map(chr, (0x1B, 0x9B, 0x7F)))
+    assert loads(text, "dot") == graph
+    assert str(graph).isprintable()

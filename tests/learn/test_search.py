@@ -34,6 +34,7 @@ from dpcurate.published.constraint import reach
 from dpcurate.queryables import Watched
 from dpcurate.requests import Counts, Exact, KendallP, Moments, Release
 from dpcurate.schema import Categorical
+from dpcurate.wording import how_many
 
 
 class PublishedOracle(OracleQueryable):
@@ -159,7 +160,10 @@ def test_when_the_budget_ends_the_graph_so_far_is_returned_and_said(answers):
     if answers < 45:
         assert len(left) == 45 - answers
     assert sum(found.tests) == answers
-    assert f"the budget ended at order {order}: {len(left)} edge(s)" in found.notes[0]
+    assert (
+        f"the budget ended at order {order}: {how_many(len(left), 'edge was', 'edges were')} not tested"
+        in found.notes[0]
+    )
 
 
 def test_two_columns_are_enough_and_one_is_not():
@@ -364,9 +368,9 @@ def test_a_table_too_large_keeps_its_edge_and_is_told(method, monkeypatch):
     assert {frozenset(e.pair) for e in told} == found.skeleton.edges
     first, second = found.notes
     # Of the 30 tests of order 2 (10 pairs, 3 sets each) 6 do not hold e; order 3 has 10.
-    assert "24 test(s) of order 2 were left out and their edges kept" in first
+    assert "24 tests of order 2 left out and their edges kept" in first
     assert "more than 16 cells" in first
-    assert "10 test(s) of order 3" in second
+    assert "10 tests of order 3" in second
 
 
 def test_a_search_without_tables_has_no_limit(monkeypatch):

@@ -45,7 +45,7 @@ HOSTILE = (
     "</script><script>alert(2)</script>",
     "\"'><img src=x onerror=alert(3)>",
     "$title ${script} $$",
-    "line\u2028break\u2029\nnew\x07",
+    "line\u2028break\u2029\nnew\x85",
     "--><!-- {{7*7}} &lt;b&gt;",
     "=cmd|' /C calc'!A0 \u202egnp.exe",
 )
@@ -205,7 +205,7 @@ def test_undecided_pairs_are_listed_and_not_called_independent() -> None:
     found = _sure()
     text = page(found)
     section = text.split('id="h-open"')[1].split("</section>")[0]
-    assert "2 pair(s) are not drawn, and not ruled out either" in section
+    assert "2 pairs are not drawn, and not ruled out either" in section
     assert re.findall(r"<tr><td.*?>(\w+)</td><td.*?>(\w+)</td><td.*?>([\d.]+)</td><td.*?>([\d.]+)</td>", section) == [
         ("either", "xray", "0.40", "0.90"),
         ("tub", "xray", "0.25", "0.30"),
@@ -224,7 +224,7 @@ def test_many_undecided_pairs_are_cut_short() -> None:
     found = _found(Cpdag.of(nodes))
     found = replace(found, learned=replace(found.learned, linked={frozenset(p): 0.3 for p in combinations(nodes, 2)}))
     text = page(found)
-    assert "780 pair(s) are not drawn" in text
+    assert "780 pairs are not drawn" in text
     assert "the first 500 of 780" in text
     assert text.count('data-value="0.300000"') == 500
     assert str(found).count("(linked 0.30)") == 3
@@ -240,7 +240,7 @@ def test_background_knowledge_is_marked_without_colour() -> None:
     text = page(replace(_small(), knowledge=known))
     assert "required by background knowledge, not found" in text
     assert "direction by background knowledge" in text
-    assert "decided on 2 edge(s)" in text
+    assert "decided on 2 edges" in text
     assert "stroke-dasharray" in text
 
 
@@ -287,7 +287,7 @@ def test_notebook_cell_is_a_picture_and_a_line() -> None:
     assert "NOT PRIVATE" in replace(_small(), privacy=_privacy(False))._repr_html_()
     sure = _sure()._repr_html_()
     assert re.search(r"<td>lung → either</td><td[^>]*>0.97</td><td[^>]*>0.95</td>", sure)
-    assert "2 undecided pair(s), neither drawn nor ruled out: either, xray (linked 0.40)" in sure
+    assert "2 undecided pairs, neither drawn nor ruled out: either, xray (linked 0.40)" in sure
     assert "undecided" not in _found(SMALL, sure=False)._repr_html_()
     assert "Cpdag: 5 nodes, 3 edges" in graph_html(SMALL)
 
@@ -405,7 +405,7 @@ def test_slider_hides_edges_and_rows(show: Any) -> None:
     assert opened.count("tbody tr[data-edge].off") == 1
     assert "2 of 3 edges shown" in opened.tab.locator("#shown").inner_text()
     assert opened.tab.locator('[data-edge="2"] .line').is_hidden()
-    opened.tab.locator("#least").fill("0")
+    opened.tab.locator("#least").fill("0.4")
     assert opened.count(".off") == 0
 
 
@@ -418,7 +418,7 @@ def test_an_arrow_less_sure_than_the_slider_is_a_line(show: Any) -> None:
     assert tab.evaluate(kinds) == ["undirected", "directed", "undirected"]
     assert tab.locator('[data-edge="2"] .head').is_hidden()
     assert tab.locator('[data-edge="1"] .head').is_visible()
-    assert "0.90: 1 arrows" in tab.locator("#ways").inner_text()
+    assert tab.locator("#ways").inner_text() == "0.90: 1 arrow"
     tab.mouse.move(*opened.on_edge(2))
     said = tab.locator("#card").inner_text()
     assert "tub — either" in said
@@ -426,10 +426,21 @@ def test_an_arrow_less_sure_than_the_slider_is_a_line(show: Any) -> None:
     assert "tub → either, if linked: 0.81" in said
     tab.hover('[data-node="3"]')
     assert "Undirected with: tub" in tab.locator("#card").inner_text()
-    tab.locator("#way").fill("0.5")
+    tab.locator("#way").fill("0.8")
     assert tab.evaluate(kinds) == ["undirected", "directed", "directed"]
     label = tab.locator('#graph [data-edge="2"]').get_attribute("aria-label")
     assert label == "tub → either: directed, found in the data, linked 0.80, this way 0.81"
+
+
+def test_sliders_start_where_the_drawing_is_cut() -> None:
+    text = page(_sure())
+    assert 'id="least" type="range" min="0.5" max="1" step="0.01" value="0.5"' in text
+    assert ">0.50: 3 of 3 edges shown<" in text
+    assert 'id="way" type="range" min="0.8" max="1" step="0.01" value="0.8"' in text
+    assert ">0.80: 2 arrows<" in text
+    assert ">0.90: 1 arrow<" in page(_sure().at(0.9, direction=0.9))
+    assert "1 edge: 1 directed" in page(_sure().at(0.9, direction=0.9))
+    assert 'min="0.4" max="1" step="0.01" value="0.4"' in page(_small())  # best-f1 is no number: its least sure edge
 
 
 def test_click_highlights_parents_and_children(show: Any) -> None:

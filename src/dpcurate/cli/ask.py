@@ -12,7 +12,7 @@ from dpcurate.accounting.cautions import cautions
 from dpcurate.allowance import Allowance, Request, running
 from dpcurate.asked import Asked, Question, allowed, answer, asked_from, check_report, expected, request_of
 from dpcurate.cli.files import load_schema
-from dpcurate.cli.texts import existing, one_line, say, show, some_table, table_name
+from dpcurate.cli.texts import existing, say, show, some_table, table_name
 from dpcurate.errors import QueryError
 from dpcurate.outputs import Folder, Inputs
 from dpcurate.private.ledger import Ledger
@@ -20,6 +20,7 @@ from dpcurate.private.ledger.runs import FINISHED
 from dpcurate.quantiles import Quantiles
 from dpcurate.queries import Counts, Means
 from dpcurate.schema import Schema
+from dpcurate.wording import one_line
 
 _NEEDLESS = ("table", "schema", "epsilon", "counts", "mean", "quantiles", "delta", "neighbours", "ledger", "name")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 
-from dpcurate.cli.texts import one_line, say
+from dpcurate.cli.texts import say
 from dpcurate.learn.cuts import Cut
 from dpcurate.result import Discovery
+from dpcurate.wording import one_line
 
 
 def asked_cut(args: Namespace) -> Cut | None:

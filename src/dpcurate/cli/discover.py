@@ -13,7 +13,7 @@ from dpcurate.cli.asking import check_worth
 from dpcurate.cli.cuts import asked_cut, at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar, progress
-from dpcurate.cli.texts import existing, one_line, say, some_table, table_name
+from dpcurate.cli.texts import existing, say, some_table, table_name
 from dpcurate.discovery import fit, request_of
 from dpcurate.errors import OutputError
 from dpcurate.graphs.knowledge import Knowledge
@@ -23,6 +23,7 @@ from dpcurate.private.curator import Curator
 from dpcurate.queries import Queryable
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
+from dpcurate.wording import one_line
 
 
 def run(args: Namespace) -> None:

@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from dpcurate.cli import quantified
-from dpcurate.cli.texts import existing, one_line, say, show
+from dpcurate.cli.texts import existing, say, show
 from dpcurate.graphs.formats import text_for
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.outputs import Folder, Inputs
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
+from dpcurate.wording import how_many, one_line
 
 GRAPHS = ("graph.json", "graph.dot", "graph.graphml", "edges.csv")
 REPORTS = ("report.html", "report.json")
@@ -42,7 +43,7 @@ def hand_over(result: Discovery, folder: Folder | None, *, mark: str = "", rows:
     problem = None if folder is None else _write(result, folder, mark, rows)
     for line in () if result.verdict is None else result.verdict.lines:
         say(line)
-    say(f"{len(result.edges)} edges among {len(result.graph.nodes)} columns; {result.privacy}")
+    say(f"{how_many(len(result.edges), 'edge')} among {how_many(len(result.graph.nodes), 'column')}; {result.privacy}")
     if result.drawn:
         say(f"drawn: {result.drawn}")
     if result.open_pairs:

@@ -12,10 +12,11 @@ from dpcurate.accounting.cautions import cautions
 from dpcurate.accounting.composition import RULES
 from dpcurate.allowance import DUST
 from dpcurate.cli.files import load_schema
-from dpcurate.cli.texts import columns, existing, one_line, say, show
+from dpcurate.cli.texts import columns, existing, say, show
 from dpcurate.errors import QueryError
 from dpcurate.private.ledger import Ledger
 from dpcurate.schema import Neighbours
+from dpcurate.wording import one_line
 
 
 def init(args: Namespace) -> None:

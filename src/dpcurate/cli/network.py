@@ -11,7 +11,7 @@ from dpcurate.cli.texts import columns, say, show
 from dpcurate.errors import FormatError, OutputError
 from dpcurate.networks import Network
 from dpcurate.outputs import Folder, Inputs, drafted
-from dpcurate.wording import count
+from dpcurate.wording import how_many
 
 _COPY = {".parquet": "FORMAT parquet", ".csv": "FORMAT csv, HEADER true"}
 
@@ -36,7 +36,7 @@ def sample(args: Namespace) -> None:
             args.schema, Inputs((*source.files, ("file of the rows", args.output))), force=args.force
         )
     write_rows(network, folder, target.name, rows=args.rows, seed=args.seed)
-    say(f"written: {target}, {count(args.rows, 'row')} of {count(len(network.nodes), 'column')}")
+    say(f"written: {target}, {how_many(args.rows, 'row')} of {how_many(len(network.nodes), 'column')}")
     if beside is not None:
         schema = replace(network.schema, rows=args.rows)
         say(f"written: {beside.write(Path(args.schema).name, schema.dumps())}")

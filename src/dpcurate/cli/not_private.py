@@ -13,7 +13,7 @@ from dpcurate.cli.cuts import at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar
 from dpcurate.cli.quantified import refuse
-from dpcurate.cli.texts import existing, one_line, say, show, some_table, table_name
+from dpcurate.cli.texts import existing, say, show, some_table, table_name
 from dpcurate.discovery import fit
 from dpcurate.errors import LedgerError, NotPrivate, QueryError
 from dpcurate.graphs.knowledge import Knowledge
@@ -26,6 +26,7 @@ from dpcurate.private.ledger import Ledger
 from dpcurate.queryables import Notice
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
+from dpcurate.wording import one_line
 
 WORDS = "NOT PRIVATE"
 MARK = "NOT-PRIVATE-"

@@ -19,7 +19,7 @@ from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
 from dpcurate.result import Discovery
 from dpcurate.schema import Column, Numeric, Schema
-from dpcurate.wording import count
+from dpcurate.wording import how_many
 
 MODEL, SCORES = "model.bif", "model.json"
 ROWS = "synthetic.csv"
@@ -94,7 +94,7 @@ def texts(result: Discovery, rows: int | None) -> dict[str, Callable[[], str]]:
 def tell(result: Discovery, rows: int | None) -> None:
     """What synthetic rows are good for."""
     if rows is not None and result.model is not None:
-        say(f"note: {count(rows, 'synthetic row')} drawn from the model. {result.model.note}")
+        say(f"note: {how_many(rows, 'synthetic row')} drawn from the model. {result.model.note}")
 
 
 def _rows(model: Model | ScoreModel, rows: int) -> str:

@@ -8,26 +8,17 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from dpcurate.errors import FormatError
-
-
-def plain(text: object) -> str:
-    """Names are untrusted: what could steer a terminal is shown as an escape."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(text))
-
-
-def one_line(text: object) -> str:
-    """The same on one line, so that a name cannot pass for a line of output."""
-    return plain(str(text).replace("\n", "\\n"))
+from dpcurate.wording import one_line, printable
 
 
 def say(text: object) -> None:
     """To the person: standard error, which leaves the pipe to the result."""
-    print(plain(text), file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 def show(text: object) -> None:
     """The result: standard output."""
-    print(plain(text))
+    print(printable(text))
 
 
 def columns(rows: Iterable[tuple[str, ...]], *, right: frozenset[int] = frozenset()) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpcurate.arrays import FloatArray
 from dpcurate.effects.table import MEAN, EffectTable, usual
+from dpcurate.wording import one_line
 
 State = Literal["estimated", "none", "several", "undecided", "not identified", "not determined"]
 """*none*: the graph rules an effect out. *undecided*: it does so unless pairs that are
@@ -173,7 +174,7 @@ class Effect:
         return 1 if self.low > 0 else -1 if self.high < 0 else None
 
     def __str__(self) -> str:
-        return f"{self.cause} -> {self.outcome}: {self.sentence}"
+        return one_line(f"{self.cause} -> {self.outcome}: {self.sentence}")
 
     @property
     def brief(self) -> str:

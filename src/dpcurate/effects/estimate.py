@@ -19,6 +19,7 @@ from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.releases import Releases
 from dpcurate.schema import Schema, did_you_mean
+from dpcurate.wording import one_line
 
 
 class FoundEffects(tuple[Effect, ...]):
@@ -36,7 +37,8 @@ class FoundEffects(tuple[Effect, ...]):
         if self.why_none:
             return f"none of {len(self)} effects along edges is known; {self.why_none}"
         lines = [f"{effect.cause} -> {effect.outcome}: {effect.brief}" for effect in self]
-        return "\n".join([*lines, *dict.fromkeys(effect.why for effect in self if effect.why)])
+        reasons = dict.fromkeys(effect.why for effect in self if effect.why)
+        return "\n".join(map(one_line, (*lines, *reasons)))
 
 
 MOST_EDGES = 400

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcurate.graphs.checks import Arrow, Edge, require_known
+from dpcurate.wording import how_many, one_line
 
 
 class BaseGraph:
@@ -53,8 +54,8 @@ class BaseGraph:
         return graph
 
     def __str__(self) -> str:
-        edges = ", ".join(f"{a} {mark} {b}" for a, mark, b in self.written())
-        return f"{type(self).__name__} of {len(self.nodes)} nodes: {edges or 'no edges'}"
+        edges = ", ".join(one_line(f"{a} {mark} {b}") for a, mark, b in self.written())
+        return f"{type(self).__name__} of {how_many(len(self.nodes), 'node')}: {edges or 'no edges'}"
 
     def _repr_html_(self) -> str:
         from dpcurate.graphs.drawing.notebook import graph_html  # drawing is built on this module

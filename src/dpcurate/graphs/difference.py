@@ -10,7 +10,7 @@ from typing import Literal
 from dpcurate.graphs.checks import Edge
 from dpcurate.graphs.formats.chances import Chance, Chances
 from dpcurate.graphs.graph import Graph, ordered_edges
-from dpcurate.wording import chance
+from dpcurate.wording import chance, one_line
 
 LEAST = 0.05
 """A probability that moved by less is not told."""
@@ -140,7 +140,7 @@ class Difference:
         return *lines, *([CHANCE] if self.changes and self._noise_differs() else [])
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return "\n".join(map(one_line, self.lines))
 
     def _noise_differs(self) -> bool:
         """Not where the second is another cut of the first."""

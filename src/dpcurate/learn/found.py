@@ -10,7 +10,7 @@ from typing import Literal
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, ordered_edges
 from dpcurate.graphs.pag_words import meaning
 from dpcurate.learn.cuts import Cut
-from dpcurate.wording import chance
+from dpcurate.wording import chance, one_line
 
 State = Literal["linked", "undecided", "apart"]
 Way = Callable[[str, str], float | None]
@@ -50,7 +50,7 @@ class FoundEdge:
         way = "this way" if self.directed else "->"
         said = [("linked", self.linked), (way, self.direction)]
         sure = ", ".join(f"{word} {chance(p)}" for word, p in said if p is not None)
-        return f"{self.a} {'->' if self.directed else '--'} {self.b}" + (f"  ({sure})" if sure else "")
+        return one_line(f"{self.a} {'->' if self.directed else '--'} {self.b}") + (f"  ({sure})" if sure else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class MarkedEdge(FoundEdge):
             ends = zip((self.a, self.b), both or (), strict=False)
             said += [f"{word} at {end} {chance(p)}" for end, p in ends if p >= LIKELY]
         sure = f"  ({', '.join(said)})" if said else ""
-        return f"{self.a} {self.sign} {self.b}{sure}: {self.meaning}"
+        return one_line(f"{self.a} {self.sign} {self.b}{sure}: {self.meaning}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class FoundPair:
 
     def __str__(self) -> str:
         sure = "" if self.linked is None else f" (linked {chance(self.linked)})"
-        return f"{self.a}, {self.b}{sure}"
+        return one_line(f"{self.a}, {self.b}{sure}")
 
 
 def found_edges(graph: Cpdag | Dag, linked: Way, way: Way) -> tuple[FoundEdge, ...]:

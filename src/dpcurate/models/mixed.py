@@ -25,7 +25,7 @@ from dpcurate.models.scores import Covariance, Step
 from dpcurate.networks.streams import stream, whole
 from dpcurate.outputs import save_text
 from dpcurate.schema import Numeric, Schema
-from dpcurate.wording import did_you_mean, shown
+from dpcurate.wording import did_you_mean, how_many, shown
 
 NOTE = (
     "A synthetic table with numbers keeps, up to the noise, the distribution of every column and straight links of a "
@@ -178,5 +178,6 @@ class ScoreModel:
         return {"kind": "score model", "note": self.note, "cost": self.cost, "columns": columns}
 
     def __str__(self) -> str:
-        head = f"a model of {len(self.dag.nodes)} columns and {len(self.dag.arrows)} arrows, by regressions on scores"
+        arrows = how_many(len(self.dag.arrows), "arrow")
+        head = f"a model of {len(self.dag.nodes)} columns and {arrows}, by regressions on scores"
         return "\n".join(line for line in (head, self.cost, self.dag.note) if line)

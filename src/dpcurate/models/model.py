@@ -23,6 +23,7 @@ from dpcurate.networks import bif
 from dpcurate.networks.network import Network
 from dpcurate.outputs import save_text
 from dpcurate.schema import Schema
+from dpcurate.wording import how_many
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +133,7 @@ class Model:
         return bif.write(self.network, note=f"{self}\n{self.note}")
 
     def __str__(self) -> str:
-        columns, arrows = len(self.dag.nodes), len(self.dag.arrows)
-        head = f"a model of {columns} columns and {arrows} arrows, {self.network.parameters} free probabilities"
+        columns, arrows = len(self.dag.nodes), how_many(len(self.dag.arrows), "arrow")
+        head = f"a model of {columns} columns and {arrows}, {self.network.parameters} free probabilities"
         lines = [head, self.cost, f"log-likelihood of a row: {self.log_likelihood():.4g}", self.dag.note]
         return "\n".join(line for line in lines if line)

@@ -9,6 +9,7 @@ from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.graph import Pag
 from dpcurate.report.markup import Html, Text, bullets, element, facts, folded, paragraphs
 from dpcurate.report.method import method_words
+from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery
@@ -74,7 +75,10 @@ def meaning(result: Discovery, edges: Sequence[Shown]) -> Html:
     known = sum("background" in edge.source.value for edge in edges)
     if result.knowledge is not None:
         parts.append(
-            paragraphs(f"Background knowledge was imposed without looking at data; it decided on {known} edge(s) here.")
+            paragraphs(
+                "Background knowledge was imposed without looking at data; "
+                f"it decided on {how_many(known, 'edge')} here."
+            )
         )
     return Html("".join(parts))
 

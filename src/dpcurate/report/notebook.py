@@ -11,6 +11,7 @@ from dpcurate.graphs.drawing.text import escape
 from dpcurate.report.edges import shown_edges
 from dpcurate.report.markup import Head, chance_cell, element, folded, table
 from dpcurate.report.verdict import verdict_note
+from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 def discovery_html(result: Discovery) -> str:
     edges = shown_edges(result)
-    line = f"{len(edges)} edges among {len(result.graph.nodes)} columns, by {result.method}. {result.privacy}"
+    found = f"{how_many(len(edges), 'edge')} among {how_many(len(result.graph.nodes), 'column')}"
+    line = f"{found}, by {result.method}. {result.privacy}"
     warning = "" if result.privacy.private else "<p><strong>NOT PRIVATE</strong></p>"
     said = [result.drawn and f"Drawn: {result.drawn}.", result.open_pairs]
     drawn = "".join(element("p", text) for text in said if text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
@@ -14,6 +15,7 @@ from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.drawing.svg import draw, relations
 from dpcurate.graphs.drawing.text import clean, embedded
 from dpcurate.graphs.graph import Pag
+from dpcurate.learn.cuts import Cut
 from dpcurate.report.edges import shown_edges
 from dpcurate.report.effects import effect_cell, reasons, thickness_choice
 from dpcurate.report.legend import legend
@@ -22,6 +24,7 @@ from dpcurate.report.meaning import meaning, origin
 from dpcurate.report.privacy import banner, statement
 from dpcurate.report.undecided import MOST_PAIRS, undecided_section
 from dpcurate.report.verdict import verdict_banner, verdict_lines
+from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery
@@ -48,7 +51,7 @@ def page(result: Discovery) -> str:
         "summary": _summary(result, edges),
         "banner": Html(banner(result.privacy) + verdict_banner(result.verdict)),
         "verdict": verdict_lines(result.verdict),
-        "controls": _controls(edges),
+        "controls": _controls(edges, result.cut),
         "drawing": draw(result.graph, edges, attributes='role="group" aria-label="The graph, drawn"'),
         "legend": legend(edges),
         "notes": Html("".join(element("p", note, class_="note") for note in result.notes)),
@@ -76,40 +79,57 @@ def _hash(text: str) -> str:
 
 def _summary(result: Discovery, edges: Sequence[Shown]) -> Html:
     arrows = sum(edge.directed for edge in edges)
-    counted = f"{len(edges)} edges: {arrows} directed, {len(edges) - arrows} undirected. Method: {result.method}."
+    counted = (
+        f"{how_many(len(edges), 'edge')}: {arrows} directed, {len(edges) - arrows} undirected. Method: {result.method}."
+    )
     if isinstance(result.graph, Pag):
         kinds = Counter(edge.kind for edge in edges)
         told = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"
-        counted = f"{len(edges)} edges ({told}), where common causes may be hidden. Method: {result.method}."
+        counted = (
+            f"{how_many(len(edges), 'edge')} ({told}), where common causes may be hidden. Method: {result.method}."
+        )
     lines = [counted, f"Drawn: {result.drawn}." if result.drawn else "", f"Privacy: {result.privacy}"]
     lines += [] if result.run is None else [f"{(made := str(result.run))[0].upper()}{made[1:]}."]
     return Html("".join(element("p", line, class_="lead") for line in lines if line))
 
 
-def _controls(edges: Sequence[Shown]) -> Html:
+def _controls(edges: Sequence[Shown], cut: Cut | None) -> Html:
     buttons = [("zoom-in", "+", "Zoom in"), ("zoom-out", "−", "Zoom out"), ("zoom-fit", "Fit", "Show all")]
     more = [("full", "Full screen", "Full screen"), ("save", "Save SVG", "Save the drawing as an SVG file")]
     drawn = [element("button", text, type="button", id=i, aria_label=label) for i, text, label in [*buttons, *more]]
     return Html(
         '<div class="controls" role="group" aria-label="Drawing" hidden>'
-        f'{"".join(drawn)}<span class="space"></span>{thickness_choice(edges)}{_slider(edges)}</div>'
+        f'{"".join(drawn)}<span class="space"></span>{thickness_choice(edges)}{_slider(edges, cut)}</div>'
     )
 
 
-def _slider(edges: Sequence[Shown]) -> str:
+def _slider(edges: Sequence[Shown], cut: Cut | None) -> str:
     """One for pairs and one for arrows, where there are numbers for them."""
-    count = f"{len(edges)} of {len(edges)} edges shown"
-    sliders = _range("least", "Hide edges linked below", "0", "shown", f"0.00: {count}")
-    if any(edge.directed and edge.direction is not None for edge in edges):
-        arrows = f"0.50: {sum(edge.directed for edge in edges)} arrows"
-        sliders += _range("way", "Arrows only from", "0.5", "ways", arrows)
-    return f'<span class="sliders">{sliders}</span>' if any(edge.linked is not None for edge in edges) else ""
+    linked = [edge.linked for edge in edges if edge.linked is not None]
+    if not linked:
+        return ""
+    least = _start(None if cut is None else cut.linked, linked)
+    sliders = _range("least", "Hide edges linked below", least, "shown", f"{len(edges)} of {len(edges)} edges shown")
+    ways = [edge.direction for edge in edges if edge.directed and edge.direction is not None]
+    if ways:
+        arrows = how_many(sum(edge.directed for edge in edges), "arrow")
+        sliders += _range(
+            "way", "Arrows only from", _start(None if cut is None else cut.direction, ways), "ways", arrows
+        )
+    return f'<span class="sliders">{sliders}</span>'
 
 
-def _range(name: str, label: str, least: str, told: str, now: str) -> str:
+def _start(cut: float | None, known: Sequence[float]) -> float:
+    """What the drawing is cut at: below it there is nothing more to show."""
+    least = math.floor(100 * min(known)) / 100
+    return least if cut is None else min(cut, least)
+
+
+def _range(name: str, label: str, least: float, told: str, now: str) -> str:
     return (
-        f'<span class="pair"><label for="{name}">{label}</label><input id="{name}" type="range" min="{least}" max="1" '
-        f'step="0.01" value="{least}" aria-describedby="{told}"><output id="{told}" for="{name}">{now}</output></span>'
+        f'<span class="pair"><label for="{name}">{label}</label><input id="{name}" type="range" min="{least:g}" '
+        f'max="1" step="0.01" value="{least:g}" aria-describedby="{told}"><output id="{told}" for="{name}">'
+        f"{least:.2f}: {now}</output></span>"
     )
 
 

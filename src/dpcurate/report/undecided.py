@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dpcurate.report.edges import open_orders
 from dpcurate.report.markup import Head, Html, TableCell, chance_cell, element, paragraphs, table
+from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery
@@ -28,7 +29,8 @@ def _between(result: Discovery) -> Html:
     if not pairs:
         return Html("")
     said = paragraphs(
-        f"{len(pairs)} pair(s) are not drawn, and not ruled out either: each may well be linked. More rows, a larger "
+        f"{how_many(len(pairs), 'pair is', 'pairs are')} "
+        "not drawn, and not ruled out either: each may well be linked. More rows, a larger "
         "epsilon or background knowledge would decide them."
     )
     rows = [
@@ -50,7 +52,8 @@ def _untested(result: Discovery) -> Html:
     pairs = sorted((sorted(pair, key=place.__getitem__), orders) for pair, orders in late.items())
     rows = [(a, b, ", ".join(map(str, orders))) for (a, b), orders in pairs]
     said = paragraphs(
-        f"The budget ended before {len(rows)} edge(s) were tested at every order. They are in the graph because "
+        f"The budget ended before {how_many(len(rows), 'edge was', 'edges were')} "
+        "tested at every order. They are in the graph because "
         "nothing removed them, not because something confirmed them."
     )
     heads = [Head("Column"), Head("Column"), Head("Untested at order")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -30,6 +31,10 @@ _DECLARE_A_LEVEL = (
     "; where a column has levels, declare one for missing cells, such as levels = [..., 'unknown'] "
     "with missing = 'unknown'"
 )
+
+
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+"""Control characters but for tabs and line ends, and what is no character; XML has no place for them."""
 
 
 def level_text(level: Any) -> str:
@@ -61,8 +66,13 @@ def no_number(level: str) -> bool:
 
 
 def check_name(name: object) -> None:
-    if not isinstance(name, str) or not name or not _writable(name):
+    if not isinstance(name, str) or not name:
         raise SchemaError(f"a column name must be text of at least one character, got {shown(name)}")
+    if not _writable(name):
+        raise SchemaError(
+            f"the column name {shown(name)} holds a control character or half a character, which files of results "
+            "cannot hold; rename the column in the table"
+        )
 
 
 def _refused(name: str, setting: str, why: str) -> SchemaError:
@@ -71,7 +81,8 @@ def _refused(name: str, setting: str, why: str) -> SchemaError:
 
 
 def _writable(text: str) -> bool:
-    return "\x00" not in text and not any(0xD800 <= ord(c) <= 0xDFFF for c in text)
+    """Whether every format of a result can hold it: found out here, and not after a run was paid for."""
+    return not _UNWRITABLE.search(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +176,12 @@ class Categorical:
                 f": a level may not be called {strange[0]!r}, which is how a missing or infinite "
                 "number is written: rename it in the table",
             )
-        if DROP in levels or not all(map(_writable, levels)):
-            raise _refused(
-                self.name,
-                "levels",
-                ": a level may not be called 'drop', which names a rule, nor hold characters that no file can hold",
-            )
+        if DROP in levels:
+            raise _refused(self.name, "levels", ": a level may not be called 'drop', which names a rule")
+        wrong = next((x for x in levels if not _writable(x)), None)
+        if wrong is not None:
+            why = "holds a control character or half a character, which files of results cannot hold"
+            raise _refused(self.name, "levels", f": the level {shown(wrong)} {why}; leave it out or rename it")
         return levels
 
     @property

@@ -6,6 +6,7 @@ from dpcurate.graphs.drawing.edges import Origin, Shown
 from dpcurate.graphs.drawing.svg import draw
 from dpcurate.graphs.drawing.text import escape
 from dpcurate.graphs.graph import Graph, Pag, ordered_edges
+from dpcurate.wording import how_many
 
 FITS = 'style="max-width:100%;height:auto" role="img" aria-label="{}"'
 
@@ -15,7 +16,7 @@ def graph_html(graph: Graph) -> str:
     edges = tuple(
         Shown(a, b, way == "->", Origin.DATA, sign=way if marked else "") for a, way, b in ordered_edges(graph)
     )
-    line = f"{type(graph).__name__}: {len(graph.nodes)} nodes, {len(edges)} edges"
+    line = f"{type(graph).__name__}: {how_many(len(graph.nodes), 'node')}, {how_many(len(edges), 'edge')}"
     return f"<div><p>{escape(line)}</p>{picture(graph, edges)}</div>"
 
 

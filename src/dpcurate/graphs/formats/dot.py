@@ -20,17 +20,23 @@ from dpcurate.wording import shown
 
 MARKS = {"none": "--", "forward": "->", "back": "<-"}
 SHAPES: dict[Mark, str] = {"tail": "none", "arrow": "normal", "circle": "odot"}
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 READ = {shape: mark for mark, shape in SHAPES.items()}
 
 
 def quote(name: str) -> str:
+    """The name in quotes; control characters, which could steer a terminal, in hexadecimal behind a backslash."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return f'"{_CONTROL.sub(lambda match: f"{chr(92)}x{ord(match[0]):02x}", escaped)}"'
 
 
 def unquote(inside: str) -> str:
     """Undo `quote`; a backslash at a line's end joins the lines, any other stays."""
-    return re.sub(r'\\(\r?\n|[\\"])', lambda match: match[1].strip("\r\n"), inside)
+    return re.sub(r'\\(\r?\n|[\\"]|x[0189][0-9a-f]|x7f)', _unescaped, inside)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1][1:], 16)) if match[1].startswith("x") else match[1].strip("\r\n")
 
 
 def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:

@@ -27,6 +27,7 @@ from dpcurate.learn.constraint.working_graph import Style
 from dpcurate.learn.options import check_choice, check_threshold
 from dpcurate.learn.outcome import Learned
 from dpcurate.queries import MOST_CELLS, Queryable
+from dpcurate.wording import how_many
 
 PairName = Literal["tau", "kendall-p"]
 TableName = Literal["g", "chi-squared", "spearman"]
@@ -42,11 +43,11 @@ EXACT_TESTS = (*TABLE_TESTS, "partial-correlation", "kendall-proved")
 def learned(edge_test: EdgeTest, searched: Searched, knowledge: Knowledge | None, fci: Fci | None = None) -> Learned:
     """A search's result, oriented, with sentences about what was left undone."""
     notes = [
-        f"the budget ended at order {order}: {len(pairs)} edge(s) were not tested there"
+        f"the budget ended at order {order}: {how_many(len(pairs), 'edge was', 'edges were')} not tested there"
         for order, pairs in searched.unfinished.items()
     ]
     notes += [
-        f"{count:,} test(s) of order {order} were left out and their edges kept: their tables would have more than "
+        f"{how_many(count, 'test')} of order {order} left out and their edges kept: their tables would have more than "
         f"{MOST_CELLS:,} cells. Declare fewer levels or bins"
         for order, count in searched.too_large.items()
     ]

@@ -98,7 +98,7 @@
   }, { passive: false });
 
   // --- the card: what is known about an item ---------------------------------------------------
-  let leastWay = 0.5; // an arrow less sure of its way is shown as a line
+  let leastWay = byId("way") ? +byId("way").value : 0.5; // an arrow less sure of its way is shown as a line
   const nameOf = (i) => data.nodes[i].name;
   const list = (title, names) => (names.length ? [make("p", `${title}: ${names.join(", ")}`)] : []);
   const chance = (p) => (p === 0 || p === 1 ? `${p}` : p >= 0.995 ? ">0.99" : p < 0.005 ? "<0.01" : p.toFixed(2));
@@ -269,7 +269,8 @@
       row.cells[1].textContent = `${word === "directed" ? "→" : "—"}\u00a0${word}`;
       row.cells[1].dataset.value = word;
     }
-    byId("ways").textContent = `${leastWay.toFixed(2)}: ${data.edges.filter(points).length} arrows`;
+    const arrows = data.edges.filter(points).length;
+    byId("ways").textContent = `${leastWay.toFixed(2)}: ${arrows} ${arrows === 1 ? "arrow" : "arrows"}`;
     clear();
   };
   on("way", "input", turn);
