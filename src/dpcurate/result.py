@@ -20,6 +20,7 @@ from dpcurate.errors import QueryError
 from dpcurate.exports import Exports
 from dpcurate.graphs.difference import Difference, Result, difference
 from dpcurate.graphs.formats import Chance, Chances, dumps, text_for
+from dpcurate.graphs.formats.edgelist import edge_rows, unguard, write_table
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
@@ -32,10 +33,12 @@ from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.verdict import Verdict, verdict_on
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
+from dpcurate.notebook import frame_of
 from dpcurate.outputs import NO_INPUTS, Inputs, save_text
 from dpcurate.schema import Schema
 from dpcurate.wording import how_many, printable
 
+WORDS_OF_EDGES = ("from", "to", "edge", "effect_in_words")
 LIKELIEST = 3
 """Undecided pairs that are named in a summary."""
 
@@ -267,7 +270,14 @@ class Discovery(Exports):
             from dpcurate.report.page import page
 
             return page(self)
+        if suffix.lower() == ".csv":
+            return write_table(self.graph, self.reported_chances)
         return text_for(self.graph, path, self.reported_chances)
+
+    def to_frame(self) -> Any:
+        """The edges as a pandas frame: from, to, edge (arrow, line, or the sign in a PAG), and how sure and strong."""
+        heads, *rows = edge_rows(self.graph, self.reported_chances)
+        return frame_of(heads, [[unguard(x) for x in row[:2]] + row[2:] for row in rows], words=WORDS_OF_EDGES)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -134,10 +134,15 @@ def test_discover_writes_six_files_that_agree(here, capsys):
     out, err = capsys.readouterr()
     assert set(os.listdir("deep/result")) == FILES
     assert "deep/result/report.html" in err
-    graphs = [load(Path("deep/result", name)) for name in ("graph.json", "graph.dot", "graph.graphml", "edges.csv")]
+    files = ("graph.json", "graph.dot", "graph.graphml", "edges.csv")
+    *graphs, table = [load(Path("deep/result", name), "cpdag") for name in files]
     assert all(graph == graphs[0] for graph in graphs)
-    sure = [load_chances(Path("deep/result", n)) for n in ("graph.json", "graph.dot", "graph.graphml", "edges.csv")]
+    assert (table.arrows, table.lines) == (graphs[0].arrows, graphs[0].lines)  # a table of edges has no other nodes
+    *sure, of_table = [load_chances(Path("deep/result", name)) for name in files]
     assert all(one == sure[0] for one in sure)
+    assert {frozenset(ends): chance.linked for ends, chance in of_table.items()} == {
+        frozenset(ends): chance.linked for ends, chance in sure[0].items()
+    }
     assert {frozenset(ends) for ends in sure[0]} == graphs[0].edges
     assert len(graphs[0].edges) == len(out.splitlines())
     record = json.loads(Path("deep/result/report.json").read_text())

@@ -15,8 +15,8 @@ from dpcurate.result import Discovery
 from dpcurate.schema import Schema
 from dpcurate.wording import how_many, one_line
 
-GRAPHS = ("graph.json", "graph.dot", "graph.graphml", "edges.csv")
-REPORTS = ("report.html", "report.json")
+GRAPHS = ("graph.json", "graph.dot", "graph.graphml")
+REPORTS = ("report.html", "report.json", "edges.csv")
 _DRAFT = "# DRAFT: dpcurate LOOKED AT THE DATA"
 
 

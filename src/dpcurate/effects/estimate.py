@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.from_contrasts import FromContrasts
@@ -18,6 +19,7 @@ from dpcurate.graphs.pag_adjustment import pag_adjustment
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.releases import Releases
+from dpcurate.notebook import frame_of, safe, table_html
 from dpcurate.schema import Schema, did_you_mean
 from dpcurate.wording import one_line
 
@@ -33,6 +35,20 @@ class FoundEffects(tuple[Effect, ...]):
         reasons = {effect.why for effect in self}
         return next(iter(reasons)) if len(self) > 1 and len(reasons) == 1 else ""
 
+    def to_frame(self) -> Any:
+        """A pandas frame with a row for each effect: its ends, state, size with a 95 % interval, and sentence."""
+        rows = [[*(getattr(effect, name) for name in TOLD[:-2]), effect.brief, effect.why] for effect in self]
+        return frame_of(TOLD, rows, words=(*TOLD[:5], *TOLD[-2:]))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a table of those that are known, and why the others are not."""
+        known = [effect for effect in self if not effect.why]
+        left = len(self) - len(known)
+        rows = [(effect.cause, effect.outcome, effect.brief) for effect in known]
+        shown = table_html(("cause", "outcome", "effect"), rows) if rows else ""
+        whys = "; ".join(dict.fromkeys(effect.why for effect in self if effect.why))
+        return shown + (f"<p>{safe(f'{left} of {len(self)} effects are left out. {whys}')}</p>" if left else "")
+
     def __str__(self) -> str:
         if self.why_none:
             return f"none of {len(self)} effects along edges is known; {self.why_none}"
@@ -41,6 +57,11 @@ class FoundEffects(tuple[Effect, ...]):
         return "\n".join(map(one_line, (*lines, *reasons)))
 
 
+TOLD = (
+    *("cause", "outcome", "to", "instead_of", "level", "estimate", "error", "low", "high", "strength"),
+    *("in_words", "why_unknown"),
+)
+"""The columns of a frame of effects."""
 MOST_EDGES = 400
 """In a larger graph effects are computed when they are asked for, and not for every file."""
 MOST_SIMULATED = 50

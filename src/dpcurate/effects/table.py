@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -9,12 +10,17 @@ import numpy as np
 
 from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
+from dpcurate.schema import MISSING
 from dpcurate.wording import did_you_mean
 
 MEAN = "mean"
 """The one column of the table of an outcome that is a number."""
-POSITIVE = ("yes", "true", "1", "present", "positive", "on", "high")
-"""Of two levels the one that is asked about, where it is one of these; otherwise the last."""
+POSITIVE = ("yes", "true", "present", "positive", "on", "high")
+"""The level that is asked about where it is one of these, or 1 of two levels; otherwise the last."""
+NEGATIVE = ("no", "false", "absent", "negative", "off", "never", "none", "normal")
+"""What it is compared with where it is one of these, or 0 of two levels; otherwise the first."""
+REST = (MISSING, "other", "others", "unknown", "na", "n/a")
+"""Levels that say little: asked about only where there are no two others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +100,14 @@ def place_of(level: str, levels: tuple[str, ...], whose: str) -> int:
 
 
 def usual(levels: tuple[str, ...]) -> tuple[str, str]:
-    """What is asked about, and instead of what, unless someone says: the last level, the first."""
-    if len(levels) == 2 and levels[0].lower() in POSITIVE and levels[1].lower() not in POSITIVE:
-        return levels[0], levels[1]
-    return levels[-1], levels[0]
+    """What is asked about, and instead of what, unless someone says: by their names, or the last and the first."""
+    telling = [level for level in levels if level.lower() not in REST]
+    meant = telling if len(telling) > 1 else list(levels)
+    number = ("1", "0") if len(meant) == 2 else ()
+    asked = _named(meant[::-1], (*POSITIVE, *number[:1]))
+    before = _named(meant, (*NEGATIVE, *number[1:])) or next((x for x in meant if x != asked), meant[0])
+    return asked or next((x for x in meant[::-1] if x != before), before), before
+
+
+def _named(levels: Sequence[str], names: Sequence[str]) -> str | None:
+    return next((level for level in levels if level.lower() in names), None)

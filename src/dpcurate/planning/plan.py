@@ -23,6 +23,7 @@ from dpcurate.learn.methods import get
 from dpcurate.learn.power import Power
 from dpcurate.networks.plausible import DEGREE, edge_count
 from dpcurate.networks.streams import whole
+from dpcurate.notebook import safe, table_html
 from dpcurate.outputs import save_text
 from dpcurate.planning.ceiling import EXACT
 from dpcurate.planning.estimate import estimate
@@ -149,6 +150,13 @@ class Plan:
     def __str__(self) -> str:
         return "\n".join([*self.remarks, *(line for m in self.methods for line in self._chart(m)), *self._limits()])
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        heads = ("method", "epsilon", "skeleton F1", "8 of 10 tables", "missed edges", "false edges")
+        rows = [_shown(cell, _name(cell.epsilon)) for cell in self.cells.values()]
+        rows += [_shown(cell, "without privacy") for cell in self.ceiling.values()]
+        return table_html(heads, rows) + "".join(f"<p>{safe(remark)}</p>" for remark in self.remarks)
+
     def _chart(self, method: str) -> Iterator[str]:
         yield f"\n{method:12}{'skeleton F1':{BAR + 10}}{'range':>11}{'missed':>9}{'false':>8}"
         for epsilon in (*self.epsilons, math.inf):
@@ -207,6 +215,11 @@ def _line(name: str, cell: Expectation) -> str:
     bar = "#" * round(BAR * cell.f1)
     numbers = f"{cell.f1:.2f}   {cell.low:.2f} to {cell.high:.2f}{cell.missed:9.1f}{cell.false:8.1f}"
     return f"{name:>10}  {bar:.<{BAR}}  {numbers}"
+
+
+def _shown(cell: Expectation, epsilon: str) -> tuple[str, ...]:
+    spread = f"{cell.low:.2f} to {cell.high:.2f}"
+    return cell.method, epsilon, f"{cell.f1:.2f}", spread, f"{cell.missed:.1f}", f"{cell.false:.1f}"
 
 
 def _name(epsilon: float) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from dpcurate import files, outputs
 from dpcurate.errors import QueryError, SchemaError
+from dpcurate.notebook import table_html
 from dpcurate.schema.columns import Categorical, Column, Numeric, check_name
 from dpcurate.schema.text_format import TextFormat
 from dpcurate.wording import did_you_mean, shown
@@ -101,6 +102,14 @@ class Schema:
                     "e.g. bins = 4, or use method='auto'"
                 )
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = "rows not given" if self.rows is None else f"about {self.rows:,} rows"
+        unit = "" if self.person is None else f"; persons by {self.person.column}, at most {self.person.rows} rows each"
+        heads = ("column", "kind", "values", "missing cells", "other values")
+        told = [(c.name, c.kind, _values(c), c.missing or "-", c.outside) for c in self.columns]
+        return table_html(heads, told, f"Schema of {len(self.columns)} columns, {rows}{unit}")
+
     @property
     def drops(self) -> bool:
         """Whether some rule can leave a row out."""
@@ -154,6 +163,16 @@ class Schema:
         )
 
 
+def _values(column: Column) -> str:
+    """Its levels, the first few of many; of a number its bounds, and how many bins."""
+    if isinstance(column, Numeric):
+        return f"{column.low:g} to {column.high:g}" + (f" in {column.size} bins" if column.has_levels else "")
+    more = f", ... ({column.size} levels)" if column.size > MOST_SHOWN else ""
+    return ", ".join(column.levels[:MOST_SHOWN]) + more
+
+
+MOST_SHOWN = 8
+"""Levels of a column."""
 _DRAFTED = (
     "`print(dpcurate.draft(table))`, or `dpcurate schema draft TABLE -o schema.toml`, drafts one from the table for "
     "you to check"

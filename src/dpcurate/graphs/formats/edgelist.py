@@ -8,15 +8,17 @@
 
 With two columns more, linked and direction, where it is known how sure the edges are, and four more for the marks
 of a PAG: tail_from, head_from, tail_to, head_to; then effect, effect_low, effect_high and effect_in_words, where it is
-known what setting the first column does to the second, which are not read. A plain file with the columns from,to (or
-source,target) is read as arrows. A name that a spreadsheet would run as a formula is written behind an apostrophe,
-and read without it.
+known what setting the first column does to the second, which are not read. Reports write the edges alone, as one clean
+table (`write_table`): its kind is then inferred, and nodes without edges are gone. A plain file with the columns
+from,to (or source,target) is read as arrows. A name that a spreadsheet would run as a formula is written behind an
+apostrophe, and read without it.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.chances import AT_ENDS, EFFECT, NO_CHANCES, SURE, Chance, Chances, names_in
@@ -48,17 +50,32 @@ def _guarded(cell: str) -> bool:
 def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    heads, *rows = edge_rows(graph, chances)
+    blank = [""] * (len(heads) - 3)
+    writer.writerow(heads)
+    writer.writerow(["", "", kind_of(graph), *blank])
+    writer.writerows([guard(name), "", "node", *blank] for name in graph.nodes)
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def write_table(graph: Graph, chances: Chances = NO_CHANCES) -> str:
+    """One row for each edge and nothing else, for other programs; read again, it has no nodes without edges."""
+    out = io.StringIO()
+    csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(edge_rows(graph, chances))
+    return out.getvalue()
+
+
+def edge_rows(graph: Graph, chances: Chances = NO_CHANCES) -> Iterator[list[str]]:
+    """The names of the columns, then a row for each edge."""
     told = EFFECT if any(chance.effect for chance in chances.values()) else ()
     more = (*names_in(chances), *told)
-    writer.writerow(["from", "to", "edge", *more])
-    writer.writerow(["", "", kind_of(graph), *("" for _ in more)])
-    writer.writerows([guard(name), "", "node", *("" for _ in more)] for name in graph.nodes)
+    yield ["from", "to", "edge", *more]
     for a, mark, b in ordered_edges(graph):
         chance = chances.get((a, b), Chance())
         known = dict((*chance.items(), *chance.effect))
         known |= {name: guard(known[name]) for name in EFFECT[-1:] if name in known}
-        writer.writerow([guard(a), guard(b), WORDS[mark], *(known.get(name, "") for name in more)])
-    return out.getvalue()
+        yield [guard(a), guard(b), WORDS[mark], *(known.get(name, "") for name in more)]
 
 
 def read(text: str) -> Draft:

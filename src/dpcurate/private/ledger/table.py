@@ -11,6 +11,7 @@ from typing import cast
 from dpcurate import plain
 from dpcurate.accounting import Budget, Event
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, RefusedError
+from dpcurate.notebook import table_html
 from dpcurate.plain import Number
 from dpcurate.private.ledger import amounts, notes, place, words
 from dpcurate.private.ledger import format as form
@@ -218,6 +219,17 @@ class Ledger(Filter):
         """Every run on a ledger in a file, in order."""
         with self._mine():
             return self._store.log() if isinstance(self._store, Disk) else ()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the budget, and the runs that a file lists."""
+        currency, budget = self.budget.currency, [("ceiling", str(self.budget))]
+        budget += [
+            (name, f"{currency} = {float(x):.4g}") for name, x in (("spent", self.spent), ("left", self.remaining))
+        ]
+        promise = () if self.private else (("promise", "NOT PRIVATE"),)
+        runs = [(r.number, r.started, r.facts.by, r.facts.method, f"{r.spent:.4g}", r.outcome) for r in self.log()]
+        heads = ("run", "started", "by", "method", currency, "outcome")
+        return table_html(("budget", ""), (*promise, *budget)) + (table_html(heads, runs) if runs else "")
 
     def stopped(self, command: str) -> LoggedRun | None:
         """The run that the same command would resume now."""
