@@ -7,7 +7,7 @@ import pytest
 from benchmarks.fuzz import case_of, run
 
 from dpcurate import Budget, Curator, fit
-from dpcurate.schema import Categorical, Schema
+from dpcurate.schema import Categorical, Ordinal, Schema
 
 CASES = range(20)
 
@@ -28,4 +28,13 @@ def test_a_column_of_one_usual_level_is_measured(levels):
     schema = Schema(tuple(Categorical(name, tuple(map(str, range(size)))) for name, size in (("a", levels), ("b", 67))))
     cells = np.array(["0"] * 4999 + ["1"])
     curator = Curator({"a": cells, "b": cells}, schema, budget=Budget(epsilon=100, delta=1e-10), insecure_seed=1)
+    assert fit(curator).graph.nodes == ("a", "b")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_that_released_histograms_make_constant_are_measured(seed):
+    """Where noise is large, all shares but one may be cut at 0."""
+    schema = Schema((Ordinal("a", ("low", "high")), Ordinal("b", ("low", "high"))))
+    table = {name: np.array(["low", "high"] * 20) for name in ("a", "b")}
+    curator = Curator(table, schema, budget=Budget(epsilon=0.02, delta=1e-5), insecure_seed=seed)
     assert fit(curator).graph.nodes == ("a", "b")

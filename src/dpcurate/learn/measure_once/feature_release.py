@@ -27,6 +27,8 @@ from dpcurate.queries import (
 BINS = 240
 """Bins of the histogram of squared norms, up to LONGEST_ROW times the mean."""
 LONGEST_ROW = 6.0
+SHORTEST = 1e-3
+"""The mean squared length of a column's features counts as at least this."""
 MOST_NORM_NOISE = 0.1
 """Norms are bought if the noise of how many rows are shorter than the mean is at most this share of the rows."""
 
@@ -114,7 +116,7 @@ def entry_noise(queryable: Queryable, features: Sequence[Features], clip2: float
 
 def _noise_ratio(queryable: Queryable, features: Sequence[Features], rows: float, cost: float) -> float:
     """Noise variance of a pair of features over its sampling variance, rows being clipped at half above their mean."""
-    length = 1.5 * sum(f.length for f in features)
+    length = 1.5 * float(lengths_of(features).sum())
     return entry_noise(queryable, features, length, cost) ** 2 / rows
 
 
@@ -144,9 +146,14 @@ class Norms:
         return Clip(square, quantile, float(shares @ kept))
 
 
+def lengths_of(features: Sequence[Features]) -> FloatArray:
+    """The mean squared length of each column's features; released histograms may give a column one place alone."""
+    return np.array([max(f.length, SHORTEST) for f in features])
+
+
 def norms_of(queryable: Queryable, features: Sequence[Features], rows: float, cost: float) -> Norms:
     """One release of a histogram of squared norms, or, at no cost, that of independent columns."""
-    edges = np.linspace(0, LONGEST_ROW * sum(f.length for f in features), BINS + 1)[1:]
+    edges = np.linspace(0, LONGEST_ROW * lengths_of(features).sum(), BINS + 1)[1:]
     if not cost:
         return Norms(edges, _of_independent(features, edges))
     answer = _ask(queryable, FeatureNorms(tuple(f.map() for f in features), tuple(edges)), cost)
@@ -164,7 +171,7 @@ def _of_independent(features: Sequence[Features], edges: FloatArray) -> FloatArr
     """The share of rows up to each squared norm if columns were independent and normal, by a gamma distribution."""
     from scipy.special import gammainc
 
-    lengths = np.array([f.length for f in features])
+    lengths = lengths_of(features)
     spread = 2 * float(lengths @ lengths) / float(lengths.sum())
     return np.asarray(gammainc(lengths.sum() / spread, edges / spread), dtype=np.float64)
 
