@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -20,7 +23,7 @@ from contract import (
 
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.row_sums import CountRows
-from dpcurate.private.sources import duck, open_source
+from dpcurate.private.sources import duck, foreign, open_source
 from dpcurate.schema import Categorical, Numeric, Person, Schema
 from foreign_files import rows_of, write_dta, write_sas7bdat, write_sav, write_xlsx
 
@@ -145,3 +148,71 @@ def test_what_cannot_be_read_is_told_in_a_sentence(name, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(OwnerError, match=r"not installed: pip install 'dpcurate\[files\]'"):
         open_source(tmp_path / name, VISITS)
+
+
+# --- files that are larger than they look ----------------------------------------------------------------
+
+FAR = "<row r='1'><c r='A1' t='inlineStr'><is><t>a</t></is></c></row>"
+SHEETS = {
+    "a far cell": f"{FAR}<row r='1048576'><c r='XFD1048576'><v>1</v></c></row>",
+    "a prefix, other quotes": f'{FAR}<x:row r="1048576"><x:c s="0" r="XFD1048576"><v>1</v></x:c></x:row>',
+    "cells that follow": f"{FAR}<row r='1048576'>{'<c/>' * 16384}</row>",
+}
+OPENING = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+from dpcurate.errors import OwnerError
+from dpcurate.private.sources import open_source
+from dpcurate.schema import Categorical, Schema
+try:
+    open_source(sys.argv[1], Schema((Categorical("a", ("x", "y")),)))
+except OwnerError as error:
+    print(error)
+"""
+
+
+def with_sheet(path, cells):
+    """A workbook whose first sheet holds this XML."""
+    plain = write_xlsx({"s": [["a"]]}, path.with_name("plain.xlsx"))
+    with zipfile.ZipFile(plain) as before, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        for part in before.infolist():
+            text = before.read(part).decode()
+            if part.filename == "xl/sheet1.xml":
+                text = re.sub("<sheetData>.*</sheetData>", f"<sheetData>{cells}</sheetData>", text)
+                main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+                text = text.replace("<worksheet ", f'<worksheet xmlns:x="{main}" ')
+            book.writestr(part.filename, text)
+    return path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited by Linux")
+@pytest.mark.parametrize("cells", SHEETS.values(), ids=SHEETS)
+def test_a_small_workbook_of_a_huge_sheet_does_not_end_the_process(cells, tmp_path):
+    path = with_sheet(tmp_path / "far.xlsx", cells)
+    assert path.stat().st_size < 3000
+    ended = subprocess.run([sys.executable, "-c", OPENING, str(path)], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-500:]
+    assert "row 1,048,576 and one in column 16,384" in ended.stdout
+
+
+def test_a_sheet_is_looked_at_in_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(foreign, "_PIECE", 50)
+    with pytest.raises(OwnerError, match=r"column 16,384"):
+        open_source(with_sheet(tmp_path / "t.xlsx", SHEETS["a far cell"]), Schema((Categorical("a", ("x", "y")),)))
+
+
+def test_a_workbook_that_unpacks_to_too_much(tmp_path, monkeypatch):
+    path = with_sheet(tmp_path / "t.xlsx", FAR + " " * 10_000_000)
+    monkeypatch.setattr(foreign, "MOST_UNPACKED", 10_000_000)
+    with pytest.raises(OwnerError, match="without its compression"):
+        open_source(path, Schema((Categorical("a", ("x", "y")),)))
+
+
+def test_a_file_that_says_it_has_more_rows_than_memory_holds(tmp_path):
+    schema, path = Schema((Categorical("a", ("x", "y")),)), tmp_path / "t.dta"
+    write_dta(pd.DataFrame({"a": ["x", "y"]}), path)
+    true = path.read_bytes()
+    at = true.index(b"<N>") + 3
+    path.write_bytes(true[:at] + (2**31 - 2).to_bytes(8, "little") + true[at + 8 :])
+    with pytest.raises(OwnerError, match="says that it has 2,147,483,646 rows"):
+        open_source(path, schema)

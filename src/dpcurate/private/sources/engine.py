@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -218,7 +219,34 @@ def check_size(rows: int) -> None:
         raise OwnerError(f"the table has {rows:,} rows, above the limit of {MOST_ROWS:,} that 64-bit sums can hold")
 
 
+_NAMES = {"column", "columns", "table", "relation", "view", "schema", "database", "user", "role", "host", "server",
+          "type", "dtype", "file", "folder", "directory", "codec", "encoding", "module", "named"}  # fmt: skip
+"""Words after which an engine quotes a name; whatever else it quotes may be a cell."""
+_QUOTED = re.compile(r"""(?:(?<=^)|(?<=[^\w"'`]))(?:(\w+)([ :]+))?(["'`])""")
+_NUMBER = re.compile(r"\b([Vv]alue|string|number) [-+]?\.?\d\S*")
+
+
 def first_line(error: Exception) -> str:
-    """An engine's complaint without its stack; to Java's first line only the second adds what happened."""
+    """An engine's complaint without its stack and cells; after Java's first line the second says what happened."""
+    if isinstance(error, MemoryError):
+        return "it does not fit into memory"
     lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")] or [type(error).__name__]
-    return lines[min(1, len(lines) - 1)] if lines[0].startswith("An error occurred while calling") else lines[0]
+    first = lines[min(1, len(lines) - 1)] if lines[0].startswith("An error occurred while calling") else lines[0]
+    return without_cells(first)
+
+
+def without_cells(text: str) -> str:
+    """A complaint without what it quotes, but for names of columns and the like.
+
+    A cell may hold quotes, so all goes from the first one that does not follow such a word to the last of its kind.
+    """
+    start = 0
+    while found := _QUOTED.search(text, start):
+        word, mark, begin = found[1], found[3], found.start(3)
+        end = text.find(mark, begin + 1) if word in _NAMES and ":" not in found[2] else text.rfind(mark)
+        if end <= begin:  # cut off within the quoted part, or an apostrophe
+            end = len(text) - 1
+        kept = text[begin : end + 1] if word in _NAMES and ":" not in found[2] else "..."
+        text = f"{text[:begin]}{kept}{text[end + 1 :]}"
+        start = begin + len(kept)
+    return _NUMBER.sub(r"\1 ...", text)

@@ -7,11 +7,14 @@ these files and all other tables. Labels go into a codebook, which a draft reads
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +26,13 @@ from dpcurate.schema import Schema, did_you_mean, level_text
 STATISTICAL = {"dta": "read_dta", "sav": "read_sav", "zsav": "read_sav", "sas7bdat": "read_sas7bdat"}
 """Endings of files that pyreadstat reads, and by which function."""
 SHEETS = ("xlsx", "xlsm")
+MOST_CELLS = 1 << 28
+"""Cells of a file that is read into memory; its header says how many, whatever it holds."""
+MOST_AREA = 1 << 26
+"""Cells between the corners of a sheet: they take memory also where they are empty."""
+MOST_UNPACKED = 1 << 30
+"""Bytes of a workbook without compression."""
+_PIECE = 1 << 20
 EXACT = 2**53
 """Beyond it a double does not hold every whole number."""
 
@@ -114,6 +124,7 @@ def _of_statistics(file: str, schema: Schema | None) -> Foreign:
     try:
         _, facts = reader(file, metadataonly=True, output_format="dict")
         wanted = _wanted(facts.column_names, schema)
+        _check_cells(file, facts.number_rows or 0, len(wanted))
         columns, facts = reader(file, usecols=wanted, output_format="dict")
     except (OwnerError, SchemaError):
         raise
@@ -124,6 +135,14 @@ def _of_statistics(file: str, schema: Schema | None) -> Foreign:
     short = {name for name, kind in facts.readstat_variable_types.items() if kind == "float"}
     plain = {n: _plain(columns[n], names_persons=n == person and n not in short) for n in wanted}
     return Foreign(plain, {name: _described(name, facts) for name in wanted})
+
+
+def _check_cells(file: str, rows: int, columns: int) -> None:
+    if rows * columns > MOST_CELLS:
+        raise OwnerError(
+            f"{file!r} says that it has {rows:,} rows, which for {columns} column(s) is above the limit of "
+            f"{MOST_CELLS:,} cells in memory: save it as Parquet or CSV, which are read where they are"
+        )
 
 
 def _described(name: str, facts: Any) -> Described:
@@ -147,6 +166,7 @@ def _of_sheet(file: str, sheet: str, schema: Schema | None) -> dict[str, NDArray
 
 def _rows(file: str, sheet: str) -> list[list[Any]]:
     library = _library("python_calamine", file)
+    _check_workbook(file)
     try:
         with library.CalamineWorkbook.from_path(file) as book:
             if sheet and sheet not in book.sheet_names:
@@ -159,3 +179,61 @@ def _rows(file: str, sheet: str) -> list[list[Any]]:
     if not rows:
         raise OwnerError(f"the sheet {sheet or 'that comes first'!r} of {file!r} is empty: its first row names columns")
     return rows
+
+
+_PLACE = re.compile(rb"""<(?:\w+:)?c\s[^<>]*?\br\s*=\s*["']([A-Z]{1,3})([0-9]{1,7})["']""")
+_CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
+_ROW = re.compile(rb"<(?:\w+:)?row\b")
+_ROW_NUMBER = re.compile(rb"""<(?:\w+:)?row\s[^<>]*?\br\s*=\s*["']([0-9]{1,7})["']""")
+
+
+def _check_workbook(file: str) -> None:
+    """Refuse a workbook that would take too much memory: the reader ends the whole process where that is not there."""
+    try:
+        with zipfile.ZipFile(file) as book:
+            unpacked = sum(part.file_size for part in book.infolist())
+            if unpacked > MOST_UNPACKED:
+                raise OwnerError(
+                    f"{file!r} holds {unpacked:,} bytes without its compression, above the limit of "
+                    f"{MOST_UNPACKED:,}: save the sheet as CSV"
+                )
+            for part in book.infolist():
+                with book.open(part) as content:
+                    _check_area(file, content)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        raise OwnerError(f"cannot read {file!r}: {first_line(error)}") from error
+
+
+def _check_area(file: str, content: IO[bytes]) -> None:
+    """Refuse a sheet whose cells lie too far apart. A cell says where it is, or follows the last one."""
+    rows = columns = following = 0
+    for tags in _whole_tags(content):
+        for letters, digits in set(_PLACE.findall(tags)):
+            columns, rows = max(columns, _column_number(letters)), max(rows, int(digits))
+        rows = max(rows, max(map(int, _ROW_NUMBER.findall(tags)), default=0))
+        for i, row in enumerate(_ROW.split(tags)):
+            following = len(_CELL.findall(row)) + (following if i == 0 else 0)
+            columns = max(columns, following)
+        if rows * columns > MOST_AREA:
+            raise OwnerError(
+                f"a sheet of {file!r} has a cell in row {rows:,} and one in column {columns:,}: together they span "
+                f"more than {MOST_AREA:,} cells. Delete what lies outside the table, or save the sheet as CSV"
+            )
+
+
+def _whole_tags(content: IO[bytes]) -> Iterator[bytes]:
+    """The bytes of a part in pieces that do not cut a tag."""
+    tail = b""
+    while piece := content.read(_PIECE):
+        whole = tail + piece
+        cut = whole.rfind(b"<")
+        yield whole[:cut] if cut >= 0 else whole
+        tail = whole[cut:] if cut >= 0 and len(whole) - cut <= _PIECE else b""  # no tag of a cell is that long
+    yield tail
+
+
+def _column_number(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - ord("A") + 1
+    return number
