@@ -7,7 +7,7 @@ where it is, and an engine counts there (queried.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -40,11 +40,11 @@ def open_source(table: Any, schema: Schema) -> Source:
             return _opened(engine, in_memory, schema)
 
 
-def told(table: Any, written: TextFormat, error: Exception) -> OwnerError:
+def told(table: Any, written: TextFormat, error: Exception, names: Collection[str] = ()) -> OwnerError:
     """What an engine could not do, in a sentence for the owner."""
     if isinstance(table, (str, Path)) and textfile.is_text(str(table)):
         return OwnerError(textfile.explained(str(table), written, error))
-    return OwnerError(f"the table could not be read: {first_line(error)}")
+    return OwnerError(f"the table could not be read: {first_line(error, names)}")
 
 
 def _opened(engine: Engine, in_memory: bool, schema: Schema) -> Source:
@@ -178,4 +178,5 @@ def _told(table: Any, schema: Schema) -> Iterator[None]:
     except DpcurateError:
         raise
     except Exception as error:
-        raise told(table, schema.file, error) from error
+        columns = map(str, table.columns) if _library(table) == "dask" else ()
+        raise told(table, schema.file, error, (*schema.names, *columns)) from error

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dpcurate.errors import OwnerError, RefusedError
 from dpcurate.private.row_sums import RowSum
 from dpcurate.private.sources.encode import Dialect, Kind
-from dpcurate.private.sources.engine import Engine, first_line
+from dpcurate.private.sources.engine import Engine, complaint, first_line
 
 SCHEMES = ("postgresql", "postgres")
 EXAMPLE = "postgresql://user@host/database#table"
@@ -285,7 +285,8 @@ def _connected(driver: Any, address: str) -> tuple[Any, str]:
         return driver.connect(**{"connect_timeout": PATIENCE} | parts | fixed), ""
     except (driver.Error, UnicodeError) as error:  # the latter for a host whose name cannot be one
         secret = parts.get("password")
-        return None, first_line(error).replace(secret, "***") if secret else first_line(error)
+        # No table is read yet, so what is quoted is no cell.
+        return None, complaint(error).replace(secret, "***") if secret else complaint(error)
 
 
 def _opened(driver: Any, connection: Any, table: str) -> Postgres:

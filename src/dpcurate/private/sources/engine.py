@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -226,27 +226,32 @@ _QUOTED = re.compile(r"""(?:(?<=^)|(?<=[^\w"'`]))(?:(\w+)([ :]+))?(["'`])""")
 _NUMBER = re.compile(r"\b([Vv]alue|string|number) [-+]?\.?\d\S*")
 
 
-def first_line(error: Exception) -> str:
-    """An engine's complaint without its stack and cells; after Java's first line the second says what happened."""
+def first_line(error: Exception, names: Collection[str] = ()) -> str:
+    """An engine's complaint without its stack and without cells; `names` are public, such as those of the schema."""
+    return without_cells(complaint(error), names)
+
+
+def complaint(error: Exception) -> str:
+    """What an engine says, without its stack; after Java's first line the second says what happened."""
     if isinstance(error, MemoryError):
         return "it does not fit into memory"
     lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")] or [type(error).__name__]
-    first = lines[min(1, len(lines) - 1)] if lines[0].startswith("An error occurred while calling") else lines[0]
-    return without_cells(first)
+    return lines[min(1, len(lines) - 1)] if lines[0].startswith("An error occurred while calling") else lines[0]
 
 
-def without_cells(text: str) -> str:
+def without_cells(text: str, names: Collection[str] = ()) -> str:
     """A complaint without what it quotes, but for names of columns and the like.
 
     A cell may hold quotes, so all goes from the first one that does not follow such a word to the last of its kind.
     """
     start = 0
     while found := _QUOTED.search(text, start):
-        word, mark, begin = found[1], found[3], found.start(3)
-        end = text.find(mark, begin + 1) if word in _NAMES and ":" not in found[2] else text.rfind(mark)
-        if end <= begin:  # cut off within the quoted part, or an apostrophe
-            end = len(text) - 1
-        kept = text[begin : end + 1] if word in _NAMES and ":" not in found[2] else "..."
-        text = f"{text[:begin]}{kept}{text[end + 1 :]}"
-        start = begin + len(kept)
+        mark, begin = found[3], found.start(3)
+        end = text.find(mark, begin + 1)
+        if text[begin + 1 : end] in names or (found[1] in _NAMES and ":" not in found[2] and end > begin):
+            start = end + 1
+            continue
+        last = text.rfind(mark)
+        rest = text[last + 1 :] if last > begin else ""  # it was cut off within what is quoted
+        text, start = f"{text[:begin]}...{rest}", begin + len("...")
     return _NUMBER.sub(r"\1 ...", text)
