@@ -15,7 +15,7 @@ from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.families import family_sets
-from dpcurate.learn.measure_once.prune import Separators, pruned
+from dpcurate.learn.measure_once.prune import Separators, _apart, pruned
 
 NAMES = ("a", "b", "s", "t")
 EVERY = (*PAIRS, *combinations(range(4), 3))
@@ -226,3 +226,29 @@ def test_no_larger_set_explains_more_clearly(given, evidence, clearer):
     )
     separators.sets[frozenset((0, 2))] = (1,)
     assert separators.clearer((0, 1), given, than=(0, 2)) == clearer
+
+
+class Weighed:
+    """Evidence of independence as it is given."""
+
+    def __init__(self, log_odds):
+        self.log_odds = log_odds
+
+    def saturated(self, x, column, given):
+        return True
+
+    def determined(self, column, given):
+        return False
+
+    def conditional(self, others, column, given):
+        return [self.log_odds[x] for x in others]
+
+    def interactions(self, triples):
+        return [0.0 for _ in triples]
+
+
+def test_an_edge_goes_for_clear_evidence_only():
+    """Without power the log odds stay near 0, so that what is a little below it says nothing."""
+    adjacent = np.zeros((5, 5), dtype=bool)
+    adjacent[0, 1:] = adjacent[1:, 0] = True
+    assert _apart(0, (), adjacent, Weighed({1: 0.0, 2: -0.5, 3: -1.9, 4: -2.1})) == [4]

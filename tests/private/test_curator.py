@@ -35,7 +35,7 @@ from dpcurate.errors import (
 )
 from dpcurate.private import process
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.mechanisms import STEPS
+from dpcurate.private.mechanisms import STEPS, Exponential
 from dpcurate.private.noise import Secure
 from dpcurate.private.releases import describe
 from dpcurate.private.session import Session
@@ -53,6 +53,7 @@ from dpcurate.queries import (
     KendallP,
     Laplace,
     Moments,
+    Quantile,
     Release,
     Sample,
     Score,
@@ -307,6 +308,53 @@ def test_a_secret_sample_is_charged_when_it_opens_and_keeps_its_own_ledger():
         grouped.open(Sample(rate=0.5, epsilon=0.1))
     unsized = Curator(table(), Schema(LEVELS.columns), budget=Budget(epsilon=1, delta=0))
     assert unsized.open(Sample(rate=1, epsilon=0.1)).schema.rows is None
+
+
+def test_a_secret_sample_can_spend_what_was_paid_for_it_and_no_more():
+    c = curator(Budget(epsilon=1, delta=0), schema=LEVELS)
+    inner = c.open(Sample(rate=0.5, epsilon=0.75))
+    assert inner.budget == Budget(epsilon=0.75, delta=0)
+    inner.ask(Release(Tau("a", "b"), Laplace(epsilon=0.75)))
+    with pytest.raises(BudgetExceeded):
+        inner.ask(Release(Tau("a", "b"), Laplace(epsilon=1e-6)))
+
+
+class Spy:
+    """Keeps the scores of a choice, and the scale of the noise it asked for."""
+
+    def noisiest(self, scores, scale):
+        self.scores, self.scale = scores.astype(float), scale
+        return 0
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("cap", [None, 1, 3])
+def test_a_quantile_is_chosen_with_the_noise_of_a_whole_person(cap, relation, epsilon):
+    """Between tables that differ in one unit the log chances of all outcomes move within a range of epsilon."""
+    schema = Schema((Numeric("x", 0, 1),), person=None if cap is None else Person("id", cap))
+    rows, low, high = cap or 1, [("other", 0.5)] * 9, [("me", 1.0)]
+    unit = [("me", 0.0)] * rows
+    tables = (low + unit, low + high * rows if relation == "replace" else low)
+    chances = []
+    for table in tables:
+        columns = {"id": [i for i, _ in table], "x": [x for _, x in table]}
+        c = Curator(columns, schema, budget=Budget(epsilon=100, delta=0), neighbours=relation)
+        c._randomness = spy = Spy()
+        c.ask(Quantile(column="x", probability=0.99, epsilon=epsilon))
+        weights = np.exp((spy.scores - spy.scores.max()) / spy.scale)
+        chances.append(np.log(weights / weights.sum()))
+        assert np.ptp(spy.scores) > 0
+    apart = chances[0] - chances[1]
+    assert 0 < np.ptp(apart) <= epsilon * (1 + 1e-6)  # bounded range
+
+
+def test_a_choice_has_noise_for_scores_that_move_in_opposite_directions():
+    for epsilon in (0.1, 1.0, 8.0):
+        spy = Spy()
+        Exponential(Fraction(epsilon)).pick(np.array([0, 0]), spy)
+        assert 2 * STEPS / spy.scale == pytest.approx(epsilon, rel=1e-12)
+        assert Fraction(spy.scale) * Fraction(epsilon) >= 2 * STEPS
 
 
 def test_an_unproved_release_on_a_sample_marks_the_whole_table():

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from dpcurate import Budget, Categorical, Curator, Neighbours, Numeric, Ordinal, Person, Schema
 from dpcurate.errors import BudgetExceeded, QueryError
-from dpcurate.private.mechanisms import STEPS
+from dpcurate.private.mechanisms import STEPS, Sensitivity
 from dpcurate.private.releases import preview
 from dpcurate.private.statistics.means import LOWEST_SCORE, QuantileTransformation, score_steps
-from dpcurate.private.statistics.registry import sensitivity
+from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.queries import CELLS, Counts, Exact, Gaussian, Means, Quantile, Release, places
-from dpcurate.schema import GRID, OWN
+from dpcurate.schema import GRID, MISSING_VALUE, OWN
 from helpers import distance
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
@@ -39,6 +39,29 @@ def scores(query: Quantile, cells: list[int | None]) -> list[Fraction]:
 
 def moved(query: Quantile, one: list[int | None], other: list[int | None]) -> Fraction:
     return max(abs(a - b) for a, b in zip(scores(query, one), scores(query, other), strict=True))
+
+
+def test_scores_are_floored():
+    """Rounding half to even would make a step of one out of two."""
+    bound = Sensitivity(Fraction(STEPS), Fraction(STEPS) ** 2)
+    assert score_steps(np.array([-3, -1, 1, 3]), Fraction(2), bound).tolist() == [-2, -1, 0, 1]
+    assert score_steps(np.array([-5, -1, 1, 5]), Fraction(3), bound).tolist() == [-2, -1, 0, 1]
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("missing", [OWN, 0.0])
+def test_the_bounds_of_means_are_attained_in_both_lengths(k, missing):
+    schema = Schema(tuple(Numeric(f"x{i}", -1, 1, missing=missing, outside="clamp") for i in range(k)))
+    asked = Means(schema.names)
+    computed, top, bottom = transformation(asked, schema), [GRID] * k, [-GRID] * k
+    for relation, one, other in ((ADD, [], [top]), (SWAP, [top], [bottom])):
+        bound, (l1, l2) = computed.one_row(relation), distance(asked, schema, one, other)
+        assert 0.998 * bound.l1 < l1 <= bound.l1
+        assert 0.998 * bound.l2_squared < l2 <= bound.l2_squared
+    if missing == OWN:
+        l1, l2 = distance(asked, schema, [top], [[MISSING_VALUE] * k])
+        assert l2 <= computed.one_row(SWAP).l2_squared
+        assert distance(asked, schema, [], [[MISSING_VALUE] * k]) == (1 + k, 1 + k)
 
 
 CELL = st.one_of(st.none(), st.integers(0, CELLS - 1), st.sampled_from([0, 1023, 1024, 4095]))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcurate.errors import DomainTooLarge, QueryError
+from dpcurate.private.row_sums import FeatureRows, Lookup, Rows
 from dpcurate.private.statistics import contrasts, kendall, registry
 from dpcurate.private.statistics.kendall import strata, upper_tail
 from dpcurate.private.statistics.means import QuantileTransformation
@@ -131,6 +132,24 @@ def test_a_clip_just_below_a_grid_point_is_kept_in_spite_of_rounding(step):
         _, found = parts(statistic, schema, [[u]])
         assert Fraction(int(found[1][0]), GRID) <= Fraction(clip)
         assert distance(statistic, schema, [], [[u]])[1] <= transformation(statistic, schema).one_row(ADD).l2_squared
+
+
+@pytest.mark.parametrize("step", [3, 7, 1000, 3001])
+def test_features_are_kept_within_their_clip_in_spite_of_rounding(step):
+    clip = math.nextafter(step, 0)
+    for u in range(step, 20 * step, 1 + step // 100):
+        lookup = Lookup("a", 0, ((0,), (u,)))
+        rows = Rows({"a": np.ones(1, dtype=np.uint8)}, {}, None, 1)
+        assert FeatureRows((lookup,), clip).apply(rows)[0, 1] <= clip
+
+
+def test_gradients_are_kept_below_their_clip_by_the_margin_of_the_proof():
+    schema = schema_of(numeric=2)
+    for clip in (0.1, 0.5, 0.7):
+        statistic = Gradient(("x0", "x1"), ((0.0, -1.0), (0.0, 0.0)), clip=clip)
+        made, (found,) = parts(statistic, schema, [[GRID, 0]])  # one entry of length 1
+        length = math.hypot(*(float(int(step) / made.units[0]) for step in found.ravel()))
+        assert 0.99 * clip < length <= clip * (1 - 1e-9)
 
 
 def test_tables_are_exact_under_both_relations():

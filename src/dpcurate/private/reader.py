@@ -74,7 +74,10 @@ class Reader:
         except Exception:
             failed = True  # raised below, outside, so that the cause (which may quote a cell) is gone
         assert failed
-        raise SourceError("the table could not be read; what was charged stays charged. Ask its owner to look at it")
+        raise SourceError(
+            "the table could not be read; what was charged stays charged. Ask its owner to look "
+            "at it, and then the same again: that is not charged twice"
+        )
 
 
 def _batches(transformations: Sequence[Transformation]) -> Iterator[list[Transformation]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcurate import plain
 from dpcurate.accounting import Budget, Cost, Event, Privacy, amplified
-from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError
+from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError, SourceError
 from dpcurate.private.ledger import Ledger, Run, RunFacts
 from dpcurate.private.mechanisms import (
     Exponential,
@@ -94,6 +94,7 @@ class Session(Unique):
         self._allow_unproved = allow_unproved or math.isinf(ledger.budget.ceiling)
         self._reader = Reader(source)
         self._paid: plain.Number = 0
+        self._unanswered: set[tuple[Query[Any], ...]] = set()
         self._known: dict[Statistic, tuple[Transformation, Sensitivity]] = {}
 
     @property
@@ -153,9 +154,21 @@ class Session(Unique):
             asked = [self._validated(query) for query in queries]
             if queries and self._outer is None and self._ledger.keeps:
                 return self._once(queries, asked)
-            self._charge([one.event for one in asked])
-            found = self._answers(asked)
+            found = self._paid_answers(queries, asked)
             return [named(query, answer, self._schema) for query, answer in zip(queries, found, strict=True)]
+
+    def _paid_answers(self, queries: Sequence[Query[Any]], asked: Sequence[_Validated]) -> list[Any]:
+        """Answers after a charge; what was charged and could not be read is answered once without another one."""
+        unanswered = bool(self._unanswered) and tuple(queries) in self._unanswered
+        if unanswered:
+            self._unanswered.remove(tuple(queries))
+        else:
+            self._charge([one.event for one in asked])
+        try:
+            return self._answers(asked)
+        except SourceError:
+            self._unanswered.add(tuple(queries))
+            raise
 
     def _once(self, queries: Sequence[Query[Any]], asked: Sequence[_Validated]) -> list[Any]:
         """Answers that a run stores before it returns them; those it has stored are returned and not charged."""

@@ -418,6 +418,49 @@ def test_a_lost_connection_is_found_before_anything_is_charged(server, forms, la
         again.ask(Release(statistic, noise))
 
 
+def fails_once(engine, monkeypatch):
+    """The next query ends in an error of the server's."""
+
+    def fetch(query):
+        monkeypatch.undo()
+        return engine.fetch("SELECT 1 / 0")
+
+    monkeypatch.setattr(engine, "fetch", fetch)
+
+
+def test_after_a_failed_query_the_session_goes_on_and_pays_once(server, large, monkeypatch):
+    server.load("failing", frame(), **TYPED)
+    curator = Curator(server.url("failing"), SCHEMA, budget=Budget(rho=1))
+    server.run("DELETE FROM failing")  # which the curator must not come to see
+    asked, other = (Release(Moments((name,)), Gaussian(rho=0.125)) for name in ("age", "dose"))
+    fails_once(curator._source._encoded.engine, monkeypatch)
+    with pytest.raises(SourceError, match="not charged twice"):
+        curator.ask(asked)
+    assert curator.ledger.spent == pytest.approx(0.125)
+    assert curator.ask(other).value[0, 0] > 100
+    assert curator.ledger.spent == pytest.approx(0.25)
+    assert curator.ask(asked).value[0, 0] > 100  # it was paid for
+    assert curator.ledger.spent == pytest.approx(0.25)
+    curator.ask(asked)
+    assert curator.ledger.spent == pytest.approx(0.375)
+
+
+def test_after_an_error_a_connection_that_is_lost_or_done_is_refused_at_once(server, forms, large, monkeypatch):
+    for ended in (lose_connections, None):
+        curator = Curator(forms["typed"], SCHEMA, budget=Budget(rho=1))
+        engine = curator._source._encoded.engine
+        fails_once(engine, monkeypatch)
+        with pytest.raises(SourceError):
+            curator.ask(Release(Moments(("age",)), Gaussian(rho=0.125)))
+        if ended:
+            ended(server)
+        else:
+            engine._connection.rollback()  # another transaction would see another state of the table
+        with pytest.raises(RefusedError, match="Open the table again"):
+            curator.ask(Release(Moments(("dose",)), Gaussian(rho=0.125)))
+        assert curator.ledger.spent == pytest.approx(0.125)
+
+
 def lose_connections(server):
     mine = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = 'owner'"
     while server.admin.execute(f"SELECT count(pg_terminate_backend(pid)) {mine}").fetchone()[0]:

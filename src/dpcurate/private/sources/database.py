@@ -177,12 +177,28 @@ class Postgres(Engine):
     def check(self, row_sum: RowSum) -> None:
         """Refuse what cannot be added up here, and everything once the connection is lost."""
         super().check(row_sum)
-        if time.monotonic() - self._heard > FRESH and not self._alive():
+        if not self._ready():
             # Another connection would see another state of the table.
             raise RefusedError(
                 "the connection to the database is lost, and with it the table as it was when it was opened; "
                 "nothing was read or spent. Open the table again"
             )
+
+    def _ready(self) -> bool:
+        """Whether a query can be asked in the transaction that was opened; one that failed is taken back first."""
+        state = self._connection.info.transaction_status.name  # known here, without asking the server
+        if state == "INERROR":
+            return self._taken_back()
+        return state == "INTRANS" and (time.monotonic() - self._heard <= FRESH or self._alive())
+
+    def _taken_back(self) -> bool:
+        """To the savepoint: the transaction goes on, and sees the table as before."""
+        try:
+            self._connection.execute("ROLLBACK TO SAVEPOINT opened")
+        except Exception:  # whatever it is, nothing can be asked
+            return False
+        self._heard = time.monotonic()
+        return True
 
     def _alive(self) -> bool:
         try:
@@ -295,7 +311,7 @@ def _opened(driver: Any, connection: Any, table: str) -> Postgres:
     connection.isolation_level = driver.IsolationLevel.REPEATABLE_READ
     connection.read_only = True
     try:
-        connection.execute(SETTINGS)
+        connection.execute(f"{SETTINGS}; SAVEPOINT opened")
         return Postgres(connection, table)
     except driver.Error as error:
         raise OwnerError(f"the table could not be opened: {first_line(error)}") from error
