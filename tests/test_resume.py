@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import gc
+import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpcurate
 from dpcurate.allowance import Allowance
 from dpcurate.cli import main
-from dpcurate.errors import LedgerError
+from dpcurate.errors import LedgerError, QueryError
 from dpcurate.networks import load
 from dpcurate.private.ledger import Ledger, RunFacts
 from dpcurate.private.ledger.file import File
+from dpcurate.private.origin import Origin
 from dpcurate.queries import Counts, Gaussian, Release
 
 ASIA = load("asia")
@@ -291,3 +295,57 @@ def test_the_log_of_a_ledger_without_runs(here: Path, capsys: pytest.CaptureFixt
     assert "no runs yet" in capsys.readouterr().out
     with pytest.raises(LedgerError):
         Ledger.open("asia.toml")
+
+
+# --- which table it is -------------------------------------------------------------------------------------
+
+
+def test_a_stopped_run_is_not_resumed_on_another_frame_while_both_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames = [pd.DataFrame(numbers()) for _ in range(2)]
+
+    def command(frame: pd.DataFrame) -> dpcurate.Discovery:
+        return dpcurate.discover(frame, NUMBERS, epsilon=2.0, ledger=tmp_path / "l.ledger")
+
+    with monkeypatch.context() as patch:
+        killed_in(patch, 3, after=True)
+        with killed():
+            command(frames[0])
+    before = spent(tmp_path / "l.ledger")
+    assert before[0] > 0
+    with pytest.raises(LedgerError, match="stopped on another table in memory; nothing was read or spent"):
+        command(frames[1])
+    assert spent(tmp_path / "l.ledger") == before
+    command(frames[0])
+
+
+def test_a_copy_may_resume_when_the_table_is_gone_and_saved_records_know_no_table() -> None:
+    frames = [pd.DataFrame({"a": [0, 1]}) for _ in range(2)]
+    one, other = map(Origin.of, frames)
+    assert one.differs(other)
+    assert not one.differs(Origin.of(frames[0]))
+    assert not one.differs(Origin.of({"a": [0, 1]}))
+    assert not one.differs(pickle.loads(pickle.dumps(other)))
+    assert Origin.of("a.csv").differs(Origin.of(Path("b.csv")))
+    assert not Origin.of("a.csv").differs(one)
+    del frames[0]
+    gc.collect()
+    assert not one.differs(other)
+
+
+def test_a_model_of_another_table_is_refused_unless_a_ledger_says_that_both_are_one(tmp_path: Path) -> None:
+    frames = [pd.DataFrame(numbers()) for _ in range(2)]
+    found = dpcurate.discover(frames[0], NUMBERS, epsilon=50.0)
+    other = dpcurate.Curator(frames[1], NUMBERS, budget=dpcurate.Budget(epsilon=50, delta=1e-10))
+    with pytest.raises(QueryError, match="found in another table than the curator's"):
+        dpcurate.quantify(found, other)
+    assert other.ledger.spent == 0
+    same = dpcurate.Curator(frames[0], NUMBERS, budget=dpcurate.Budget(epsilon=50, delta=1e-10))
+    dpcurate.quantify(found, same)
+    kept = {"ledger": tmp_path / "l.ledger"}
+    found = dpcurate.discover(frames[0], NUMBERS, epsilon=50.0, **kept)
+    more = dpcurate.Curator(
+        frames[1], NUMBERS, budget=dpcurate.Budget(epsilon=50, delta=1e-10), ledger=tmp_path / "x.ledger", name="l"
+    )
+    dpcurate.quantify(found, more)

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError
 from dpcurate.outputs import NO_INPUTS, Inputs
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
+from dpcurate.private.origin import Origin, place_of
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
 from dpcurate.queryables import limited
@@ -25,6 +26,8 @@ from dpcurate.wording import one_line
 
 DUST = 1e-6
 """Less than this part of a budget buys nothing but noise, which would look like a result."""
+_ASKED: dict[tuple[str, str], Origin] = {}
+"""Of which table a command was, by ledger and command: what this process has asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,7 @@ class Request:
         from dpcurate import __version__
 
         spending = [self.epsilon, self.share]
-        same = [_place(self.table), self.schema.hash, repr(self.recipe), self.knowledge, *spending, __version__]
+        same = [place_of(self.table), self.schema.hash, repr(self.recipe), self.knowledge, *spending, __version__]
         same += [] if self.quantify is None else [self.quantify]  # runs without it stay the same command
         return RunFacts(
             command=hashlib.sha256(json.dumps(same, default=str).encode()).hexdigest(),
@@ -81,19 +84,27 @@ class RunRecord:
     schema_file: str = ""
     settings: str = ""
     again: str | None = None
+    origin: Origin = field(default=Origin(), repr=False, compare=False)
+    """Which table it was, in this process."""
 
     @classmethod
     def of(cls, curator: Queryable, request: Request) -> RunRecord:
         """Of a run that is under way."""
-        common = {"schema_file": request.schema_file, "settings": repr(request.recipe)}
+        schema_file, settings = request.schema_file, repr(request.recipe)
         if isinstance(curator, StoredAnswers):
             run = curator.logged
-            told = {"by": run.facts.by, "at": _second(run.started), "purpose": run.facts.purpose}
-            return cls(**told, table=curator.table, number=run.number, again=_now(), **common)
+            return cls(
+                by=run.facts.by, at=_second(run.started), purpose=run.facts.purpose, table=curator.table,
+                number=run.number, schema_file=schema_file, settings=settings, again=_now(),
+            )  # fmt: skip
         facts, ledger = request.facts, curator.ledger if isinstance(curator, Curator) else None
         kept = None if ledger is None else ledger.facts
         table, number = ("", None) if kept is None or ledger is None else (kept.table, ledger.running_number)
-        return cls(by=facts.by, at=_now(), purpose=facts.purpose, table=table, number=number, **common)
+        origin = curator.origin if isinstance(curator, Curator) else Origin()
+        return cls(
+            by=facts.by, at=_now(), purpose=facts.purpose, table=table, number=number, schema_file=schema_file,
+            settings=settings, origin=origin,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         said = f"made by {self.by} on {self.clock(self.at)}" + (f" for: {self.purpose}" if self.purpose else "")
@@ -115,14 +126,6 @@ def _second(time: str) -> str:
     return datetime.fromisoformat(time).isoformat(timespec="seconds")
 
 
-def _place(table: Any) -> str:
-    """Where a table is, without a password; of one in memory nothing can be told but its kind."""
-    if not isinstance(table, (str, Path)):
-        return type(table).__name__
-    scheme, colon, rest = str(table).partition("://")
-    return f"{scheme}{colon}{rest.rpartition('@')[2]}" if colon else str(Path(table).absolute())
-
-
 def _login() -> str:
     try:
         return getpass.getuser()
@@ -142,6 +145,21 @@ def running(curator: Queryable, request: Request, share: float | None) -> Iterat
     else:
         with curator.run(request.facts, share=share):
             yield curator
+
+
+def _key(ledger: Path, request: Request) -> tuple[str, str]:
+    return str(ledger.resolve()), request.facts.command
+
+
+def _check_same_table(ledger: Path, request: Request) -> None:
+    """Refuse to resume a run on another object than the one it was stopped on, if both are in memory."""
+    before = _ASKED.get(_key(ledger, request), Origin())
+    if before.differs(Origin.of(request.table)) and Ledger.open(ledger).stopped(request.facts.command) is not None:
+        raise LedgerError(
+            f"this command would resume a run in {str(ledger)!r} that was stopped on another table in memory; nothing "
+            "was read or spent. Give that table, or let go of it if this is a copy (del); another table needs a ledger "
+            "of its own"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +192,12 @@ class Allowance:
 
         A `request` that was made before and stopped has what it was given then.
         """
-        if ledger is not None and Ledger.exists(ledger):
+        again = ledger is not None and Ledger.exists(ledger)
+        if again and request is not None:
+            _check_same_table(Path(str(ledger)), request)
+        if ledger is not None and request is not None:
+            _ASKED[_key(Path(ledger), request)] = Origin.of(request.table)
+        if ledger is not None and again:
             return cls._of_ledger(Path(ledger), epsilon, delta, neighbours, request)
         if epsilon is None:
             raise BudgetError("say how much may be spent: epsilon=1 (--epsilon 1); `dpcurate plan` helps to choose")

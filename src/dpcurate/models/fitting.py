@@ -104,6 +104,17 @@ def _check(found: Discovery, curator: Queryable) -> None:
     there = "" if found.run is None else found.run.table
     if here is not None and there not in ("", here.table):
         raise QueryError(f"the graph was found in the table {there!r}, and the curator's is {here.table!r}")
+    declared = here is not None and there == here.table
+    if (
+        isinstance(curator, Curator)
+        and found.run is not None
+        and not declared
+        and found.run.origin.differs(curator.origin)
+    ):
+        raise QueryError(
+            "the graph was found in another table than the curator's: open the curator on that one, or keep the budget "
+            "of both in one ledger, which says that they are one table"
+        )
 
 
 def _released(found: Discovery) -> Released:

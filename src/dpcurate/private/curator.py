@@ -11,6 +11,7 @@ from dpcurate.errors import BudgetError, LedgerError, QueryError
 from dpcurate.plain import number
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Randomness, Secure, Seeded
+from dpcurate.private.origin import Origin
 from dpcurate.private.session import Session
 from dpcurate.private.sources import check_rows, open_source
 from dpcurate.schema import Neighbours, Schema
@@ -59,6 +60,7 @@ class Curator(Session):
         if insecure_seed is not None and ledger is not None:
             raise LedgerError("insecure_seed= is for simulation: the ledger of a real table cannot hold such a run")
         randomness = _randomness(insecure_seed)
+        self._origin = Origin.of(table)
         source = open_source(table, schema)
         if check:
             for sentence in check_rows(table, schema):
@@ -67,6 +69,11 @@ class Curator(Session):
         super().__init__(source, schema, relation, charged, randomness, allow_unproved=allow_unproved)
         if insecure_seed is not None:
             charged.charge([Event("insecure-seed", "whoever knows the seed can undo the noise", Cost.infinite())])
+
+    @property
+    def origin(self) -> Origin:
+        """Which table it is, as far as that can be told without its rows."""
+        return self._origin
 
     def __repr__(self) -> str:
         private = "" if self.ledger.private else ", NOT PRIVATE"
