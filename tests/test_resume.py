@@ -336,16 +336,16 @@ def test_a_copy_may_resume_when_the_table_is_gone_and_saved_records_know_no_tabl
 
 def test_a_model_of_another_table_is_refused_unless_a_ledger_says_that_both_are_one(tmp_path: Path) -> None:
     frames = [pd.DataFrame(numbers()) for _ in range(2)]
-    found = dpcurate.discover(frames[0], NUMBERS, epsilon=50.0)
-    other = dpcurate.Curator(frames[1], NUMBERS, budget=dpcurate.Budget(epsilon=50, delta=1e-10))
+    found = dpcurate.discover(frames[0], NUMBERS, epsilon=10.0)
+    other = dpcurate.Curator(frames[1], NUMBERS, budget=dpcurate.Budget(epsilon=10, delta=1e-10))
     with pytest.raises(QueryError, match="found in another table than the curator's"):
         dpcurate.quantify(found, other)
     assert other.ledger.spent == 0
-    same = dpcurate.Curator(frames[0], NUMBERS, budget=dpcurate.Budget(epsilon=50, delta=1e-10))
+    same = dpcurate.Curator(frames[0], NUMBERS, budget=dpcurate.Budget(epsilon=10, delta=1e-10))
     dpcurate.quantify(found, same)
     kept = {"ledger": tmp_path / "l.ledger"}
-    found = dpcurate.discover(frames[0], NUMBERS, epsilon=50.0, **kept)
+    found = dpcurate.discover(frames[0], NUMBERS, epsilon=10.0, **kept)
     more = dpcurate.Curator(
-        frames[1], NUMBERS, budget=dpcurate.Budget(epsilon=50, delta=1e-10), ledger=tmp_path / "x.ledger", name="l"
+        frames[1], NUMBERS, budget=dpcurate.Budget(epsilon=10, delta=1e-10), ledger=tmp_path / "x.ledger", name="l"
     )
     dpcurate.quantify(found, more)
