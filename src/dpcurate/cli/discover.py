@@ -13,11 +13,13 @@ from dpcurate.cli.asking import check_worth
 from dpcurate.cli.cuts import asked_cut, at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar, progress
+from dpcurate.cli.settings import chosen
 from dpcurate.cli.texts import existing, say, some_table, table_name
 from dpcurate.discovery import fit, request_of
 from dpcurate.errors import OutputError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.cuts import Cut
+from dpcurate.learn.methods import Method
 from dpcurate.outputs import Folder, Inputs
 from dpcurate.private.curator import Curator
 from dpcurate.queries import Queryable
@@ -44,7 +46,7 @@ def _run(args: Namespace, cut: Cut | None) -> None:
         knowledge.check(schema.names)
     quantified.check(args, schema)
     request = request_of(
-        table, schema, args.method, knowledge, latent=args.latent, epsilon=args.epsilon, by=args.by,
+        table, schema, chosen(args), knowledge, latent=args.latent, epsilon=args.epsilon, by=args.by,
         purpose=args.purpose,
         result="standard output" if args.output is None else os.path.abspath(args.output),
         schema_file=os.path.basename(args.schema), quantify=args.quantify,
@@ -79,7 +81,7 @@ def _spend(
     cut: Cut | None,
 ) -> None:
     with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
-        result = _learn(curator, queryable, request, knowledge, latent=args.latent)
+        result = _learn(curator, queryable, request, chosen(args), knowledge, latent=args.latent)
         if curator.passes > 1:  # a table that is held is read once
             say(f"passes over the table: {curator.passes}")
         hand_over(at_cut(result, cut), folder, rows=args.synthetic)
@@ -106,13 +108,19 @@ def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:
 
 
 def _learn(
-    curator: Curator, queryable: Queryable, request: Request, knowledge: Knowledge | None, *, latent: bool
+    curator: Curator,
+    queryable: Queryable,
+    request: Request,
+    method: str | Method,
+    knowledge: Knowledge | None,
+    *,
+    latent: bool,
 ) -> Discovery:
     bar, before = Bar(), curator.ledger.spent
     notice = progress(queryable, bar)
     try:
         return fit(
-            queryable, request.method, knowledge, notice=notice, request=request, latent=latent,
+            queryable, method, knowledge, notice=notice, request=request, latent=latent,
             quantify=request.quantify,
         )  # fmt: skip
     except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong

@@ -7,6 +7,7 @@ from argparse import Namespace
 from dpcurate.cli.cuts import at_cut
 from dpcurate.cli.files import hand_over, result_folder
 from dpcurate.cli.quantified import MODEL, ROWS, SCORES, check_stored, refuse_stored, tell
+from dpcurate.cli.settings import chosen
 from dpcurate.cli.texts import existing, say
 from dpcurate.discovery import discover_from
 from dpcurate.errors import QueryError
@@ -34,7 +35,7 @@ def run(args: Namespace, cut: Cut | None) -> None:
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
     say(f"from the answers stored in {one_line(path)}: no table is read and nothing is spent")
     result = discover_from(
-        existing(path, "ledger"), number, method=args.method, knowledge=knowledge, latent=args.latent
+        existing(path, "ledger"), number, method=chosen(args), knowledge=knowledge, latent=args.latent
     )
     check_stored(args, result)
     if folder is not None and result.model is not None:

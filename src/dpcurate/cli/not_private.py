@@ -13,6 +13,7 @@ from dpcurate.cli.cuts import at_cut
 from dpcurate.cli.files import hand_over, load_schema, result_folder
 from dpcurate.cli.progress import Bar
 from dpcurate.cli.quantified import refuse
+from dpcurate.cli.settings import with_settings
 from dpcurate.cli.texts import existing, say, show, some_table, table_name
 from dpcurate.discovery import fit
 from dpcurate.errors import LedgerError, NotPrivate, QueryError
@@ -50,7 +51,7 @@ def run(args: Namespace, cut: Cut | None) -> None:
     entry = methods.find(args.method, variant=args.variant)
     _refuse_what_has_no_meaning(args)
     refuse(args, "models are made of private answers")
-    recipe = methods.get(_with_claim(entry, args), latent=args.latent)
+    recipe = methods.get(with_settings(_with_claim(entry, args), args.set), latent=args.latent)
     inputs = Inputs.of(table=args.table, schema=args.schema, knowledge=args.knowledge)
     folder = result_folder(args.output, inputs, force=args.force, mark=MARK)
     table, schema = some_table(args.table), load_schema(args.schema)
@@ -127,6 +128,14 @@ def _announce(entry: Listed, args: Namespace, schema: Schema) -> None:
     say(f"{WORDS}: this run protects nobody. It reads {table_name(args.table)} without a budget and remembers nothing")
     say(f"  on      the edges among {columns} columns ({columns * (columns - 1) // 2} pairs)")
     say(f"  method  {one_line(_title(entry, args))}: {entry.about}")
+    setting = _claim_setting(entry.recipe)
+    if args.epsilon is not None and setting == "total":
+        say(f"  epsilon {args.epsilon:g} is what its authors would claim for the whole run")
+    elif args.epsilon is not None:
+        what = "the first step" if setting == "first" else "EACH STEP"
+        say(
+            f"  epsilon {args.epsilon:g} is of {what}; the claim for the whole run is larger, and is printed at its end"
+        )
 
 
 def _learn(curator: Curator, recipe: Method, knowledge: Knowledge | None) -> Discovery:

@@ -172,8 +172,13 @@ def _discover(commands: _Parsers) -> None:
     epsilon = "the most this run may spend; with an existing ledger, the default is all that is left"
     _privacy(parser, epsilon, required=False)
     parser.add_argument("--method", default="auto", metavar="M", help="see 'dpcurate methods' (default: auto)")
-    line = "the form with a proof (default), or the one in the paper: NOT PRIVATE, and --epsilon is its authors' claim"
+    line = (
+        "the form with a proof (default), or the one in the paper: NOT PRIVATE, and --epsilon is what its authors "
+        "would claim: for the whole run of curate-pc, noleaks and curate-score, for EACH STEP of em-pc, svt-pc and priv-pc"
+    )
     parser.add_argument("--variant", choices=("proved", "published"), default="proved", help=line)
+    line = "set a parameter of the method, such as threshold=0.01, beta1=0.1 or reading.coin=fair; 'methods' lists them"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=line)
     line = "run an exact method or a published variant on a table that needs no protection; takes no ledger"
     parser.add_argument("--not-private", action="store_true", help=line)
     _kept(parser)
@@ -345,7 +350,11 @@ def _ledger(commands: _Parsers) -> None:
 
 
 def _methods(commands: _Parsers) -> None:
-    _command(commands, "methods", "list the discovery methods", "methods:run")
+    more = "With a name, the parameters that 'discover --set NAME=VALUE' takes are listed, with their defaults."
+    parser = _command(commands, "methods", "list the discovery methods and their parameters", "methods:run", more=more)
+    parser.add_argument("name", nargs="?", metavar="METHOD", help="list the parameters of this method")
+    line = "the form with a proof (default), or the one in the paper"
+    parser.add_argument("--variant", choices=("proved", "published"), default="proved", help=line)
 
 
 def _network(commands: _Parsers) -> None:
