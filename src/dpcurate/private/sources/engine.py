@@ -235,7 +235,10 @@ def complaint(error: Exception) -> str:
     """What an engine says, without its stack; after Java's first line the second says what happened."""
     if isinstance(error, MemoryError):
         return "it does not fit into memory"
-    lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")] or [type(error).__name__]
+    said = str(error)
+    if isinstance(error, KeyError) and said.endswith(' not in index"'):  # Python quotes pandas' whole sentence
+        said = said.strip('"')
+    lines = [line.strip(" :") for line in said.splitlines() if line.strip(" :")] or [type(error).__name__]
     return lines[min(1, len(lines) - 1)] if lines[0].startswith("An error occurred while calling") else lines[0]
 
 
