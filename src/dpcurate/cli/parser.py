@@ -174,7 +174,8 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--method", default="auto", metavar="M", help="see 'dpcurate methods' (default: auto)")
     line = (
         "the form with a proof (default), or the one in the paper: NOT PRIVATE, and --epsilon is what its authors "
-        "would claim: for the whole run of curate-pc, noleaks and curate-score, for EACH STEP of em-pc, svt-pc and priv-pc"
+        "would claim: for the whole run of curate-pc, noleaks and curate-score, for EACH STEP of em-pc, svt-pc and "
+        "priv-pc"
     )
     parser.add_argument("--variant", choices=("proved", "published"), default="proved", help=line)
     line = "set a parameter of the method, such as threshold=0.01, beta1=0.1 or reading.coin=fair; 'methods' lists them"
