@@ -26,6 +26,7 @@ from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.results import load_result
 from dpcurate.learn.cuts import BEST_F1, CERTAIN, Cut, graph_at, surely_linked, way_round
+from dpcurate.learn.directions import NOT_IDENTIFIED, DirectionVerdict
 from dpcurate.learn.expected import Expected
 from dpcurate.learn.fit import Fit
 from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_marked, found_pairs
@@ -113,6 +114,11 @@ class Discovery(Exports):
         )
 
     @property
+    def directions(self) -> DirectionVerdict | None:
+        """Whether directions can be read, from released numbers alone; None where the method does not judge them."""
+        return self.learned.directions
+
+    @property
     def fit(self) -> Fit | None:
         """How well the graph explains the released answers; None where the method does not measure it."""
         return self.learned.fit
@@ -178,7 +184,16 @@ class Discovery(Exports):
     @cached_property
     def _effects(self) -> Effects:
         released = self.model.released if isinstance(self.model, ScoreModel) else self.learned.released
-        return Effects.of(self.graph, released, self.schema)
+        return Effects.of(self.graph, released, self.schema, self.not_identified)
+
+    @property
+    def not_identified(self) -> str:
+        """Why no effect can be read off the graph; nothing if directions can be read, or an order directs all edges."""
+        if self.directions is None or self.directions.readable:
+            return ""
+        known = self.knowledge or Knowledge()
+        given = (known.may_point(a, b) != known.may_point(b, a) for a, b in map(tuple, self.graph.edges))
+        return "" if all(given) else NOT_IDENTIFIED[self.directions.level]
 
     def _linked(self, a: str, b: str) -> float | None:
         return surely_linked(self.learned, self.knowledge, a, b)
@@ -209,7 +224,7 @@ class Discovery(Exports):
         edges_found, columns = how_many(len(self.edges), "edge"), how_many(len(self.graph.nodes), "column")
         head = [f"{edges_found} among {columns}, by {self.method}", str(self.privacy)]
         head += [f"drawn: {self.drawn}"] if self.drawn else []
-        first = () if self.verdict is None else self.verdict.lines
+        first = [line for verdict in (self.verdict, self.directions) if verdict is not None for line in verdict.lines]
         last = [self.open_pairs] if self.open_pairs else []
         edges, notes = (f"  {e}" for e in self.edges), (f"note: {n}" for n in self.notes)
         return printable("\n".join([*first, *head, *edges, *last, *notes]))
@@ -225,6 +240,7 @@ class Discovery(Exports):
             "undecided": [asdict(pair) for pair in self.undecided],
             "pairs": [asdict(pair) for pair in self.pairs],
             "verdict": None if self.verdict is None else asdict(self.verdict),
+            "directions": None if self.directions is None else self.directions.to_dict(),
             "fit": None if self.fit is None else self.fit.to_dict(),
             "method": self.method,
             "privacy": {

@@ -17,7 +17,7 @@ from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import buy_features
-from dpcurate.learn.measure_once.fit_check import fit_of
+from dpcurate.learn.measure_once.fit_check import fit_of, likeliest_share
 from dpcurate.networks import random_dag
 from dpcurate.schema import Categorical, Numeric, Schema
 
@@ -86,7 +86,8 @@ class Planted(DependenceEvidence):
 def test_only_dependences_without_an_edge_are_unexplained():
     families = FamilySearch.of(Planted(), Constraints.of("abcd", None), Constants())
     decision = Decision(((), (0,), (), ()), (0, 1, 2, 3), np.zeros((4, 4)))
-    assert fit_of(decision, families) == Fit(columns=4, edges=1, apart=5, dependent=1)
+    fit = fit_of(decision, families)
+    assert (fit.columns, fit.edges, fit.apart, fit.dependent) == (4, 1, 5, 1)
 
 
 def test_pairs_that_knowledge_rules_out_claim_nothing():
@@ -94,6 +95,19 @@ def test_pairs_that_knowledge_rules_out_claim_nothing():
     families = FamilySearch.of(Planted(), Constraints.of("abcd", known), Constants())
     decision = Decision(((), (0,), (), ()), (0, 1, 2, 3), np.zeros((4, 4)))
     assert fit_of(decision, families) == Fit(columns=4, edges=1, apart=4, dependent=0)
+
+
+def test_the_likeliest_share_is_the_one_that_was_drawn():
+    """Evidence of effects as large as the noise: one by one none shows, all together they do."""
+    random = np.random.default_rng(0)
+    for share in (0.0, 0.3, 0.8):
+        dependent = random.random(2_000) < share
+        z = random.standard_normal(2_000) * np.where(dependent, 2.0**0.5, 1.0)
+        found, log_ratio = likeliest_share(0.25 * z**2 - 0.5 * np.log(2.0))
+        assert found == pytest.approx(share, abs=0.1)
+        assert (log_ratio > 3) == (share > 0)
+    assert likeliest_share(np.zeros(0)) == (0.0, 0.0)
+    assert likeliest_share(np.array([1e9]))[0] == pytest.approx(0.99)
 
 
 def test_what_the_search_forgives_counts():

@@ -78,10 +78,16 @@ class Effects:
     estimator: Estimator | None
     """None where the answers themselves were not kept, or do not tell effects."""
     why: str = ""
+    not_identified: str = ""
+    """Why the graph identifies no effect, where its directions cannot be read."""
 
     @classmethod
-    def of(cls, graph: Cpdag | Dag | Pag, released: Releases | None, schema: Schema) -> Effects:
+    def of(
+        cls, graph: Cpdag | Dag | Pag, released: Releases | None, schema: Schema, not_identified: str = ""
+    ) -> Effects:
         """With the estimator that fits what was released."""
+        if not_identified:
+            return cls(graph, schema, None, not_identified=not_identified)
         if isinstance(released, Released):
             return cls(graph, schema, FromContrasts(released, schema))
         if isinstance(released, ReleasedFeatures):
@@ -103,6 +109,8 @@ class Effects:
         """The total effect of setting the cause; levels as usual where none are named."""
         asked = Question(cause=cause, outcome=outcome, to=to, instead_of=instead_of, level=level)
         self._check(asked)
+        if self.not_identified:
+            return Effect.unknown(cause, outcome, "not identified", self.not_identified)
         possible = self._possible(cause, outcome)
         if not possible:
             return Effect.unknown(cause, outcome, "not identified", self._unidentified(cause))
@@ -136,7 +144,7 @@ class Effects:
     @property
     def reported(self) -> FoundEffects:
         """What reports tell of them: nothing where no answers were kept, nor of very large graphs."""
-        if self.estimator is None or len(self.graph.edges) > MOST_EDGES:
+        if (self.estimator is None and not self.not_identified) or len(self.graph.edges) > MOST_EDGES:
             return FoundEffects()
         if isinstance(self.estimator, InDags) and self.estimator.work > MOST_SIMULATED:
             return FoundEffects(Effect.unknown(a, b, "not determined", LATER) for a, b in directions(self.graph))

@@ -72,9 +72,11 @@ def graph_at(learned: Learned, cut: Cut | None, knowledge: Knowledge | None = No
     Background knowledge holds whatever the probabilities say. Arrows never close a cycle: the least sure
     one of a cycle is a line.
     """
+    known = knowledge or Knowledge()
+    if cut is None and isinstance(learned.graph, Pag) and not _readable(learned):
+        return _marked_at(Cut().direction, learned, learned.graph, known)
     if cut is None or not learned.linked:
         return learned.graph
-    known = knowledge or Knowledge()
     if isinstance(learned.graph, Pag):
         return _pag_at(learned, learned.graph, cut, known)
     way = learned.way if learned.direction else as_drawn(learned.graph)
@@ -106,13 +108,24 @@ def _pag_at(learned: Learned, pag: Pag, cut: Cut, known: Knowledge) -> Pag:
     """Its edges that are likely enough, with circles where neither mark is; what knowledge says stays."""
     kept = {pair for pair in pag.edges if learned.linked.get(pair, 1.0) >= cut.linked or known.requires(*pair)}
 
+    marks = {end: mark for end, mark in pag.marks.items() if frozenset(end) in kept}
+    return _marked_at(cut.direction, learned, Pag(pag.nodes, marks), known)
+
+
+def _marked_at(least: float, learned: Learned, pag: Pag, known: Knowledge) -> Pag:
+    """The marks that are likely enough, and circles for the others."""
+
     def mark(a: str, b: str) -> Mark:
         here = pag.marks[a, b]
         tail, arrow = learned.marks.get((a, b), (1.0, 1.0))
-        sure = here == "circle" or (tail if here == "tail" else arrow) >= cut.direction
+        sure = here == "circle" or (tail if here == "tail" else arrow) >= least
         return here if sure or not known.may_point(b, a) or (b, a) in known.required_arrows else "circle"
 
-    return Pag(pag.nodes, {(a, b): mark(a, b) for a, b in pag.marks if frozenset((a, b)) in kept})
+    return Pag(pag.nodes, {(a, b): mark(a, b) for a, b in pag.marks})
+
+
+def _readable(learned: Learned) -> bool:
+    return learned.directions is None or learned.directions.readable
 
 
 def drawn_pairs(learned: Learned, cut: Cut, knowledge: Knowledge) -> frozenset[Edge]:

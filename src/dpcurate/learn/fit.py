@@ -11,12 +11,16 @@ class Fit:
 
     A graph claims that two columns without an edge are independent given the parents of the later one. `apart` counts
     the pairs for which it claims this, `dependent` those of them that the answers say are dependent nevertheless.
+    Dependences too weak to be seen one by one show in all pairs together: `share` is the share of dependent pairs that
+    makes the answers likeliest, and `log_ratio` the log of how much likelier they are with it than with no such pair.
     """
 
     columns: int
     edges: int
     apart: int
     dependent: int
+    share: float = 0.0
+    log_ratio: float = 0.0
 
     @property
     def unexplained(self) -> float:
@@ -35,6 +39,8 @@ class Fit:
             "edges": self.edges,
             "apart": self.apart,
             "dependent": self.dependent,
+            "share": self.share,
+            "log_ratio": self.log_ratio,
             "unexplained": self.unexplained,
             "edges_per_column": self.edges_per_column,
         }

@@ -10,6 +10,7 @@ from dpcurate.graphs.graph import Cpdag, Dag, Pag, Skeleton
 from dpcurate.learn.fit import Fit
 
 if TYPE_CHECKING:
+    from dpcurate.learn.directions import DirectionVerdict
     from dpcurate.learn.measure_once.releases import Releases
 
 Pair = frozenset[str]
@@ -59,7 +60,8 @@ class Learned:
     authors' count in a published run). `claimed` is the epsilon that the authors of a published variant
     would report; it is not a guarantee. `notes` are sentences for the report, `noise` how noisy the answers
     were, where a method knows, `repeated` columns that repeat others. `released` are the answers themselves, where
-    more can be computed from them, `fit` how well the graph explains them.
+    more can be computed from them, `fit` how well the graph explains them, and `directions` whether the directions can
+    be read; where they cannot, `direction` and `marks` say so, too.
     """
 
     graph: Cpdag | Dag | Pag
@@ -77,6 +79,7 @@ class Learned:
     marks: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     released: Releases | None = None
     fit: Fit | None = None
+    directions: DirectionVerdict | None = None
 
     def way(self, a: str, b: str) -> float | None:
         """P(a -> b | linked), where the method has one."""

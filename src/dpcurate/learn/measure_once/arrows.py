@@ -94,6 +94,11 @@ class Weighed(NamedTuple):
         return _log_mean(self.without) - _log_mean(self.having)
 
     @property
+    def silenced(self) -> Weighed:
+        """The same sets, of which none says anything: given no set are the ends independent."""
+        return Weighed(self.sets, [0.0] * len(self.sets), [0.0] * len(self.sets))
+
+    @property
     def deciding(self) -> set[int]:
         """The columns of the likeliest set without the one between, and of the likeliest with it."""
         return {x for of in (self.without, self.having) for x in self.sets[int(np.argmax(of))]}
@@ -123,8 +128,9 @@ def weighed(
     """For every unshielded triple: independence without the one between, against independence with it.
 
     That is beside the set known to separate its ends, if there is one, by pair with the lower column first: given sets
-    that separate nothing, two dependences are compared, and their difference says nothing of the triple. That the ends
-    do not depend on each other in another way at other levels of the one between counts for no less than `least`.
+    that separate nothing, two dependences are compared, and their difference says nothing of the triple. Evidence with
+    a `least_separation` silences such a triple. That the ends do not depend on each other in another way at other
+    levels of the one between counts for no less than `least`.
     """
 
     def independent(a: int, b: int, given: Columns) -> float:
@@ -143,7 +149,7 @@ def weighed(
     ]
     families.remember((b, a, given) for a, b, given in asked)
     interactions = dict(zip(asked, interaction(asked), strict=True))
-    return {
+    found = {
         (a, c, b): Weighed(
             sets,
             [independent(a, b, given) for given in sets],
@@ -151,6 +157,8 @@ def weighed(
         )
         for (a, c, b), sets in triples.items()
     }
+    least = families.evidence.least_separation
+    return {triple: w if max(*w.without, *w.having) >= least else w.silenced for triple, w in found.items()}
 
 
 def unshielded(adjacent: BoolArray, measured: BoolArray) -> Iterator[Triple]:

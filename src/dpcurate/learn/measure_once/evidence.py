@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Protocol
 
 from dpcurate.arrays import BoolArray, FloatArray
@@ -24,6 +25,9 @@ class DependenceEvidence(Protocol):
     measured: BoolArray
     """A symmetric matrix over columns: which pairs there is evidence about (the diagonal is false)."""
 
+    least_separation: float = -inf
+    """The log evidence of independence that some set must reach for a triple to say anything of directions."""
+
     def row(self, column: int, given: Columns) -> FloatArray:
         """The evidence of every other column with `column` given a set; 0 for its members and unmeasured pairs."""
 
@@ -34,8 +38,8 @@ class DependenceEvidence(Protocol):
         """Many of both; some kinds of evidence are quicker together."""
         return [self.row(*key) for key in rows], [self.one(*key) for key in ones]
 
-    def without_misfit(self) -> DependenceEvidence:
-        """The same evidence, which forgives nothing that a regression may miss."""
+    def without_misfit(self, *weaker: float) -> DependenceEvidence:
+        """The same, but what a regression may miss counts as dependence, and so do effects of weaker sizes."""
         return self
 
     def cells(self, given: Columns) -> int:

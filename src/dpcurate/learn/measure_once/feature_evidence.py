@@ -35,6 +35,8 @@ class FeatureEvidence(DependenceEvidence):
     feature explains, while for a score beside a square it is enough that the score's regression is right.
     """
 
+    least_separation = 0.0
+
     def __init__(self, released: FeatureCovariance, effect_sizes: tuple[float, ...], misfit: float) -> None:
         self._released, self._effects, self._misfit = released, np.array(effect_sizes), misfit
         self._blocks = [np.arange(*block) for block in released.blocks]
@@ -45,9 +47,9 @@ class FeatureEvidence(DependenceEvidence):
         self._alike = {shape: np.array(columns) for shape, columns in alike.items()}
         self.measured: BoolArray = ~np.eye(len(self._blocks), dtype=bool)
 
-    def without_misfit(self) -> FeatureEvidence:
+    def without_misfit(self, *weaker: float) -> FeatureEvidence:
         """See DependenceEvidence."""
-        return FeatureEvidence(self._released, tuple(self._effects.tolist()), 0.0)
+        return FeatureEvidence(self._released, (*weaker, *self._effects.tolist()), 0.0)
 
     def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence."""

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
+import numpy as np
+
 from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Cpdag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
+from dpcurate.graphs.pag_orient import known_marks
 from dpcurate.learn.cuts import as_drawn, directed_at
+from dpcurate.learn.directions import DirectionVerdict, verdict_on_directions
 from dpcurate.learn.measure_once.arrows import Interaction, directed, no_interaction
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.confidence import Confidence, confidence
@@ -26,7 +30,14 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norms_cost
 from dpcurate.learn.measure_once.fit_check import fit_of
-from dpcurate.learn.measure_once.hidden import WEAKEST, Dependence, Dependences, dependence_of, with_hidden_causes
+from dpcurate.learn.measure_once.hidden import (
+    WEAKEST,
+    Dependence,
+    Dependences,
+    Found,
+    dependence_of,
+    with_hidden_causes,
+)
 from dpcurate.learn.measure_once.memory import check_memory, memory_in_all
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
@@ -105,13 +116,15 @@ class MeasureOnce:
         decision = without_doubtful(learnt.decision, learnt.confidence.linked)
         skeleton = skeleton_of(names, constraints, decision)
         evidence = evidence_of(names, constraints, decision, skeleton, learnt.confidence.linked)
-        searched = _directions(names, constraints, learnt.confidence.ways)
+        fit = fit_of(decision, learnt.families)
+        verdict = verdict_on_directions(fit, learnt.noise)
+        searched = _directions(names, constraints, learnt.confidence.ways, verdict)
         sets = SETS_IF_WIDE if len(names) >= self.constants.wide else SETS
         return Learned(
-            drawn(skeleton, searched, knowledge, sets),
+            drawn(skeleton, searched, knowledge, sets if verdict.readable else 0.0),
             skeleton,
             linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},
-            direction=_directions(names, constraints, _ways_of_copies_open(constraints, learnt)),
+            direction=_directions(names, constraints, _ways_of_copies_open(constraints, learnt), verdict),
             evidence=evidence,
             tests=learnt.answers,
             leaked=learnt.costs,
@@ -119,7 +132,8 @@ class MeasureOnce:
             noise=learnt.noise,
             repeated=learnt.redundant.repeated,
             released=learnt.released,
-            fit=fit_of(decision, learnt.families),
+            fit=fit,
+            directions=verdict,
         )
 
     @property
@@ -295,11 +309,13 @@ def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, k
     dependences = _dependences(learnt)
     found = with_hidden_causes(names, learnt.decision, families, learnt.interaction, dependences, sure, knowledge)
     evidence = evidence_of(names, constraints, learnt.decision, found.skeleton, found.linked)
+    fit = fit_of(learnt.decision, families)
+    verdict = verdict_on_directions(fit, learnt.noise)
     return Learned(
         found.pag,
         found.skeleton,
         linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},
-        marks=found.marks,
+        marks=_marks(found, knowledge, verdict),
         evidence=evidence,
         tests=learnt.answers,
         leaked=learnt.costs,
@@ -307,7 +323,8 @@ def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, k
         noise=learnt.noise,
         repeated=learnt.redundant.repeated,
         released=learnt.released,
-        fit=fit_of(learnt.decision, families),
+        fit=fit,
+        directions=verdict,
     )
 
 
@@ -330,9 +347,26 @@ def _dependences(learnt: _Learnt) -> Dependences:
     return Dependences(clear, weak, evidence.saturated)
 
 
-def _directions(names: tuple[str, ...], constraints: Constraints, ways: FloatArray) -> dict[tuple[str, str], float]:
-    """P(a -> b | linked) of every allowed pair."""
-    return {(names[a], names[b]): float(ways[a, b]) for a, b in constraints.pairs}
+def _directions(
+    names: tuple[str, ...], constraints: Constraints, ways: FloatArray, verdict: DirectionVerdict
+) -> dict[tuple[str, str], float]:
+    """P(a -> b | linked) of every allowed pair; what knowledge decides is sure whatever the verdict."""
+    known = constraints.allowed != constraints.allowed.T
+    believed = np.where(known, ways, 0.5 + verdict.trust * (ways - 0.5))
+    return {(names[a], names[b]): float(believed[a, b]) for a, b in constraints.pairs}
+
+
+def _marks(
+    found: Found, knowledge: Knowledge | None, verdict: DirectionVerdict
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """P(tail) and P(arrowhead) of every end, nearer to each other where directions cannot be read."""
+    known = set() if knowledge is None else {(a, b) for a, b, _ in known_marks(found.skeleton, knowledge)}
+    believed = dict(found.marks)
+    for end, (tail, head) in found.marks.items():
+        if end not in known:
+            middle, apart = (tail + head) / 2, verdict.trust * (tail - head) / 2
+            believed[end] = middle + apart, middle - apart
+    return believed
 
 
 def _ways_of_copies_open(constraints: Constraints, learnt: _Learnt) -> FloatArray:
