@@ -128,7 +128,7 @@ class Discovery(Exports):
         """Edges in the columns' order."""
         if isinstance(self.graph, Pag):
             return found_marked(self.graph, self._linked, self.learned.marks)
-        return found_edges(self.graph, self._linked, self._way)
+        return found_edges(self.graph, self._linked, self._way, self._cause)
 
     @cached_property
     def chances(self) -> Chances:
@@ -201,6 +201,13 @@ class Discovery(Exports):
     def _way(self, a: str, b: str) -> float | None:
         return way_round(self.learned, self.knowledge, a, b)
 
+    def _cause(self, a: str, b: str) -> float | None:
+        """P(a causes b | linked); sure where knowledge requires the arrow."""
+        if self.knowledge is not None and (a, b) in self.knowledge.required_arrows:
+            return 1.0
+        way, cause = self._way(a, b), self.learned.causes.get((a, b))
+        return None if way is None or cause is None else way * cause
+
     @property
     def drawn(self) -> str:
         """What is drawn, in words; nothing for a method without probabilities."""
@@ -235,7 +242,7 @@ class Discovery(Exports):
         return {
             "graph": json.loads(dumps(self.graph, "json")),
             "cut": self._cut_named(),
-            "edges": [asdict(e) | {"confidence": e.confidence} for e in self.edges],
+            "edges": [asdict(e) | {"confidence": e.confidence, "meaning": e.meaning} for e in self.edges],
             "effects": [plain(effect) for effect in self.reported_effects],
             "undecided": [asdict(pair) for pair in self.undecided],
             "pairs": [asdict(pair) for pair in self.pairs],

@@ -9,7 +9,6 @@ from typing import Literal
 
 from dpcurate.learn.fit import Fit
 from dpcurate.learn.outcome import NoiseLevel
-from dpcurate.learn.power import Power
 
 Level = Literal["readable", "unreadable", "noisy"]
 
@@ -107,6 +106,8 @@ def verdict_on_directions(fit: Fit, noise: NoiseLevel | None) -> DirectionVerdic
 
 
 def _smallest_effect(fit: Fit, noise: NoiseLevel | None) -> float:
+    from dpcurate.learn.power import Power  # it needs the method's constants, and the method this module
+
     if noise is None:
         return 1.0
     return Power.of(variance=noise.variance, coordinates=noise.coordinates, columns=fit.columns).effect

@@ -19,6 +19,8 @@ Marks = Mapping[tuple[str, str], tuple[float, float]]
 """P(tail) and P(arrowhead) by the end they stand at."""
 LIKELY = 0.5
 """Marks that are likelier than not are told of an edge."""
+CLEARLY = 0.75
+"""From this P(a causes b) on an arrow says that a causes b."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,17 @@ class FoundEdge:
     directed: bool
     linked: float | None = None
     direction: float | None = None
+    cause: float | None = None
+    """Of an arrow: the probability that a causes b if they are linked, hidden causes allowed; None where unknown."""
+
+    @property
+    def meaning(self) -> str:
+        """What the edge says, in words."""
+        if not self.directed:
+            return f"{self.a} and {self.b} are linked; the direction is open"
+        if self.cause is not None and self.cause >= CLEARLY:
+            return f"{self.a} causes {self.b}"
+        return f"{self.b} does not cause {self.a}; {self.a} causes {self.b}, or something not in the table drives both"
 
     @property
     def confidence(self) -> float | None:
@@ -50,7 +63,8 @@ class FoundEdge:
         way = "this way" if self.directed else "->"
         said = [("linked", self.linked), (way, self.direction)]
         sure = ", ".join(f"{word} {chance(p)}" for word, p in said if p is not None)
-        return one_line(f"{self.a} {'->' if self.directed else '--'} {self.b}") + (f"  ({sure})" if sure else "")
+        edge = one_line(f"{self.a} {'->' if self.directed else '--'} {self.b}") + (f"  ({sure})" if sure else "")
+        return f"{edge}: {one_line(self.meaning)}" if self.directed else edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +113,12 @@ class FoundPair:
         return one_line(f"{self.a}, {self.b}{sure}")
 
 
-def found_edges(graph: Cpdag | Dag, linked: Way, way: Way) -> tuple[FoundEdge, ...]:
+def found_edges(graph: Cpdag | Dag, linked: Way, way: Way, cause: Way) -> tuple[FoundEdge, ...]:
     """Every edge, in the columns' order."""
-    return tuple(FoundEdge(a, b, mark == "->", linked(a, b), way(a, b)) for a, mark, b in ordered_edges(graph))
+    return tuple(
+        FoundEdge(a, b, mark == "->", linked(a, b), way(a, b), cause(a, b) if mark == "->" else None)
+        for a, mark, b in ordered_edges(graph)
+    )
 
 
 def found_marked(graph: Pag, linked: Way, marks: Marks) -> tuple[MarkedEdge, ...]:
@@ -111,7 +128,7 @@ def found_marked(graph: Pag, linked: Way, marks: Marks) -> tuple[MarkedEdge, ...
         at_a, at_b = marks.get((b, a)), marks.get((a, b))
         both = None if at_a is None or at_b is None else ((at_a[0], at_b[0]), (at_a[1], at_b[1]))
         tails, heads = both or (None, None)
-        edges.append(MarkedEdge(a, b, sign == "->", linked(a, b), None, sign, tails, heads))
+        edges.append(MarkedEdge(a, b, sign == "->", linked(a, b), sign=sign, tails=tails, heads=heads))
     return tuple(edges)
 
 

@@ -61,7 +61,8 @@ class Learned:
     would report; it is not a guarantee. `notes` are sentences for the report, `noise` how noisy the answers
     were, where a method knows, `repeated` columns that repeat others. `released` are the answers themselves, where
     more can be computed from them, `fit` how well the graph explains them, and `directions` whether the directions can
-    be read; where they cannot, `direction` and `marks` say so, too.
+    be read; where they cannot, `direction` and `marks` say so, too. `causes` maps (a, b) to the probability that a
+    causes b if b does not cause a: otherwise something outside the table drives both.
     """
 
     graph: Cpdag | Dag | Pag
@@ -80,6 +81,7 @@ class Learned:
     released: Releases | None = None
     fit: Fit | None = None
     directions: DirectionVerdict | None = None
+    causes: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def way(self, a: str, b: str) -> float | None:
         """P(a -> b | linked), where the method has one."""

@@ -18,6 +18,7 @@ from dpcurate.learn.cuts import as_drawn, directed_at
 from dpcurate.learn.directions import DirectionVerdict, verdict_on_directions
 from dpcurate.learn.measure_once.arrows import Interaction, directed, no_interaction
 from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.causes import CAUSES, causes
 from dpcurate.learn.measure_once.confidence import Confidence, confidence
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
@@ -134,6 +135,7 @@ class MeasureOnce:
             released=learnt.released,
             fit=fit,
             directions=verdict,
+            causes=_causes(names, decision, learnt, knowledge) if verdict.readable else {},
         )
 
     @property
@@ -326,6 +328,17 @@ def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, k
         fit=fit,
         directions=verdict,
     )
+
+
+def _causes(
+    names: tuple[str, ...], decision: Decision, learnt: _Learnt, knowledge: Knowledge | None
+) -> dict[tuple[str, str], float]:
+    """P(a causes b) of every edge of the decision, if b does not cause a."""
+    families, sure = learnt.families, learnt.confidence.linked
+    found = with_hidden_causes(names, decision, families, learnt.interaction, _dependences(learnt), sure, knowledge)
+    known = causes(found)
+    edges = [(names[x], names[y]) for y, parents in enumerate(decision.parents) for x in parents]
+    return {way: known.get(way, CAUSES["arrow"]) for a, b in edges for way in ((a, b), (b, a))}
 
 
 def _dependences(learnt: _Learnt) -> Dependences:
