@@ -170,13 +170,13 @@ def test_edges_carry_both_numbers() -> None:
     assert one.edges == (FoundEdge("b", "a", True, 0.97, 0.91), FoundEdge("c", "d", False, 0.6, 0.45))
     assert [edge.confidence for edge in one.edges] == [0.97, 0.6]
     assert [str(edge) for edge in one.edges] == [
-        "b -> a  (linked 0.97, this way 0.91)",
+        "b -> a  (linked 0.97, this way 0.91): b causes a, or something not in the table drives both",
         "c -- d  (linked 0.60, -> 0.45)",
     ]
     assert str(found(learned({"ab": 0.9})).edges[0]) == "a -- b  (linked 0.90)"
-    assert str(FoundEdge("a", "b", True)) == "a -> b"
-    assert str(FoundEdge("a", "b", True, 0.9951, 0.9949)) == "a -> b  (linked >0.99, this way 0.99)"
-    assert str(FoundEdge("a", "b", True, 1.0, 0.004)) == "a -> b  (linked 1, this way <0.01)"
+    assert str(FoundEdge("a", "b", True, cause=0.9)) == "a -> b: a causes b"
+    assert str(FoundEdge("a", "b", True, 0.9951, 0.9949)).startswith("a -> b  (linked >0.99, this way 0.99): ")
+    assert str(FoundEdge("a", "b", True, 1.0, 0.004)).startswith("a -> b  (linked 1, this way <0.01): ")
 
 
 def test_undecided_are_the_pairs_in_between() -> None:
@@ -216,7 +216,10 @@ def test_plain_values_hold_the_cut_the_edges_and_every_pair() -> None:
     table = json.loads(json.dumps(one.to_dict()))
     assert table["cut"] == {"linked": 0.5, "direction": 0.8}
     assert table["edges"] == [
-        {"a": "a", "b": "b", "directed": True, "linked": 0.97, "direction": 0.91, "confidence": 0.97}
+        {
+            "a": "a", "b": "b", "directed": True, "linked": 0.97, "direction": 0.91, "confidence": 0.97,
+            "cause": None, "meaning": "a causes b, or something not in the table drives both",
+        }
     ]
     assert table["undecided"] == [{"a": "c", "b": "d", "linked": 0.3, "direction": 0.5, "state": "undecided"}]
     assert len(table["pairs"]) == math.comb(5, 2)

@@ -47,7 +47,7 @@ class FoundEdge:
             return f"{self.a} and {self.b} are linked; the direction is open"
         if self.cause is not None and self.cause >= CLEARLY:
             return f"{self.a} causes {self.b}"
-        return f"{self.b} does not cause {self.a}; {self.a} causes {self.b}, or something not in the table drives both"
+        return f"{self.a} causes {self.b}, or something not in the table drives both"
 
     @property
     def confidence(self) -> float | None:
