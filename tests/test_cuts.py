@@ -217,8 +217,14 @@ def test_plain_values_hold_the_cut_the_edges_and_every_pair() -> None:
     assert table["cut"] == {"linked": 0.5, "direction": 0.8}
     assert table["edges"] == [
         {
-            "a": "a", "b": "b", "directed": True, "linked": 0.97, "direction": 0.91, "confidence": 0.97,
-            "cause": None, "meaning": "a causes b, or something not in the table drives both",
+            "a": "a",
+            "b": "b",
+            "directed": True,
+            "linked": 0.97,
+            "direction": 0.91,
+            "confidence": 0.97,
+            "cause": None,
+            "meaning": "a causes b, or something not in the table drives both",
         }
     ]
     assert table["undecided"] == [{"a": "c", "b": "d", "linked": 0.3, "direction": 0.5, "state": "undecided"}]
