@@ -22,6 +22,7 @@ from dpcurate.graphs.drawing.notebook import graph_html
 from dpcurate.graphs.drawing.text import embedded
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.directions import DirectionVerdict
 from dpcurate.learn.methods import private
 from dpcurate.learn.outcome import Evidence, Learned
 from dpcurate.networks import random_dag
@@ -436,11 +437,49 @@ def test_sliders_start_where_the_drawing_is_cut() -> None:
     text = page(_sure())
     assert 'id="least" type="range" min="0.5" max="1" step="0.01" value="0.5"' in text
     assert ">0.50: 3 of 3 edges shown<" in text
-    assert 'id="way" type="range" min="0.8" max="1" step="0.01" value="0.8"' in text
+    assert 'id="way" type="range" min="0.5" max="1" step="0.01" value="0.8"' in text  # a line may turn into an arrow
     assert ">0.80: 2 arrows<" in text
     assert ">0.90: 1 arrow<" in page(_sure().at(0.9, direction=0.9))
     assert "1 edge: 1 directed" in page(_sure().at(0.9, direction=0.9))
     assert 'min="0.4" max="1" step="0.01" value="0.4"' in page(_small())  # best-f1 is no number: its least sure edge
+
+
+def _unread() -> Discovery:
+    """Directions that cannot be read: lines, with what is left of their probabilities."""
+    found = _sure()
+    ways = {pair: 0.5 + 0.27 * (p - 0.5) for pair, p in found.learned.direction.items()}
+    verdict = DirectionVerdict(level="unreadable", sentences=("9 of the 30 pairs stay dependent.", "Add an order."))
+    return replace(found, learned=replace(found.learned, direction=ways, directions=verdict))
+
+
+def test_the_page_says_whether_directions_can_be_read_and_what_an_arrow_says() -> None:
+    text = page(_unread())
+    assert "Directions cannot be read here: shown as lines" in text
+    assert "9 of the 30 pairs stay dependent. Add an order." in text
+    assert 'class="head"' not in text
+    assert "lung causes either, or something not in the table drives both" in page(_sure())
+    clear = replace(_sure().learned, causes={("lung", "either"): 0.97})
+    assert ">lung causes either</td>" in page(replace(_sure(), learned=clear))
+
+
+def test_the_slider_shows_directions_that_cannot_be_read(show: Any) -> None:
+    opened = show(_unread())
+    tab = opened.tab
+    kinds = "[...document.querySelectorAll('tr[data-edge]')].map(r => r.cells[1].textContent.slice(2))"
+    assert tab.evaluate(kinds) == ["undirected"] * 3
+    assert tab.locator("#ways").inner_text() == "0.80: 0 arrows"
+    assert tab.locator(".spare").count() == 3
+    assert not tab.locator('[data-edge="1"] .spare').is_visible()
+    tab.locator("#way").fill("0.6")
+    assert tab.evaluate(kinds) == ["undirected", "directed", "undirected"]
+    assert tab.locator("#ways").inner_text() == "0.60: 1 arrow"
+    assert tab.locator('[data-edge="1"] .spare').is_visible()
+    assert not tab.locator('[data-edge="0"] .spare').is_visible()
+    label = tab.locator('#graph [data-edge="1"]').get_attribute("aria-label")
+    assert label == "lung → either: directed at this cut"
+    tab.locator("#way").fill("0.8")
+    assert tab.evaluate(kinds) == ["undirected"] * 3
+    assert not tab.locator('[data-edge="1"] .spare').is_visible()
 
 
 def test_click_highlights_parents_and_children(show: Any) -> None:
@@ -577,7 +616,7 @@ def test_readable_by_role_and_without_script(show: Any) -> None:
     assert tab.locator(".controls").is_hidden(), "nothing to press that does nothing"
     assert tab.get_by_role("table").count() == 3
     assert tab.locator("table caption").count() == tab.locator("table").count()
-    assert tab.get_by_role("columnheader").count() == 6 + 4 + 3
+    assert tab.get_by_role("columnheader").count() == 7 + 4 + 3
     assert tab.get_by_text("smoke: undirected edges with lung").count() == 1
 
 

@@ -57,7 +57,9 @@ def _shown(
     decisions = _told(told.get(pair, ()))
     sign = edge.sign if isinstance(edge, MarkedEdge) else ""
     open_at = late.get(pair, ())
-    return Shown(edge.a, edge.b, edge.directed, source, edge.linked, edge.direction, decisions, open_at, sign)
+    meaning = edge.meaning if edge.directed and not sign else ""
+    shown = Shown(edge.a, edge.b, edge.directed, source, edge.linked, edge.direction, decisions, open_at, sign)
+    return replace(shown, meaning=meaning)
 
 
 def _source(edge: FoundEdge, knowledge: Knowledge | None) -> Origin:

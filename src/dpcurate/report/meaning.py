@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from dpcurate.result import Discovery
 
 MEANS = (
-    "A directed edge a → b says that, under the assumptions below, a is a direct cause of b relative to the columns "
-    "in this table.",
-    "An undirected edge a — b says that the two are directly related, and that neither way round is sure enough to "
-    "draw; often graphs with either direction imply the same independences.",
+    "An arrow a → b says, under the assumptions below, that b does not cause a. Either a causes b, relative to "
+    "the columns in this table, or something not in the table drives both; an arrow that says only that a causes b is "
+    "one that no hidden cause explains as well.",
+    "A line a — b says that the two are directly related, and that neither direction is sure enough to draw; often "
+    "graphs with either direction imply the same independences. Where directions cannot be read, every edge is a line "
+    "unless background knowledge directs it.",
     "No edge says that some other columns, or none, account for the dependence that was seen between the two, or that "
     "the pair is undecided.",
 )

@@ -10,7 +10,7 @@ from dpcurate.graphs.drawing.notebook import picture
 from dpcurate.graphs.drawing.text import escape
 from dpcurate.report.edges import shown_edges
 from dpcurate.report.markup import Head, chance_cell, element, folded, table
-from dpcurate.report.verdict import verdict_note
+from dpcurate.report.verdict import directions_note, verdict_note
 from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def discovery_html(result: Discovery) -> str:
     said = [result.drawn and f"Drawn: {result.drawn}.", result.open_pairs]
     drawn = "".join(element("p", text) for text in said if text)
     sure = _numbers(edges) if result.learned.linked else ""
-    top = f"{warning}{verdict_note(result.verdict)}<p>{escape(line)}</p>"
+    top = f"{warning}{verdict_note(result.verdict)}{directions_note(result.directions)}<p>{escape(line)}</p>"
     return f"<div>{top}{picture(result.graph, edges)}{drawn}{sure}</div>"
 
 

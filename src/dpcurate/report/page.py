@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from dpcurate.graphs.drawing.edges import Shown
+from dpcurate.graphs.drawing.edges import EVEN, Shown
 from dpcurate.graphs.drawing.svg import draw, relations
 from dpcurate.graphs.drawing.text import clean, embedded
 from dpcurate.graphs.graph import Pag
@@ -23,10 +23,11 @@ from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, 
 from dpcurate.report.meaning import meaning, origin
 from dpcurate.report.privacy import banner, statement
 from dpcurate.report.undecided import MOST_PAIRS, undecided_section
-from dpcurate.report.verdict import verdict_banner, verdict_lines
+from dpcurate.report.verdict import directions_lines, verdict_banner, verdict_lines
 from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
+    from dpcurate.learn.cuts import Cut
     from dpcurate.result import Discovery
     from dpcurate.schema import Column
 
@@ -37,6 +38,7 @@ EDGE_HEADS = (
     Head("To"),
     Head("Linked", True),
     Head("This way", True),
+    Head("What it says"),
     Head("Effect"),
     Head("Where from"),
     Head("Last decision"),
@@ -50,7 +52,7 @@ def page(result: Discovery) -> str:
         "title": f"Causal graph of {len(result.graph.nodes)} columns",
         "summary": _summary(result, edges),
         "banner": Html(banner(result.privacy) + verdict_banner(result.verdict)),
-        "verdict": verdict_lines(result.verdict),
+        "verdict": Html(verdict_lines(result.verdict) + directions_lines(result.directions)),
         "controls": _controls(edges, result.cut),
         "drawing": draw(result.graph, edges, attributes='role="group" aria-label="The graph, drawn"'),
         "legend": legend(edges),
@@ -109,27 +111,36 @@ def _slider(edges: Sequence[Shown], cut: Cut | None) -> str:
     if not linked:
         return ""
     least = _start(None if cut is None else cut.linked, linked)
-    sliders = _range("least", "Hide edges linked below", least, "shown", f"{len(edges)} of {len(edges)} edges shown")
+    count = f"{len(edges)} of {len(edges)} edges shown"
+    sliders = _range("least", "Hide edges linked below", (least, least), "shown", count)
     ways = [edge.direction for edge in edges if edge.directed and edge.direction is not None]
-    if ways:
+    turning = cut is not None and any(_turns(edge, cut) for edge in edges)
+    if ways or turning:
+        start = _start(None if cut is None else cut.direction, ways)
         arrows = how_many(sum(edge.directed for edge in edges), "arrow")
-        sliders += _range(
-            "way", "Arrows only from", _start(None if cut is None else cut.direction, ways), "ways", arrows
-        )
+        sliders += _range("way", "Arrows only from", (EVEN if turning else start, start), "ways", arrows)
     return f'<span class="sliders">{sliders}</span>'
 
 
 def _start(cut: float | None, known: Sequence[float]) -> float:
-    """What the drawing is cut at: below it there is nothing more to show."""
-    least = math.floor(100 * min(known)) / 100
+    """What the drawing is cut at: below it there is nothing more to show but lines of which one way is likelier."""
+    least = math.floor(100 * min(known, default=1.0)) / 100
     return least if cut is None else min(cut, least)
 
 
-def _range(name: str, label: str, least: float, told: str, now: str) -> str:
+def _turns(edge: Shown, cut: Cut | None) -> bool:
+    """Whether a line is an arrow at a lower cut; the graph of the highest expected F1 has no other cut."""
+    if cut is None or edge.likelier is None or edge.direction is None:
+        return False
+    return max(edge.direction, 1 - edge.direction) < cut.direction
+
+
+def _range(name: str, label: str, ends: tuple[float, float], told: str, now: str) -> str:
+    least, start = ends
     return (
         f'<span class="pair"><label for="{name}">{label}</label><input id="{name}" type="range" min="{least:g}" '
-        f'max="1" step="0.01" value="{least:g}" aria-describedby="{told}"><output id="{told}" for="{name}">'
-        f"{least:.2f}: {now}</output></span>"
+        f'max="1" step="0.01" value="{start:g}" aria-describedby="{told}"><output id="{told}" for="{name}">'
+        f"{start:.2f}: {now}</output></span>"
     )
 
 
@@ -157,7 +168,8 @@ def _edge_row(edge: Shown) -> list[TableCell]:
     late = f"; not tested at order {', '.join(map(str, edge.open_at))}" if edge.open_at else ""
     last = edge.evidence[-1] if edge.evidence else "-"
     ends = TableCell(edge.a), kind, TableCell(edge.b)
-    return [*ends, *sure, effect_cell(edge), TableCell(edge.source.value + late), TableCell(last)]
+    says = TableCell(clean(edge.meaning) if edge.meaning else "-")
+    return [*ends, *sure, says, effect_cell(edge), TableCell(edge.source.value + late), TableCell(last)]
 
 
 def _absent(result: Discovery) -> Html:
@@ -205,6 +217,8 @@ def _data(result: Discovery, edges: Sequence[Shown]) -> dict[str, Any]:
                 "directed": edge.directed,
                 "linked": edge.linked,
                 "direction": edge.direction,
+                **({"turns": True} if _turns(edge, result.cut) else {}),
+                **({"says": clean(edge.meaning)} if edge.meaning else {}),
                 **({"sign": edge.glyph, "words": edge.says} if edge.sign else {}),
                 **({"effects": list(edge.effects)} if edge.effects else {}),
                 **({"bold": round(edge.bold, 2)} if edge.strength is not None else {}),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dpcurate.report.markup import Html, element, paragraphs
 
 if TYPE_CHECKING:
+    from dpcurate.learn.directions import DirectionVerdict
     from dpcurate.learn.verdict import Verdict
 
 
@@ -24,6 +25,21 @@ def verdict_lines(verdict: Verdict | None) -> Html:
     return element("div", _said(verdict), class_=f"verdict {verdict.level}")
 
 
+def directions_lines(verdict: DirectionVerdict | None) -> Html:
+    """Below it: whether directions can be read."""
+    if verdict is None:
+        return Html("")
+    return element("div", _said(verdict), class_=f"verdict {'fine' if verdict.readable else 'weak'}")
+
+
+def directions_note(verdict: DirectionVerdict | None) -> Html:
+    """The same for a notebook."""
+    if verdict is None:
+        return Html("")
+    colour = "#2f855a" if verdict.readable else "#b7791f"
+    return element("div", _said(verdict), style=f"border-left:3px solid {colour};padding-left:.8em")
+
+
 def verdict_note(verdict: Verdict | None) -> Html:
     """For a notebook, which has no style of ours: colours that can be read on light and on dark."""
     if verdict is None:
@@ -34,5 +50,5 @@ def verdict_note(verdict: Verdict | None) -> Html:
     return element("div", _said(verdict), style=f"border-left:{width} solid {colour};padding-left:.8em", **role)
 
 
-def _said(verdict: Verdict) -> Html:
+def _said(verdict: Verdict | DirectionVerdict) -> Html:
     return paragraphs(element("strong", verdict.title), " ".join(verdict.sentences))

@@ -10,6 +10,9 @@ from dpcurate.graphs.pag import SIGNS, Mark
 from dpcurate.graphs.pag_words import GLYPHS, KINDS, meaning
 from dpcurate.wording import chance
 
+EVEN = 0.5
+"""P(direction) of which neither way is likelier."""
+
 
 class Origin(Enum):
     """Where an edge comes from."""
@@ -40,6 +43,8 @@ class Shown:
     """Of the effect, between 0 and 1."""
     raises: bool | None = None
     """Its sign, where that is sure."""
+    meaning: str = ""
+    """Of an arrow, what it says in a sentence."""
 
     @property
     def kind(self) -> str:
@@ -57,6 +62,13 @@ class Shown:
     def marks(self) -> tuple[Mark, Mark]:
         """At a and at b."""
         return SIGNS[self.sign] if self.sign else ("tail", "arrow" if self.directed else "tail")
+
+    @property
+    def likelier(self) -> tuple[Mark, Mark] | None:
+        """Of a line the marks of the arrow that is likelier than its opposite, if either is."""
+        if self.directed or self.sign or self.direction is None or self.direction == EVEN:
+            return None
+        return ("tail", "arrow") if self.direction > EVEN else ("arrow", "tail")
 
     @property
     def says(self) -> str:

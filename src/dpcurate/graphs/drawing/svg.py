@@ -68,7 +68,7 @@ def _edge(i: int, edge: Shown, layout: Layout) -> str:
     line = trimmed(edge, layout)
     path = curve(line)
     dash = "" if edge.directed or edge.sign else ' stroke-dasharray="6 4"'
-    head = "".join(_mark(*end) for end in ends_of(edge, layout))
+    head = "".join(_mark(*end) for end in ends_of(edge, layout)) + _spare(edge, layout)
     return (
         f'<g class="edge {edge.kind}" data-edge="{i}" role="button" tabindex="-1" aria-pressed="false"'
         f' aria-label="{escape(edge.words)}">'
@@ -76,6 +76,14 @@ def _edge(i: int, edge: Shown, layout: Layout) -> str:
         f'<path class="line" d="{path}" fill="none" stroke="currentColor" stroke-width="{edge.thickness:.2f}"{dash}/>'
         f"{head}{_symbol(edge, halfway(line))}{_raises(edge, halfway(line))}</g>"
     )
+
+
+def _spare(edge: Shown, layout: Layout) -> str:
+    """The arrowhead that a line would have, for the script to show."""
+    if edge.likelier is None:
+        return ""
+    drawn = "".join(_mark(*end) for end in _ends(edge, edge.likelier, layout))
+    return drawn.replace('class="head"', 'class="spare" display="none"')
 
 
 def _raises(edge: Shown, at: Point) -> str:
@@ -101,8 +109,12 @@ def trimmed(edge: Shown, layout: Layout) -> tuple[Point, ...]:
 
 def ends_of(edge: Shown, layout: Layout) -> tuple[MarkAt, MarkAt]:
     """The marks at the upper and at the lower end of an edge, where they stand and which way they point."""
+    return _ends(edge, edge.marks, layout)
+
+
+def _ends(edge: Shown, marks: tuple[Mark, Mark], layout: Layout) -> tuple[MarkAt, MarkAt]:
     route = route_of(edge, layout)
-    at_a, at_b = edge.marks
+    at_a, at_b = marks
     upper, lower = (at_a, at_b) if (edge.a, edge.b) in layout.routes else (at_b, at_a)
     return (upper, route[0], -1), (lower, route[-1], 1)
 

@@ -98,19 +98,22 @@
   }, { passive: false });
 
   // --- the card: what is known about an item ---------------------------------------------------
-  let leastWay = byId("way") ? +byId("way").value : 0.5; // an arrow less sure of its way is shown as a line
+  let leastWay = byId("way") ? +byId("way").value : 0.5; // an arrow less sure of its direction is shown as a line
   const nameOf = (i) => data.nodes[i].name;
   const list = (title, names) => (names.length ? [make("p", `${title}: ${names.join(", ")}`)] : []);
   const chance = (p) => (p === 0 || p === 1 ? `${p}` : p >= 0.995 ? ">0.99" : p < 0.005 ? "<0.01" : p.toFixed(2));
-  const points = (edge) => edge.directed && (edge.direction === null || edge.direction >= leastWay);
-  const between = (edge) => `${nameOf(edge.a)} ${edge.sign ?? (points(edge) ? "→" : "—")} ${nameOf(edge.b)}`;
+  const sure = (edge) => (edge.direction === null ? 1 : Math.max(edge.direction, 1 - edge.direction));
+  const points = (edge) => (edge.directed || edge.turns === true) && sure(edge) >= leastWay;
+  const from = (edge) => (!edge.directed && points(edge) && edge.direction < 0.5 ? edge.b : edge.a);
+  const to = (edge) => (from(edge) === edge.a ? edge.b : edge.a);
+  const between = (edge) => `${nameOf(from(edge))} ${edge.sign ?? (points(edge) ? "→" : "—")} ${nameOf(to(edge))}`;
   const aboutNode = (i) => {
     const pick = (test, other) => data.edges.filter(test).map(other).map(nameOf);
     return [
       make("strong", nameOf(i)),
       make("p", data.nodes[i].about, "soft"),
-      ...list("Arrows from", pick((e) => points(e) && e.b === i, (e) => e.a)),
-      ...list("Arrows to", pick((e) => points(e) && e.a === i, (e) => e.b)),
+      ...list("Arrows from", pick((e) => points(e) && to(e) === i, from)),
+      ...list("Arrows to", pick((e) => points(e) && from(e) === i, to)),
       ...list(data.edges.some((e) => e.sign) ? "Open or confounded with" : "Undirected with", pick((e) => !points(e) && (e.a === i || e.b === i), (e) => (e.a === i ? e.b : e.a))),
     ];
   };
@@ -120,6 +123,7 @@
       make("strong", between(edge)),
       make("p", `${edge.words ?? (points(edge) ? "directed" : "undirected")}, ${edge.about}`, "soft"),
     ];
+    if (edge.says && points(edge)) said.push(make("p", edge.says));
     if (edge.linked !== null) said.push(make("p", `Linked ${chance(edge.linked)}`));
     if (edge.direction !== null) said.push(make("p", `${nameOf(edge.a)} → ${nameOf(edge.b)}, if linked: ${chance(edge.direction)}`));
     said.push(...(edge.effects ?? []).map((text) => make("p", text)));
@@ -166,7 +170,7 @@
   const light = (i) => {
     const { a, b } = data.edges[i];
     for (const item of [edges[i], nodes[a], nodes[b]]) item.classList.add("on");
-    if (points(data.edges[i])) { nodes[a].classList.add("parent"); nodes[b].classList.add("child"); }
+    if (points(data.edges[i])) { nodes[from(data.edges[i])].classList.add("parent"); nodes[to(data.edges[i])].classList.add("child"); }
   };
   const select = (item) => {
     const again = item.getAttribute("aria-pressed") === "true";
@@ -223,7 +227,9 @@
   on("save", "click", () => {
     clear();
     const copy = svg.cloneNode(true);
-    for (const hidden of copy.querySelectorAll(".off, .loose .head")) hidden.remove();
+    for (const hidden of copy.querySelectorAll(".off, .loose .head, .edge:not(.pointed) .spare")) hidden.remove();
+    for (const head of copy.querySelectorAll(".spare")) head.removeAttribute("display");
+    for (const line of copy.querySelectorAll(".pointed .line")) line.removeAttribute("stroke-dasharray");
     for (const line of copy.querySelectorAll(".loose .line")) line.setAttribute("stroke-dasharray", "6 4");
     copy.setAttribute("viewBox", natural);
     copy.removeAttribute("style");
@@ -259,14 +265,17 @@
   const turn = () => {
     leastWay = +byId("way").value;
     data.edges.forEach((e, i) => {
-      if (!e.directed) return;
-      const loose = !points(e);
-      edges[i].classList.toggle("loose", loose);
-      edges[i].setAttribute("aria-label", loose ? `${between(e)}: undirected at this cut` : labels[i]);
+      if (!e.directed && !e.turns) return;
+      const pointed = points(e);
+      edges[i].classList.toggle("loose", e.directed && !pointed);
+      edges[i].classList.toggle("pointed", !e.directed && pointed);
+      const changed = `${between(e)}: ${pointed ? "directed" : "undirected"} at this cut`;
+      edges[i].setAttribute("aria-label", pointed === e.directed ? labels[i] : changed);
     });
     for (const row of rows) {
-      const word = points(data.edges[+row.dataset.edge]) ? "directed" : "undirected";
-      row.cells[1].textContent = `${word === "directed" ? "→" : "—"}\u00a0${word}`;
+      const edge = data.edges[+row.dataset.edge], word = points(edge) ? "directed" : "undirected";
+      const arrow = from(edge) === edge.a ? "→" : "←";
+      row.cells[1].textContent = `${word === "directed" ? arrow : "—"}\u00a0${word}`;
       row.cells[1].dataset.value = word;
     }
     const arrows = data.edges.filter(points).length;
