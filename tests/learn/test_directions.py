@@ -11,7 +11,7 @@ import pytest
 import dpcurate
 from dpcurate import Budget, Curator, Knowledge
 from dpcurate.accounting import Privacy
-from dpcurate.graphs.graph import Cpdag, Skeleton
+from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.pag import Pag
 from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.directions import TRUST, DirectionVerdict, verdict_on_directions
@@ -146,6 +146,15 @@ def test_effects_along_them_are_not_identified_until_an_order_directs_all_edges(
     ordered = dpcurate.discover_from(path, knowledge=ORDER)
     assert not ordered.graph.lines
     assert {effect.state for effect in ordered.effects()} == {"estimated"}
+
+
+def test_a_model_along_them_tells_no_effects_but_one_along_a_graph_that_is_given_does(ledger):
+    found, (values, schema) = ledger[1], weak()
+    curator = Curator(values, schema, budget=Budget(rho=0.2))
+    model = dpcurate.quantify(found, curator, share=0.1)
+    assert model.effect("x0", "x3").state == "not identified"
+    given = Dag.of(schema.names, [("x0", "x3")])
+    assert dpcurate.quantify(found, curator, share=0.1, dag=given).effect("x0", "x3").state == "estimated"
 
 
 def test_the_marks_of_a_pag_that_cannot_be_read_are_circles(ledger):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,7 @@ def quantify(
     if found.schema.hash != schema.hash:
         raise QueryError("the graph was found with another schema than the curator has: quantify it where it was found")
     graph = graph_of(found) if dag is None else checked(dag, schema)
+    why = found.not_identified if dag is None else ""
     request = Request(table=None, schema=schema, method=QUANTIFIED, recipe=sorted(graph.arrows), share=share)
     with running(curator, request, share) as queryable:
         amount = min(queryable.remaining, PLENTY)
@@ -69,13 +71,15 @@ def quantify(
         if not has_tables(schema):
             kept = found.learned.released
             before = kept if isinstance(kept, ReleasedFeatures) else None
-            return ScoreModel.of(buy_products(queryable, before, amount), graph, schema, f"products of scores {price}")
+            scored = ScoreModel.of(buy_products(queryable, before, amount), graph, schema, f"products of scores {price}")
+            return replace(scored, not_identified=why)
         released = _released(found)
         weights = offered(queryable, family_weights(released, graph, 2 * amount))
         if not weights:
             raise NotStored("the stored answers hold nothing that a model of this graph needs; nothing was spent")
         released = released.merged(buy(queryable, weights, amount).answers)
-    return fitted(released, graph, schema, f"{len(weights)} tables bought in one release, {price}")
+    made = fitted(released, graph, schema, f"{len(weights)} tables bought in one release, {price}")
+    return replace(made, not_identified=why)
 
 
 def check_part(part: float | None, *, latent: bool) -> None:

@@ -45,6 +45,8 @@ class ScoreModel:
     released: ReleasedFeatures
     steps: Mapping[str, Step]
     cost: str = ""
+    not_identified: str = ""
+    """Why it tells no effects, where the directions of its graph cannot be read."""
 
     @classmethod
     def of(cls, released: ReleasedFeatures, dag: Dag, schema: Schema, cost: str = "") -> ScoreModel:
@@ -129,7 +131,7 @@ class ScoreModel:
     @cached_property
     def effects(self) -> Effects:
         """Effects in the model's own graph."""
-        return Effects.of(self.dag, self.released, self.schema)
+        return Effects.of(self.dag, self.released, self.schema, self.not_identified)
 
     def table(self, column: str) -> NoReturn:
         """A model by regressions has no table of probabilities; it says what has."""

@@ -40,6 +40,8 @@ class Model:
     dag: Dag
     cost: str = ""
     """What its own release cost, in words."""
+    not_identified: str = ""
+    """Why it tells no effects, where the directions of its graph cannot be read."""
 
     @property
     def note(self) -> str:
@@ -94,6 +96,8 @@ class Model:
         one, other = self.network[cause], self.network[outcome]
         if cause == outcome:
             raise QueryError(f"an effect is that of one column on another, got {cause!r} twice")
+        if self.not_identified:
+            return Effect.unknown(cause, outcome, "not identified", self.not_identified)
         if not draws.leads(self.dag, cause, outcome):
             return Effect.none(cause, outcome)
         drawn = {x: family.draws for x, family in self.families.items()}
