@@ -71,7 +71,9 @@ def quantify(
         if not has_tables(schema):
             kept = found.learned.released
             before = kept if isinstance(kept, ReleasedFeatures) else None
-            scored = ScoreModel.of(buy_products(queryable, before, amount), graph, schema, f"products of scores {price}")
+            scored = ScoreModel.of(
+                buy_products(queryable, before, amount), graph, schema, f"products of scores {price}"
+            )
             return replace(scored, not_identified=why)
         released = _released(found)
         weights = offered(queryable, family_weights(released, graph, 2 * amount))
