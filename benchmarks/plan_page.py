@@ -19,10 +19,10 @@ HEAD = """# How far plans are right
 
 `dpcurate plan` and the announcement before `dpcurate discover` share one estimate, by which a verdict also says what a
 clearer view takes: the skeleton F1 of the graph that a result shows (pairs more likely linked than not), and the range
-in which 8 of 10 tables are to lie. Here tables whose truth is known are learnt, and the two are compared. Tables: the shipped networks,
-networks with random tables (Dirichlet), mixtures of numbers, ordinals and categories, and linear Gaussian worlds; 200
-to 100,000 rows, epsilon from 0.03 to 5, delta = 1e-10, one run of each, without those in which noise hides all.
-The curves were fitted to half of the tables; these figures are about the other half.
+in which 8 of 10 tables are to lie. Here tables whose truth is known are learnt, and the two are compared. Tables: the
+shipped networks, networks with random tables (Dirichlet), mixtures of numbers, ordinals and categories, and linear
+Gaussian worlds; 200 to 100,000 rows, epsilon from 0.03 to 5, delta = 1e-10, one run of each, without those in which
+noise hides all. The curves were fitted to half of the tables; these figures are about the other half.
 Written by `python -m benchmarks.plan_check`.
 """
 
