@@ -11,10 +11,10 @@ from dpcurate import Budget, Curator
 from dpcurate.accounting import rho_of
 from dpcurate.errors import QueryError
 from dpcurate.learn.measure_once import MeasureOnce
-from dpcurate.learn.measure_once.constants import FeatureConstants
+from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.distributions import of_levels, of_number
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence, _Regressed
-from dpcurate.learn.measure_once.feature_release import buy_features
+from dpcurate.learn.measure_once.feature_release import FeatureCovariance, buy_features
 from dpcurate.learn.measure_once.features import MOST_GROUPS, features_of
 from dpcurate.queries import MOST_FEATURES
 from dpcurate.queryables import Passing
@@ -59,7 +59,7 @@ def residuals(one, other, given, rho, tables=40, rows=2000):
         values["s"] = signal
         curator = Curator(values, schema, budget=Budget(rho=rho), insecure_seed=seed)
         released = buy_features(curator, rho, FeatureConstants()).released
-        evidence = FeatureEvidence(released, (0.1,), 0.0)
+        evidence = FeatureEvidence(released, (0.1,), FeatureConstants())
         fixed = [evidence._blocks[2]] if given else []
         after = _Regressed.on(released, evidence._smooth, fixed)
         left, right = (after.white(evidence._blocks[i][None, :], released.curved[i]) for i in (0, 1))
@@ -94,6 +94,50 @@ def test_the_null_counts_the_noise_of_the_release(monkeypatch):
     assert 0.3 < honest.mean() < 3
     monkeypatch.setattr(_Regressed, "compared", lambda *a: (compared(*a)[0], 0 * compared(*a)[1]))
     assert residuals("number", "category", (), NOISES["ruling"], tables=20).mean() > 3 * honest.mean()
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-3, 0.05, 0.2, 1.0])
+def test_values_that_are_noise_alone_are_no_evidence_however_many_there_are(noise):
+    """The mean root of a Bayes factor is below 1 under its null; that of many coordinates falls with their number."""
+    rows, random = 100_000.0, np.random.default_rng(1)
+    released = FeatureCovariance(((0, 1), (1, 2)), np.eye(2), (0, 0), (False, False), (np.eye(1),) * 2, 0.0, rows)
+    evidence = FeatureEvidence(released, Constants().effect_sizes, FeatureConstants())
+    for size, pairs in ((1, 20_000), (30, 100)):
+        values = np.sqrt(noise + 1 / rows) * random.standard_normal((pairs, size, size))
+        found = evidence._evidence(values, np.full(values.shape, noise), 0, 0)
+        assert np.exp(found / 2).mean() < 1
+        assert found.mean() < 0
+        assert size == 1 or found.max() < 6
+
+
+def independent(columns, levels, rows, seed):
+    """Numbers, some of them mostly zero, ordinals, and levels of skewed shares, none of which depends on another."""
+    random = np.random.default_rng(seed)
+    values, declared = {}, []
+    for i in range(columns):
+        name, kind = f"x{i}", ("levels", "number", "levels", "ordinal", "zeros")[i % 5]
+        if kind in ("number", "zeros"):
+            values[name] = np.exp(random.standard_normal(rows)) * (
+                random.random(rows) < (0.4 if kind == "zeros" else 1)
+            )
+            declared.append(Numeric(name, 0, 1000))
+            continue
+        size = int(random.integers(3, levels + 1))
+        values[name] = random.choice(size, rows, p=random.dirichlet(np.full(size, random.uniform(0.2, 2))))
+        declared.append((Categorical if kind == "levels" else Ordinal)(name, tuple(map(str, range(size)))))
+    return values, Schema(tuple(declared))
+
+
+@pytest.mark.parametrize(
+    ("columns", "levels", "rows", "epsilon"),
+    [(5, 100, 10_000, 1.0), (5, 100, 20_000, 10.0), (12, 60, 10_000, 0.3), (30, 10, 5000, 1.0), (40, 5, 5000, 20.0)],
+)
+def test_independent_columns_are_not_linked(columns, levels, rows, epsilon):
+    values, schema = independent(columns, levels, rows, columns)
+    curator = Curator(values, schema, budget=Budget(epsilon=epsilon, delta=1e-10), insecure_seed=3)
+    found = MeasureOnce().fit(curator)
+    assert sum(p > 0.5 for p in found.linked.values()) <= 1
+    assert max(found.linked.values()) < 0.95
 
 
 def exact(values, bounds=(0.0, 10.0), depth=4):

@@ -122,7 +122,9 @@ def test_what_the_search_forgives_counts():
         fit_of(
             decision,
             FamilySearch.of(
-                FeatureEvidence(released, (0.05, 0.12, 0.3), misfit), Constraints.of(schema.names, None), Constants()
+                FeatureEvidence(released, (0.05, 0.12, 0.3), FeatureConstants(misfit=misfit)),
+                Constraints.of(schema.names, None),
+                Constants(),
             ),
         )
         for misfit in (0.0, 10.0)

@@ -6,7 +6,7 @@ coordinates, in which a noised contrast has one noise variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import combinations
 from math import inf, sqrt
@@ -83,13 +83,6 @@ def bits(columns: Iterable[int]) -> int:
 def bits_of(members: BoolArray) -> int:
     """The same of a vector that says which columns are members."""
     return int.from_bytes(np.packbits(members, bitorder="little").tobytes(), "little")
-
-
-def bits_in(bits: int) -> Iterator[int]:
-    """The members of a set of bits, in rising order."""
-    while bits:
-        yield (bits & -bits).bit_length() - 1
-        bits &= bits - 1
 
 
 def members_of(bits: int, columns: int) -> BoolArray:

@@ -101,5 +101,15 @@ class FeatureConstants:
     """What rows are shrunk to where there is too much noise to see how long they are."""
     curved_below: float = 0.1
     """Squares of scores are bought if noise over sampling is below this with them."""
-    misfit: float = 0.02
-    """Size of what a regression on features may miss."""
+    misfit: float = 0.03
+    """Size of what a regression on features may miss of a pair, spread over its coordinates, if the features of what is
+    given do not tell all its places apart."""
+    bends: float = 0.1
+    """The same as a share of what both columns owe to one that is given."""
+    products: float = 0.3
+    """Two columns together do no more than this share of what the weaker of them does alone to a level or to a curved
+    feature."""
+    products_of_scores: float = 0.1
+    """The same of the score of a number: sums of causes are nearly sums of scores."""
+    most_effect: float = 0.3
+    """An effect on the way to what is missed counts as a variance of no more than this, in units of what is left."""

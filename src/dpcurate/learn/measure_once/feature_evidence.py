@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
 from dpcurate.arrays import BoolArray, FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.constants import FeatureConstants
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.feature_release import FeatureCovariance
 
@@ -24,6 +26,8 @@ LEAST_RESIDUAL = 1e-3
 """What is left of a column after regression, as a share of it: a column that others determine has little."""
 FEW = 8
 """Features of a column whose noise is made uncorrelated."""
+MISSED_AT_LEAST = 0.01
+"""Of a correlation: so much a regression on scores misses where the graph is right."""
 CLOSEST = 0.98
 """A squared partial correlation above this is noise in what is left of a column."""
 
@@ -31,16 +35,19 @@ CLOSEST = 0.98
 class FeatureEvidence(DependenceEvidence):
     """Log Bayes factors of dependence from one noised covariance of features.
 
-    The covariance of two squares is left out: squares of sums hold products of what they are regressed on, which no
-    feature explains, while for a score beside a square it is enough that the score's regression is right.
+    Which features of two numbers depend on each other is not known: the first two alone, those and the curved ones of
+    the other column, or all. The evidence is the mean over these.
     """
 
     least_separation = 0.0
 
-    def __init__(self, released: FeatureCovariance, effect_sizes: tuple[float, ...], misfit: float) -> None:
-        self._released, self._effects, self._misfit = released, np.array(effect_sizes), misfit
+    def __init__(
+        self, released: FeatureCovariance, effect_sizes: tuple[float, ...], constants: FeatureConstants
+    ) -> None:
+        self._released, self._effects, self._constants = released, np.array(effect_sizes), constants
         self._blocks = [np.arange(*block) for block in released.blocks]
         self._smooth = smoothed(released)
+        self._roots = [_root(self._smooth[np.ix_(block, block)]) for block in self._blocks]
         alike: dict[tuple[int, int], list[int]] = defaultdict(list)
         for column, block in enumerate(self._blocks):
             alike[len(block), released.curved[column]].append(column)
@@ -48,8 +55,9 @@ class FeatureEvidence(DependenceEvidence):
         self.measured: BoolArray = ~np.eye(len(self._blocks), dtype=bool)
 
     def without_misfit(self, *weaker: float) -> FeatureEvidence:
-        """See DependenceEvidence."""
-        return FeatureEvidence(self._released, (*weaker, *self._effects.tolist()), 0.0)
+        """See DependenceEvidence; what curved features and products miss stays, as no graph explains it."""
+        less = replace(self._constants, misfit=MISSED_AT_LEAST)
+        return FeatureEvidence(self._released, (*weaker, *self._effects.tolist()), less)
 
     def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence."""
@@ -64,38 +72,75 @@ class FeatureEvidence(DependenceEvidence):
         """The evidence with some columns, those of like features together; 0 for the others."""
         row = np.zeros(len(self._blocks))
         after, b = _Regressed.on(self._released, self._smooth, [self._blocks[s] for s in given]), self._blocks[column]
-        right = after.white(b[None, :], self._released.curved[column])
-        left_over = after.residual(b)
+        bent = self._released.curved[column]
+        right = after.white(b[None, :], bent)
+        left_over, effects = after.residual(b), self._effects_of(given, after, b[None, :], right[0])
         for (_, curved), columns in alike.items():
             others = columns[~np.isin(columns, (column, *given))]
             if len(others):
                 places = np.array([self._blocks[a] for a in others])
-                values, variance = after.compared(places, b, left_over, after.white(places, curved), right)
-                bent = curved and self._released.curved[column]
-                row[others] = self._evidence(
-                    values, variance, (curved, self._released.curved[column]) if bent else None
-                )
+                left = after.white(places, curved)
+                values, variance = after.compared(places, b, left_over, left, right)
+                of_others = self._effects_of(given, after, places, left[0])
+                missed = self._missed(given, (of_others, curved), (effects, bent))
+                row[others] = self._evidence(values, variance + missed, curved, bent)
         return row
 
-    def _missed(self, given: Columns) -> float:
-        """Variance of what regression may miss; less of one column whose features tell its levels apart.
+    def _effects_of(self, given: Columns, after: _Regressed, places: IntArray, white: FloatArray) -> FloatArray:
+        """(members, columns, coordinates): the variance that each member explains, in units of what is left."""
+        if not given:
+            return np.zeros((0, len(places), places.shape[1]))
+        slopes = np.split(after.slopes[:, places], np.cumsum([len(self._blocks[s]) for s in given])[:-1])
+        roots = [self._roots[s] for s in given]
+        explained = [
+            ((root @ (w.transpose(1, 0, 2) @ white)) ** 2).sum(axis=1) for root, w in zip(roots, slopes, strict=True)
+        ]
+        return np.asarray(np.minimum(np.array(explained), self._constants.most_effect))
 
-        Not nothing: a row that is shrunk ties its columns a little to each other.
+    def _missed(
+        self, given: Columns, left: tuple[FloatArray, int], right: tuple[FloatArray, int]
+    ) -> FloatArray | float:
+        """Variance of what regression may have missed of each coordinate, see `misfit.py`.
+
+        Of a member whose features do not tell all its places apart, what both columns owe to it; of two members,
+        what both columns may owe to their product. A score is nearly a sum, a curved feature or a level is not.
         """
-        exact = not given or (len(given) == 1 and self._released.complete[given[0]])
-        return (self._misfit * (0.5 if exact else 1.0)) ** 2
+        if not given:
+            return 0.0
+        constants, (a, b) = self._constants, (left[0], right[0][:, 0])
+        bends = np.array([not self._released.complete[s] for s in given], dtype=np.float64)
+        missed = constants.bends**2 * np.einsum("s,sai,sj->aij", bends, a, b)
+        if bends.any():
+            missed += constants.misfit**2 / math.sqrt(a.shape[2] * b.shape[1])
+        share_a, share_b = (self._shares_of_products(x.shape[-1], curved) for x, (_, curved) in ((a, left), (b, right)))
+        for s, t in combinations(range(len(given)), 2):
+            one, other = np.minimum(a[s], a[t]) * share_a, np.minimum(b[s], b[t]) * share_b
+            missed += one[:, :, None] * other[None, None, :]
+        return np.asarray(missed)
 
-    def _evidence(self, values: FloatArray, variance: FloatArray, squares: tuple[int, int] | None) -> FloatArray:
-        """For each pair, over its coordinates: the log of how much likelier the values are with an effect."""
-        variance = variance + 1 / self._released.rows
-        strength = -np.log1p(-np.minimum(values**2, CLOSEST)) / variance
+    def _shares_of_products(self, size: int, curved: int) -> FloatArray:
+        share, of_scores = self._constants.products, self._constants.products_of_scores
+        return np.where(np.arange(size) < size - curved, of_scores if curved else share, share) ** 2
+
+    def _evidence(self, values: FloatArray, variance: FloatArray, curved: int, bent: int) -> FloatArray:
+        """For each pair: the log of how much likelier the values of its coordinates are with an effect."""
+        sampling = 1 / self._released.rows
+        variance = variance + sampling
+        # a likelihood ratio of correlations as far as variance is sampling error; privacy noise adds to their squares
+        share = sampling / variance
+        strength = -np.log1p(-np.minimum(share * values**2, CLOSEST)) / sampling
         ratios = self._effects[:, None, None, None] ** 2 / variance
         each = 0.5 * strength * ratios / (1 + ratios) - 0.5 * np.log1p(ratios)
-        if squares:
-            each[:, :, -squares[0] :, -squares[1] :] = 0.0
-        logs = each.sum(axis=(2, 3))
-        top = logs.max(axis=0)
-        return np.asarray(top + np.log(np.exp(logs - top).mean(axis=0)))
+        straight, other = values.shape[1] - curved, values.shape[2] - bent
+        logs = [each[:, :, :straight, :other].sum(axis=(2, 3))]
+        if curved or bent:
+            every = each.sum(axis=(2, 3))
+            logs.append(every - each[:, :, straight:, other:].sum(axis=(2, 3)))
+            if curved and bent:
+                logs.append(every)
+        stacked = np.concatenate(logs)
+        top = stacked.max(axis=0)
+        return np.asarray(top + np.log(np.exp(stacked - top).mean(axis=0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +200,12 @@ class _Regressed:
         values = turned @ left_over[places] @ axes_b
         shared = turned @ self.slopes[:, places].transpose(1, 2, 0) @ self.slopes[:, b] @ axes_b
         return values, self.released.noise * (left[1][:, :, None] * noise_b + shared**2)
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """R with R' R = covariance."""
+    values, axes = np.linalg.eigh(covariance)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * axes.T)
 
 
 def _lower(left: FloatArray, floor: FloatArray) -> FloatArray:

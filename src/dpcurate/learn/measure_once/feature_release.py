@@ -9,6 +9,7 @@ import numpy as np
 
 from dpcurate.arrays import FloatArray
 from dpcurate.errors import QueryError
+from dpcurate.learn.measure_once.clipped import weighted_means
 from dpcurate.learn.measure_once.constants import FeatureConstants
 from dpcurate.learn.measure_once.distributions import Distribution, distributions, row_count, unknown
 from dpcurate.learn.measure_once.features import Features, features_of
@@ -79,7 +80,7 @@ def buy_features(queryable: Queryable, budget: float, constants: FeatureConstant
     clip = _clip(queryable, features, rows, costs[1:], constants)
     products = products_of(queryable, features, clip.square, rows, costs[2])
     answers = ReleasedFeatures(tuple(known), tuple(features), products, clip, rows)
-    released = _covariance(features, products, rows)
+    released = _covariance(answers)
     return Bought(answers, released, tuple(costs), _sentence(features, clip.quantile, costs[1]), counted, rows_noise)
 
 
@@ -226,9 +227,12 @@ def products_of(
     return Products(blocks, answer.parts[0] / rows, products / rows, (answer.scales[1] / rows) ** 2)
 
 
-def _covariance(features: Sequence[Features], released: Products, rows: float) -> FeatureCovariance:
+def _covariance(answers: ReleasedFeatures) -> FeatureCovariance:
+    """About the means of the table in which a shrunk row has less weight."""
+    features, released, rows = answers.features, answers.products, answers.rows
     known, complete = tuple(f.covariance for f in features), tuple(f.complete for f in features)
-    covariance = released.products - np.outer(released.mean, released.mean)
+    mean, weight = weighted_means(answers.distributions, features, answers.clip.square, released.mean)
+    covariance = released.products - np.outer(mean, mean) / weight
     curved = tuple(f.curved for f in features)
     return FeatureCovariance(released.blocks, covariance, curved, complete, known, released.noise, rows)
 

@@ -149,7 +149,7 @@ class MeasureOnce:
     def _by_features(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """One covariance of features of all columns, and a search."""
         bought = buy_features(queryable, min(queryable.remaining, PLENTY), self.features)
-        evidence = FeatureEvidence(bought.released, self._believed.effect_sizes, self.features.misfit)
+        evidence = FeatureEvidence(bought.released, self._believed.effect_sizes, self.features)
         constants = replace(
             self._believed, most_degree=self._believed.degree, max_parents_if_small=self._believed.max_parents
         )
