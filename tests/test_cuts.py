@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import QueryError
+from dpcurate.graphs.formats import load, load_chances
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.found import FoundEdge
@@ -177,6 +178,17 @@ def test_edges_carry_both_numbers() -> None:
     assert str(FoundEdge("a", "b", True, cause=0.9)) == "a -> b: a causes b"
     assert str(FoundEdge("a", "b", True, 0.9951, 0.9949)).startswith("a -> b  (linked >0.99, this way 0.99): ")
     assert str(FoundEdge("a", "b", True, 1.0, 0.004)).startswith("a -> b  (linked 1, this way <0.01): ")
+
+
+def test_the_csv_file_has_what_an_arrow_says_and_is_read_again(tmp_path: Path) -> None:
+    guess = replace(learned({"ab": 0.97, "cd": 0.6}, {"ab": 0.91, "cd": 0.45}), causes={("a", "b"): 0.95})
+    file = found(guess).report(tmp_path / "edges.csv")
+    heads, *_ = rows = [line.split('","') for line in file.read_text().splitlines()]
+    place = [head.strip('"') for head in heads].index("meaning")
+    told = {row[0].strip('"') + row[1]: row[place].strip('"') for row in rows[1:] if row[2] in ("arrow", "line")}
+    assert told == {"ab": "a causes b", "cd": ""}
+    assert (load(file).arrows, load(file).edges) == (found(guess).graph.arrows, found(guess).graph.edges)
+    assert load_chances(file)["a", "b"].direction == 0.91
 
 
 def test_undecided_are_the_pairs_in_between() -> None:

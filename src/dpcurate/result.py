@@ -133,7 +133,7 @@ class Discovery(Exports):
     @cached_property
     def chances(self) -> Chances:
         """How sure every edge is, as files carry it beside the graph."""
-        known = {(e.a, e.b): Chance(e.linked, e.direction, *e.at_ends) for e in self.edges}
+        known = {(e.a, e.b): Chance(e.linked, e.direction, *e.at_ends, meaning=_said(e)) for e in self.edges}
         return {ends: chance for ends, chance in known.items() if chance != Chance()}
 
     @cached_property
@@ -313,6 +313,11 @@ class Discovery(Exports):
         from dpcurate.report.plot import plot
 
         return plot(self, ax)
+
+
+def _said(edge: FoundEdge) -> str:
+    """What an arrow says; a line, and an edge of a PAG, is written as what it says."""
+    return edge.meaning if edge.directed and not edge.at_ends else ""
 
 
 def _result(found: Discovery) -> Result:

@@ -23,7 +23,7 @@ CROWDED, FEW = 0.65, 6
 edges themselves are what hidden causes leave behind."""
 NOISY = 0.12
 """Where no smaller correlation than this can be seen, nothing shows whether directions can be read."""
-TRUST: Mapping[Level, float] = MappingProxyType({"readable": 1.0, "unreadable": 0.27, "noisy": 0.5})
+TRUST: Mapping[Level, float] = MappingProxyType({"readable": 1.0, "unreadable": 0.27, "noisy": 0.4})
 """What is left of the distance of P(direction) from 1/2. All of these were chosen on random worlds, and checked on real
 tables (docs/confidence.md)."""
 TITLES: Mapping[Level, str] = MappingProxyType(

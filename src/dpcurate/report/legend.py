@@ -29,7 +29,10 @@ def legend(edges: Sequence[Shown]) -> Html:
     lines = [_entry(_marked(sign_), text) for sign_, text in MARKED.items() if any(e.sign == sign_ for e in edges)]
     if any(edge.directed and not edge.sign for edge in edges):
         lines.append(
-            _entry(_sample("", arrow(40, 10).replace("l-4.5 -9h9z", "l-9-4.5v9z")), "directed: cause → effect")
+            _entry(
+                _sample("", arrow(40, 10).replace("l-4.5 -9h9z", "l-9-4.5v9z")),
+                "arrow: its end does not cause its start",
+            )
         )
     if any(not edge.directed and not edge.sign for edge in edges):
         lines.append(_entry(_sample("6 4", ""), "undirected: which way is not sure enough"))

@@ -13,6 +13,7 @@ from dpcurate.wording import shown
 
 SURE = "linked", "direction"
 AT_ENDS = "tail_from", "head_from", "tail_to", "head_to"
+MEANING = "meaning"
 EFFECT = "effect", "effect_low", "effect_high", "effect_in_words"
 
 
@@ -31,6 +32,8 @@ class Chance:
     head_to: float | None = None
     effect: tuple[tuple[str, str], ...] = field(default=(), compare=False, kw_only=True)
     """What setting a does to b, by the names of EFFECT, as text; for people, and not read again."""
+    meaning: str = field(default="", compare=False, kw_only=True)
+    """What the edge says, in words; for people, too."""
 
     def turned(self) -> Chance:
         """The same, written from b to a."""

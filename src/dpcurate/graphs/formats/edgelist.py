@@ -21,7 +21,7 @@ import io
 from collections.abc import Iterator
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.chances import AT_ENDS, EFFECT, NO_CHANCES, SURE, Chance, Chances, names_in
+from dpcurate.graphs.formats.chances import AT_ENDS, EFFECT, MEANING, NO_CHANCES, SURE, Chance, Chances, names_in
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.graphs.pag import SIGNS
@@ -69,12 +69,13 @@ def write_table(graph: Graph, chances: Chances = NO_CHANCES) -> str:
 def edge_rows(graph: Graph, chances: Chances = NO_CHANCES) -> Iterator[list[str]]:
     """The names of the columns, then a row for each edge."""
     told = EFFECT if any(chance.effect for chance in chances.values()) else ()
-    more = (*names_in(chances), *told)
+    worded = (MEANING,) if any(chance.meaning for chance in chances.values()) else ()
+    more = (*names_in(chances), *worded, *told)
     yield ["from", "to", "edge", *more]
     for a, mark, b in ordered_edges(graph):
         chance = chances.get((a, b), Chance())
-        known = dict((*chance.items(), *chance.effect))
-        known |= {name: guard(known[name]) for name in EFFECT[-1:] if name in known}
+        known = dict((*chance.items(), (MEANING, chance.meaning), *chance.effect))
+        known |= {name: guard(known[name]) for name in (MEANING, *EFFECT[-1:]) if name in known}
         yield [guard(a), guard(b), WORDS[mark], *(known.get(name, "") for name in more)]
 
 
@@ -101,6 +102,7 @@ def read(text: str) -> Draft:
 def _columns(row: list[str], line: int) -> list[str]:
     names = [cell.strip().lower() for cell in row]
     numbers = names[3 : -len(EFFECT)] if tuple(names[-len(EFFECT) :]) == EFFECT else names[3:]
+    numbers = numbers[:-1] if numbers[-1:] == [MEANING] else numbers
     if names[:2] not in HEADS or names[2:3] not in ([], ["edge"]) or tuple(numbers) not in ((), SURE, NUMBERS):
         raise FormatError(f"the first row must be from,to,edge or from,to, not {','.join(row)}", line=line)
     return names
