@@ -100,7 +100,7 @@ def test_schemas_in_the_documents_are_schemas(page, block):
 def test_the_page_on_schema_files_has_every_key_and_an_example_of_it():
     text = (ROOT / "docs" / "schema-file.md").read_text(encoding="utf-8")
     examples = "\n".join(block for page, block in SCHEMAS if page == "schema-file.md")
-    keys = {"rows", "kind", "column", *toml.FILE}
+    keys = {"rows", "order", "kind", "column", *toml.FILE}
     for kind, (_, needed, optional) in toml.KINDS.items():
         keys |= {*needed, *optional}
         assert f'kind = "{kind}"' in examples

@@ -13,6 +13,7 @@ from dpcurate.allowance import Allowance, Request, RunRecord, running
 from dpcurate.errors import BudgetExceeded, NotStored
 from dpcurate.graphs.graph import Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.order import GivenOrder, with_order
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Method
 from dpcurate.models.fitting import check_part
@@ -35,6 +36,7 @@ def discover(
     method: str | Method = "auto",
     neighbours: Neighbours | str | None = None,
     knowledge: Knowledge | str | Path | None = None,
+    order: GivenOrder = None,
     ledger: str | Path | None = None,
     insecure_seed: int | None = None,
     by: str | None = None,
@@ -53,11 +55,13 @@ def discover(
     stopped. Published and non-private recipes run only on a curator that allows them: see `Curator` and a
     recipe's `fit`. With `latent` common causes may be missing from the table, and the graph is a PAG, whose
     every edge says less. `quantify` sets a part of the budget aside, such as 0.5, for the tables of what was found:
-    then `found.model` is a fitted model, see `dpcurate.quantify`.
+    then `found.model` is a fitted model, see `dpcurate.quantify`. `order` says what comes first, such as
+    "sex, age | smoker | *" or lists of names, in place of the schema's order; an empty one stands for no order.
     """
     methods.check_keeps_budget(method)  # before the table is opened, as is a wrong name
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
     facts = Schema.of(schema)
+    known = with_order(known, order, facts)
     if known is not None:
         known.check(facts.names)
     check_part(quantify, latent=latent)
@@ -70,7 +74,9 @@ def discover(
     if insecure_seed is None:  # a simulation promises nothing anyway
         warn(allowance.budget, facts.rows)
     curator = allowance.open(data, facts, insecure_seed=insecure_seed)
-    return fit(curator, method, known, share=allowance.share, request=request, latent=latent, quantify=quantify)
+    return fit(
+        curator, method, known, order=(), share=allowance.share, request=request, latent=latent, quantify=quantify
+    )
 
 
 def discover_from(
@@ -79,21 +85,25 @@ def discover_from(
     *,
     method: str | Method = "auto",
     knowledge: Knowledge | str | Path | None = None,
+    order: GivenOrder = None,
     latent: bool = False,
     dag: Dag | None = None,
 ) -> Discovery:
     """Find again, from the answers that a run has stored in a ledger or in a copy of one: no table, no charge.
 
-    `run` is its number in the log, by default the newest that found a graph. Another cut (`found.at`), knowledge that
-    forbids more, hidden causes (`latent`), and any method that asks for no more than what is stored are free; all
-    else is refused. A model that the run has paid for comes with it, or else the newest that `dpcurate.quantify` has
-    bought later; `run` may be the number of that call, to have its model. `dag` is the graph it was given, if any.
+    `run` is its number in the log, by default the newest that found a graph. Another cut (`found.at`), an `order` of
+    columns, knowledge that forbids more, hidden causes (`latent`), and any method that asks for no more than what is
+    stored are free; all else is refused. A model that the run has paid for comes with it, or else the newest that
+    `dpcurate.quantify` has bought later; `run` may be the number of that call, to have its model. `dag` is the graph it
+    was given, if any.
     """
     methods.check_keeps_budget(method)
     known = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
     named = StoredAnswers(ledger, run)
     stored = named.graph_run
-    found = replace(fit(stored, method, known, latent=latent), inputs=Inputs.of(knowledge=knowledge, ledger=ledger))
+    found = replace(
+        fit(stored, method, known, order=order, latent=latent), inputs=Inputs.of(knowledge=knowledge, ledger=ledger)
+    )
     if stored is not named:
         return replace(found, model=_bought(found, [named], dag))
     return found if found.model is not None else replace(found, model=_bought(found, stored.model_runs, dag))
@@ -137,6 +147,7 @@ def fit(
     method: str | Method = "auto",
     knowledge: Knowledge | None = None,
     *,
+    order: GivenOrder = None,
     share: float | None = None,
     notice: Notice | None = None,
     request: Request | None = None,
@@ -145,12 +156,14 @@ def fit(
 ) -> Discovery:
     """The same on a curator that is already open.
 
-    It may spend `share` of what is left, in the budget's currency, or all of it when that is not given.
-    `notice` is told the stage and the number of tests before they are made, `request` is how a ledger logs it.
+    Knowledge without tiers gets the `order`, or the schema's if none is given. The run may spend `share` of what is
+    left, in the budget's currency, or all of it when that is not given. `notice` is told the stage and the number of
+    tests before they are made, `request` is how a ledger logs it.
     """
     from dpcurate import __version__
 
     chosen = methods.get(method, latent=latent)
+    knowledge = with_order(knowledge, order, curator.schema)
     check_part(quantify, latent=latent)
     asked = request_of(None, curator.schema, method, knowledge, latent=latent, quantify=quantify)
     request = request or replace(asked, share=share)

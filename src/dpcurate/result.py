@@ -263,6 +263,7 @@ class Discovery(Exports):
             "tests": list(self.learned.tests),
             "unfinished": {str(o): [sorted(x) for x in left] for o, left in self.learned.unfinished.items()},
             "notes": list(self.notes),
+            "order": [] if self.knowledge is None else [sorted(tier) for tier in self.knowledge.tiers],
             "schema": self.schema.hash,
             "versions": dict(self.versions),
             "run": None if self.run is None else asdict(self.run),

@@ -128,6 +128,31 @@ def test_few_ids_of_things_are_levels():
     assert re.search(r"\[columns.store_id\].*its name is like that of an id", text)
 
 
+# --- what comes first -----------------------------------------------------------------------------------------
+
+
+def test_an_order_is_proposed_from_names_and_not_from_rows():
+    names = ("sex", "birth_year", "smoker", "Region")
+    drafts = [
+        draft(dict(zip(names, rows, strict=True)))
+        for rows in ([[0, 1] * 20] * 4, [[0, 1] * 20, [1, 0] * 20, [0, 1] * 20, [1, 1, 0, 0] * 10])
+    ]
+    for text in drafts:
+        assert '\n# order = [["sex", "birth_year", "Region"], ["*"]]\n' in text
+        assert "Name ALL columns that nothing else can cause" in text
+        assert Schema.loads(text).order == ()
+        chosen = Schema.loads(text.replace("# order =", "order ="))
+        assert chosen.order == (("sex", "birth_year", "Region"), ("*",))
+
+
+def test_no_order_is_made_up():
+    text = draft({"a": [0, 1] * 20, "b": [0, 1] * 20})
+    assert "By their names alone none is such a column" in text
+    with pytest.raises(SchemaError, match="unknown column 'FIRST'"):
+        Schema.loads(text.replace("# order =", "order ="))
+    assert "# order = " not in draft({"*": [0, 1] * 20, "sex": [0, 1] * 20})
+
+
 # --- text files -----------------------------------------------------------------------------------------------
 
 

@@ -11,10 +11,10 @@ from dpcurate.allowance import Allowance, Request, running
 from dpcurate.cli import from_answers, not_private, quantified
 from dpcurate.cli.asking import check_worth
 from dpcurate.cli.cuts import asked_cut, at_cut
-from dpcurate.cli.files import hand_over, load_schema, result_folder
+from dpcurate.cli.files import hand_over, load_knowledge, load_schema, result_folder, tell_order
 from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.settings import chosen
-from dpcurate.cli.texts import existing, say, some_table, table_name
+from dpcurate.cli.texts import say, some_table, table_name
 from dpcurate.discovery import fit, request_of
 from dpcurate.errors import OutputError
 from dpcurate.graphs.knowledge import Knowledge
@@ -41,9 +41,7 @@ def run(args: Namespace) -> None:
 def _run(args: Namespace, cut: Cut | None) -> None:
     table = some_table(args.table)
     schema = load_schema(args.schema)
-    knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
-    if knowledge is not None:
-        knowledge.check(schema.names)
+    knowledge = load_knowledge(args, schema)
     quantified.check(args, schema)
     request = request_of(
         table, schema, chosen(args), knowledge, latent=args.latent, epsilon=args.epsilon, by=args.by,
@@ -86,6 +84,7 @@ def _spend(
             say(f"passes over the table: {curator.passes}")
         hand_over(at_cut(result, cut), folder, rows=args.synthetic)
         quantified.tell(result, args.synthetic)
+        tell_order(result, args.ledger)
         if sys.stdout is not None:  # closed by the caller
             sys.stdout.flush()
 
@@ -120,7 +119,7 @@ def _learn(
     notice = progress(queryable, bar)
     try:
         return fit(
-            queryable, method, knowledge, notice=notice, request=request, latent=latent,
+            queryable, method, knowledge, order=(), notice=notice, request=request, latent=latent,
             quantify=request.quantify,
         )  # fmt: skip
     except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from argparse import Namespace
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -10,9 +12,12 @@ from dpcurate.cli import quantified
 from dpcurate.cli.texts import existing, say, show
 from dpcurate.graphs.formats import text_for
 from dpcurate.graphs.formats.jsontext import one_a_line
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.order import with_order
 from dpcurate.outputs import Folder, Inputs
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
+from dpcurate.schema.first import example_order
 from dpcurate.wording import how_many, one_line
 
 GRAPHS = ("graph.json", "graph.dot", "graph.graphml")
@@ -27,6 +32,15 @@ def load_schema(path: str) -> Schema:
     if _DRAFT in place.read_text(encoding="utf-8"):
         say(f"warning: {path!r} still says that it was drafted from the data; check it, then delete those lines")
     return schema
+
+
+def load_knowledge(args: Namespace, schema: Schema) -> Knowledge | None:
+    """What is known before: a file, and the order of columns that the command or else the schema gives."""
+    knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
+    knowledge = with_order(knowledge, args.order, schema)
+    if knowledge is not None:
+        knowledge.check(schema.names)
+    return knowledge
 
 
 def result_folder(
@@ -55,6 +69,20 @@ def hand_over(result: Discovery, folder: Folder | None, *, mark: str = "", rows:
     if problem is not None:
         _print_instead(result)
         raise problem
+
+
+def tell_order(result: Discovery, ledger: str | None) -> None:
+    """How to add an order of columns, where nothing was known before."""
+    if result.knowledge is not None or not result.edges:
+        return
+    order = shlex.quote(example_order(result.schema.columns))
+    again = (
+        f"add it at no privacy cost: dpcurate discover --from-answers {shlex.quote(ledger)} --order {order}"
+        if ledger is not None
+        else f"add --order {order}; after a run with --ledger it can be added later, at no privacy cost"
+    )
+    say("directions rest on the data alone, because no order of columns was given. If you know which come first,")
+    say(one_line(again))
 
 
 def _write(result: Discovery, folder: Folder, mark: str, rows: int | None) -> Exception | None:

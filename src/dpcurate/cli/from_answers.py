@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dpcurate.cli.cuts import at_cut
-from dpcurate.cli.files import hand_over, result_folder
+from dpcurate.cli.files import hand_over, result_folder, tell_order
 from dpcurate.cli.quantified import MODEL, ROWS, SCORES, check_stored, refuse_stored, tell
 from dpcurate.cli.settings import chosen
 from dpcurate.cli.texts import existing, say
@@ -35,10 +35,11 @@ def run(args: Namespace, cut: Cut | None) -> None:
     knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
     say(f"from the answers stored in {one_line(path)}: no table is read and nothing is spent")
     result = discover_from(
-        existing(path, "ledger"), number, method=chosen(args), knowledge=knowledge, latent=args.latent
+        existing(path, "ledger"), number, method=chosen(args), knowledge=knowledge, order=args.order, latent=args.latent
     )
     check_stored(args, result)
     if folder is not None and result.model is not None:
         folder.check([MODEL if isinstance(result.model, Model) else SCORES])
     hand_over(at_cut(result, cut), folder, rows=args.synthetic)
     tell(result, args.synthetic)
+    tell_order(result, path)

@@ -10,11 +10,11 @@ from typing import Any
 
 from dpcurate.accounting import Budget
 from dpcurate.cli.cuts import at_cut
-from dpcurate.cli.files import hand_over, load_schema, result_folder
+from dpcurate.cli.files import hand_over, load_knowledge, load_schema, result_folder
 from dpcurate.cli.progress import Bar
 from dpcurate.cli.quantified import refuse
 from dpcurate.cli.settings import with_settings
-from dpcurate.cli.texts import existing, say, show, some_table, table_name
+from dpcurate.cli.texts import say, show, some_table, table_name
 from dpcurate.discovery import fit
 from dpcurate.errors import LedgerError, NotPrivate, QueryError
 from dpcurate.graphs.knowledge import Knowledge
@@ -56,9 +56,7 @@ def run(args: Namespace, cut: Cut | None) -> None:
     folder = result_folder(args.output, inputs, force=args.force, mark=MARK)
     table, schema = some_table(args.table), load_schema(args.schema)
     _refuse_kept_ledgers(table, schema)
-    knowledge = None if args.knowledge is None else Knowledge.load(existing(args.knowledge, "knowledge file"))
-    if knowledge is not None:
-        knowledge.check(schema.names)
+    knowledge = load_knowledge(args, schema)
     _announce(entry, args, schema)
     curator = Curator(table, schema, budget=Budget.unlimited(), insecure_seed=args.insecure_seed)
     result = _learn(curator, recipe, knowledge)
@@ -141,7 +139,7 @@ def _announce(entry: Listed, args: Namespace, schema: Schema) -> None:
 def _learn(curator: Curator, recipe: Method, knowledge: Knowledge | None) -> Discovery:
     bar = Bar()
     try:
-        return fit(curator, recipe, knowledge, notice=_progress(bar))
+        return fit(curator, recipe, knowledge, order=(), notice=_progress(bar))
     finally:
         bar.clear()
 

@@ -160,7 +160,7 @@ def _discover(commands: _Parsers) -> None:
         "example:\n  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 \\\n"
         "    --ledger patients.ledger -o result\n"
         "  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 --at 0.8 --direction 0.6\n"
-        "  dpcurate discover --from-answers patients.ledger --knowledge patients.knowledge.toml -o result2\n"
+        "  dpcurate discover --from-answers patients.ledger --order 'sex, age | *' -o result2\n"
         "  dpcurate discover public.parquet --schema public.toml --method curate-pc --variant published --not-private"
     )
     line = "find which columns drive which, within a privacy budget"
@@ -185,6 +185,7 @@ def _discover(commands: _Parsers) -> None:
     _kept(parser)
     line = "background knowledge: required and forbidden edges, tiers (TOML)"
     parser.add_argument("--knowledge", metavar="FILE", help=line)
+    _order(parser)
     line = "common causes may be missing from the table: draw a PAG, whose edges say less (see the README)"
     parser.add_argument("--latent", action="store_true", help=line)
     line = "draw pairs linked with at least this probability (default: 0.5), or 'best-f1' for the highest expected F1"
@@ -203,6 +204,11 @@ def _discover(commands: _Parsers) -> None:
     parser.add_argument("--yes", action="store_true", help=line)
     line = "repeatable noise, for simulations: NOT PRIVATE"
     parser.add_argument("--insecure-seed", type=_whole, metavar="N", help=line)
+
+
+def _order(parser: argparse.ArgumentParser) -> None:
+    line = "what comes first, such as 'sex, age | smoker | *': no arrow points back (default: the schema's order)"
+    parser.add_argument("--order", metavar="ORDER", help=line)
 
 
 def _ask(commands: _Parsers) -> None:
@@ -271,6 +277,7 @@ def _plan(commands: _Parsers) -> None:
     )
     parser = _command(commands, "plan", line, "plan:run", more=more)
     _described(parser)
+    _order(parser)
     line = "roughly how many rows the table has, from public knowledge"
     parser.add_argument("--rows", type=_whole, required=True, metavar="N", help=line)
     line = "the skeleton F1 you want (0 to 1); also report which epsilon reaches it"

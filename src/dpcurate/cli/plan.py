@@ -48,6 +48,7 @@ def run(args: Namespace) -> None:
     outlook = plan(
         load_schema(args.schema),
         args.rows,
+        order=args.order,
         epsilons=args.epsilons or EPSILONS,
         methods=args.methods,
         worlds=args.worlds,

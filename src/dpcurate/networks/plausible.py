@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcurate.arrays import FloatArray
+from dpcurate.graphs.graph import Dag
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream
 from dpcurate.networks.worlds import random_dag
 from dpcurate.schema import Column, Numeric, Schema
+from dpcurate.schema.order import tiers_of
 
 DEGREE = (1.6, 3.2)
 """Mean number of neighbours of a column, drawn for each world; published networks have 1.6 to 3.9."""
@@ -53,6 +56,8 @@ def random_world(schema: Schema, *, seed: int) -> Network:
     source = stream(seed, "planned world")
     dag = random_dag(len(names), edges=edge_count(len(names), source.uniform(*DEGREE)), seed=seed)
     own = dict(zip(dag.nodes, names, strict=True))
+    if schema.order:
+        dag = _in_order(dag, own, schema, seed)
     variables = []
     for node, column in zip(dag.nodes, schema.columns, strict=True):
         parents = _fitting(column, [schema[own[p]] for p in dag.parents(node)])
@@ -61,6 +66,19 @@ def random_world(schema: Schema, *, seed: int) -> Network:
             Variable(column.name, levels, tuple(p.name for p in parents), _table(column, parents, strength, source))
         )
     return Network("planned", tuple(variables))
+
+
+def _in_order(dag: Dag, own: Mapping[str, str], schema: Schema, seed: int) -> Dag:
+    """The same pairs, with arrows along a random succession in which no column comes before one of an earlier group."""
+    places = stream(seed, "planned order").permutation(len(own)).tolist()
+    place = dict(zip(own, places, strict=True))
+    tiers = tiers_of(schema.order, schema.names)
+    tier = {name: i for i, group in enumerate(tiers) for name in group}
+    ordered = [node for node in own if own[node] in tier]
+    taken = sorted(place[node] for node in ordered)
+    ordered.sort(key=lambda node: (tier[own[node]], place[node]))
+    place |= dict(zip(ordered, taken, strict=True))
+    return Dag(dag.nodes, frozenset((a, b) if place[a] < place[b] else (b, a) for a, b in dag.arrows))
 
 
 def _size(column: Column) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.errors import FormatError, QueryError
+from dpcurate.graphs.order import GivenOrder
 from dpcurate.learn.methods import get
 from dpcurate.learn.power import Power
 from dpcurate.networks.plausible import DEGREE, edge_count
@@ -29,6 +30,7 @@ from dpcurate.planning.ceiling import EXACT
 from dpcurate.planning.estimate import estimate
 from dpcurate.planning.simulation import NO_NOISE, Progress, Refusal, Simulation, WorldRun, all_runs
 from dpcurate.schema import Neighbours, Schema
+from dpcurate.schema.order import parsed_order
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 DEFAULT = "auto"
@@ -230,6 +232,7 @@ def plan(
     schema: Schema | str | Path | Mapping[str, Any],
     rows: int,
     *,
+    order: GivenOrder = None,
     epsilons: Sequence[float] = EPSILONS,
     methods: Sequence[str] | None = None,
     worlds: int = 8,
@@ -245,9 +248,11 @@ def plan(
     announces before a run; other methods learn `worlds` random worlds that have this schema. So do exact PC and, up
     to 20 columns, an exact score search: what they reach without privacy is the ceiling. Time grows with `worlds`;
     with `workers` above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`. The same
-    seed gives the same figures whatever the workers.
+    seed gives the same figures whatever the workers. Worlds keep to the `order` of columns, by default the schema's.
     """
     facts, relation = Schema.of(schema), Neighbours.of(neighbours).value
+    if order is not None:
+        facts = replace(facts, order=parsed_order(order) if isinstance(order, str) else order)  # type: ignore[arg-type]
     if len(facts.names) < 2:
         raise QueryError(f"a graph needs at least two columns, the schema has {len(facts.names)}")
     budgets = tuple(sorted({float(e) for e in epsilons}))

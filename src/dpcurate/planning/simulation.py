@@ -14,7 +14,9 @@ from multiprocessing import active_children, get_context
 from dpcurate.accounting import Budget
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Graph
+from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.metrics import skeleton_rates
+from dpcurate.graphs.order import with_order
 from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.methods import get
 from dpcurate.networks.network import Network
@@ -127,25 +129,30 @@ def _world(job: Simulation) -> list[WorldRun | Refusal]:
         insecure_seed=seed,
     )
     found: list[WorldRun | Refusal] = []
+    known = with_order(None, None, job.schema)
     for method in job.methods:
         try:
-            found += [_run(job, curator, method, epsilon, network) for epsilon in (*job.epsilons, math.inf)]
+            found += [_run(job, curator, method, epsilon, network, known) for epsilon in (*job.epsilons, math.inf)]
         except QueryError as error:
             found.append(Refusal(method, str(error)))
-    return [*found, *(_exact(job, curator, name, network) for name in EXACT)]
+    return [*found, *(_exact(job, curator, name, network, known) for name in EXACT)]
 
 
-def _exact(job: Simulation, curator: Curator, name: str, network: Network) -> WorldRun | Refusal:
+def _exact(
+    job: Simulation, curator: Curator, name: str, network: Network, known: Knowledge | None
+) -> WorldRun | Refusal:
     try:
-        graph = exact(name, job.schema, job.rows).fit(curator).graph
+        graph = exact(name, job.schema, job.rows).fit(curator, known).graph
     except QueryError as error:
         return Refusal(name, str(error))
     return compare(job.world, name, math.inf, graph, network.dag)
 
 
-def _run(job: Simulation, curator: Curator, method: str, epsilon: float, network: Network) -> WorldRun:
+def _run(
+    job: Simulation, curator: Curator, method: str, epsilon: float, network: Network, known: Knowledge | None
+) -> WorldRun:
     with limited(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as queryable:
-        graph = graph_at(get(method).fit(queryable), Cut(), None)
+        graph = graph_at(get(method).fit(queryable, known), Cut(), known)
     return compare(job.world, method, epsilon, graph, network.dag)
 
 

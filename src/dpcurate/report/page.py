@@ -21,6 +21,7 @@ from dpcurate.report.effects import effect_cell, reasons, thickness_choice
 from dpcurate.report.legend import legend
 from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, paragraphs, table
 from dpcurate.report.meaning import meaning, origin
+from dpcurate.report.order import order_section
 from dpcurate.report.privacy import banner, statement
 from dpcurate.report.undecided import MOST_PAIRS, undecided_section
 from dpcurate.report.verdict import directions_lines, verdict_banner, verdict_lines
@@ -57,6 +58,7 @@ def page(result: Discovery) -> str:
         "drawing": draw(result.graph, edges, attributes='role="group" aria-label="The graph, drawn"'),
         "legend": legend(edges),
         "notes": Html("".join(element("p", note, class_="note") for note in result.notes)),
+        "order": order_section(result, edges),
         "words": bullets(relations(name, edges) for name in result.graph.nodes),
         "edges": _edges(edges),
         "undecided": undecided_section(result),

@@ -18,6 +18,7 @@ from dpcurate import files, outputs
 from dpcurate.errors import QueryError, SchemaError
 from dpcurate.notebook import table_html
 from dpcurate.schema.columns import Categorical, Column, Numeric, check_name
+from dpcurate.schema.order import Order, checked_order
 from dpcurate.schema.text_format import TextFormat
 from dpcurate.wording import did_you_mean, shown
 
@@ -46,13 +47,15 @@ class Schema:
 
     `rows` is a public constant near the number of rows, or None. Under add-remove the real
     number of rows is private, so it is never taken from the table. `file` says how a text file is
-    written; it concerns no other kind of table.
+    written; it concerns no other kind of table. `order` says what comes first, as groups of columns from early to
+    late: a column of a later group never causes one of an earlier group, and "*" stands for all that are not named.
     """
 
     columns: tuple[Column, ...]
     rows: int | None = None
     person: Person | None = None
     file: TextFormat = kept(default_factory=TextFormat)
+    order: Order = ()
     _named: dict[str, Column] = kept(init=False, repr=False, compare=False)
     """Columns by name: a search looks sizes up by the thousand."""
 
@@ -77,6 +80,7 @@ class Schema:
             raise SchemaError(
                 f"column {self.person.column!r} names persons, so it cannot be analysed too", setting="person.column"
             )
+        object.__setattr__(self, "order", checked_order(self.order, names))
 
     @property
     def names(self) -> tuple[str, ...]:

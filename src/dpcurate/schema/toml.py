@@ -36,14 +36,14 @@ _REFUSED = {
 
 def loads(text: str) -> Schema:
     data = files.toml(text, SchemaError)
-    _only(data, ("rows", "file", "person", "columns"), "the schema", text, ())
+    _only(data, ("rows", "order", "file", "person", "columns"), "the schema", text, ())
     columns = data.get("columns")
     if not isinstance(columns, dict) or not columns:
         raise SchemaError("no columns: add a table such as [columns.age]", line=_line(text, ("columns",)))
     with_line = tuple(_column(name, fields, text) for name, fields in columns.items())
     person = _person(data["person"], text) if "person" in data else None
     file = _file(data["file"], text) if "file" in data else TextFormat()
-    return _at(text, (), lambda: Schema(with_line, data.get("rows"), person, file))
+    return _at(text, (), lambda: Schema(with_line, data.get("rows"), person, file, data.get("order", ())))
 
 
 def _column(name: str, fields: Any, text: str) -> Column:
@@ -142,6 +142,8 @@ def dumps(schema: Schema) -> str:
     lines = ["# Public facts about the table; chosen without looking at it."]
     if schema.rows is not None:
         lines.append(f"rows = {schema.rows}")
+    if schema.order:
+        lines.append(f"order = [{', '.join(map(toml_texts, schema.order))}]")
     file = file_settings(schema.file)
     lines += ["", "[file]", *(f"{name} = {value}" for name, value in file.items())] if file else []
     if schema.person is not None:

@@ -8,7 +8,9 @@ from dpcurate.files import toml_text
 from dpcurate.private.draft.bounds import cap, roughly
 from dpcurate.private.draft.guess import Guess, LeftOut
 from dpcurate.private.draft.names import names_a_person
-from dpcurate.schema import MISSING, OWN, Categorical, Numeric, TextFormat
+from dpcurate.schema import MISSING, OWN, Categorical, Column, Numeric, TextFormat
+from dpcurate.schema.first import likely_first
+from dpcurate.schema.order import REST
 from dpcurate.schema.toml import file_settings, toml_key, toml_texts
 
 WARNING = """\
@@ -27,7 +29,7 @@ EXAMPLE_CAP = 5
 
 
 def written_out(guesses: Sequence[Guess], left_out: Sequence[LeftOut], file: TextFormat, rows: int) -> str:
-    lines = [*_rows(rows), *_person(left_out), *_file(file)]
+    lines = [*_rows(rows), *_order([guess.column for guess in guesses]), *_person(left_out), *_file(file)]
     for guess in guesses:
         lines += ["", *_column(guess)]
     if left_out:
@@ -49,6 +51,21 @@ def _rows(rows: int) -> Iterator[str]:
     yield "# CONFIRM: roughly how many rows are there, as far as that is public? The number below is the table's own,"
     yield "# rounded to one digit. Replace it by one from a press release or a plan; delete the line if none is public."
     yield f"rows = {roughly(rows)}"
+
+
+def _order(columns: Sequence[Column]) -> Iterator[str]:
+    if REST in {column.name for column in columns}:
+        return
+    first = likely_first(columns)
+    yield ""
+    yield "# QUESTION: what comes first? No arrow points from a later group to an earlier one. Saying so costs no"
+    yield "# budget and keeps arrows from pointing the wrong way. Name ALL columns that nothing else can cause: if one"
+    yield '# is left out, about half of the arrows at it are wrong. "*" stands for all columns that are not named.'
+    if first:
+        yield "# By their names alone these may be such columns (a treatment only if it was drawn by lot):"
+    else:
+        yield "# By their names alone none is such a column; sex, age, region or an arm drawn by lot would be:"
+    yield f'# order = [{_one_line(toml_texts(first or ("FIRST", "COLUMNS")))}, ["*"]]'
 
 
 def the_person(left_out: Sequence[LeftOut]) -> LeftOut | None:

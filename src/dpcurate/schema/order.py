@@ -1,0 +1,67 @@
+"""What comes first: groups of columns from early to late, which nobody has to look at rows for.
+
+A column of a later group never causes one of an earlier group. `"*"` stands for all columns that no group names;
+without it, such columns may cause anything and be caused by anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dpcurate.errors import SchemaError
+from dpcurate.wording import did_you_mean, shown
+
+REST = "*"
+"""All columns that no group names."""
+Order = tuple[tuple[str, ...], ...]
+
+
+def checked_order(given: Any, names: Sequence[str]) -> Order:
+    """Groups of a schema's columns; a mistake is told with the nearest name."""
+    groups = _groups(given)
+    for name in (name for group in groups for name in group):
+        if name != REST and name not in names:
+            raise _refused(f"names an unknown column {shown(name)}{did_you_mean(name, names)}")
+    repeated = [name for name, times in Counter(name for group in groups for name in group).items() if times > 1]
+    if repeated:
+        raise _refused(f"names {shown(repeated[0])} more than once; a column is in one group")
+    if groups and REST in names:
+        raise _refused('cannot be used with a column called "*"; give tiers in a knowledge file')
+    if len(groups) == 1:
+        raise _refused('has one group, which says nothing: add ["*"] after it if all other columns come later')
+    return groups
+
+
+def tiers_of(order: Order, names: Sequence[str]) -> Order:
+    """The groups, with the columns that "*" stands for."""
+    named = {name for group in order for name in group}
+    rest = tuple(name for name in names if name not in named)
+    groups = [tuple(one for name in group for one in (rest if name == REST else (name,))) for group in order]
+    return tuple(group for group in groups if group)
+
+
+def parsed_order(text: str) -> Order:
+    """An order as it is typed: commas within a group, bars between groups, as in 'sex, age | smoker | *'."""
+    if not text.strip():
+        return ()
+    groups = tuple(tuple(name.strip() for name in group.split(",")) for group in text.split("|"))
+    if not all(name for group in groups for name in group):
+        raise _refused(f"is written like 'sex, age | smoker | *', with a name in every place; got {shown(text)}")
+    return groups
+
+
+def _groups(given: Any) -> Order:
+    plain = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
+    groups = list(given) if plain else []
+    if not plain or any(isinstance(group, (str, bytes)) or not isinstance(group, Iterable) for group in groups):
+        raise _refused(f'must be a list of lists of columns, such as [["sex", "age"], ["*"]], got {shown(given)}')
+    found = tuple(tuple(group) for group in groups)
+    if not all(isinstance(name, str) for group in found for name in group) or not all(found):
+        raise _refused(f"must have the name of a column in every place, got {shown(given)}")
+    return found
+
+
+def _refused(why: str) -> SchemaError:
+    return SchemaError(f"order {why}", setting="order")
