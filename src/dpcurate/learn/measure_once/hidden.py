@@ -27,7 +27,6 @@ from dpcurate.graphs.pag_orient import known_marks, orient_pag
 from dpcurate.learn.measure_once.arrows import Interaction, Triple, adjacency, collider_log_odds
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.colliders import Colliders, CollidersAt, colliders_by_column
-from dpcurate.learn.measure_once.confidence import HALF, KEPT, MOST_TRIANGLES
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
 
@@ -42,9 +41,8 @@ CROWDED = 2.0
 """Of two columns with more common neighbours than CROWD each further one is worth so much log evidence of an edge: a
 hidden cause joins all its children."""
 WEAKEST = 0.01
-"""Size of an effect that joins two columns, if all terms were released: a search for a DAG forgives as much."""
-JOINED = 0.85
-"""The least P(linked) of a pair that these odds join. All of these were chosen on random worlds (docs/methods.md)."""
+"""Size of an effect that joins two columns, if all terms were released: a search for a DAG forgives as much.
+All of these were chosen on random worlds (docs/methods.md)."""
 LACKING = -1.4
 """Log evidence of a collider, at the least, if its causes do not depend on each other in another way at other levels
 of it: causes that only add up leave nothing of that to see."""
@@ -77,11 +75,10 @@ class Dependences:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A PAG, the skeleton it rests on, P(linked) of every pair, and P(tail) and P(arrowhead) of every end."""
+    """A PAG, the skeleton it rests on, and P(tail) and P(arrowhead) of every end."""
 
     pag: Pag
     skeleton: Skeleton
-    linked: FloatArray
     marks: dict[tuple[str, str], tuple[float, float]]
 
 
@@ -91,7 +88,6 @@ def with_hidden_causes(
     families: FamilySearch,
     interaction: Interaction,
     dependences: Dependences,
-    linked: FloatArray,
     knowledge: Knowledge | None,
 ) -> Found:
     """The PAG of the decision's edges and of pairs it does not explain, without those that neighbours separate."""
@@ -106,13 +102,10 @@ def with_hidden_causes(
     odds = collider_log_odds(decision, adjacent, families, interaction, separating, LACKING)
     odds = _if_apart(odds, _common(adjacent))
     skeleton = _skeleton(names, adjacent, separating)
-    sure = np.where(adjacent & chosen, _whatever_triangles(linked, chosen), linked)
-    sure = np.where(before & ~adjacent, np.minimum(sure, HALF), sure)
-    sure = np.where(adjacent & depend, np.maximum(sure, JOINED), sure)
     columns = colliders_by_column(odds)
     likeliest = _triples(names, odds, (column.sets[0] for column in columns))
     pag = orient_pag(skeleton, knowledge, triples=likeliest)
-    return Found(pag, skeleton, sure, _drawn_marks(names, skeleton, knowledge, odds, columns))
+    return Found(pag, skeleton, _drawn_marks(names, skeleton, knowledge, odds, columns))
 
 
 def dependence_of(families: FamilySearch, interaction: Interaction) -> Dependence:
@@ -214,16 +207,6 @@ def _most_independent(dependence: Dependence, a: int, b: int, sets: list[Columns
 def _if_apart(evidence: dict[Triple, float], common: IntArray) -> dict[Triple, float]:
     """One less for each common neighbour of the ends beside the one between: they may be joined after all."""
     return {(a, c, b): x - float(common[a, b] - 1) for (a, c, b), x in evidence.items()}
-
-
-def _whatever_triangles(linked: FloatArray, chosen: BoolArray) -> FloatArray:
-    """P(linked) of edges as if none were in a triangle.
-
-    By triangles a search for a DAG shows that it erred; hidden causes make them, and what erred has been thinned.
-    """
-    triangles = np.minimum(_common(chosen), MOST_TRIANGLES)
-    against = np.divide(1 - linked, linked, out=np.full_like(linked, np.inf), where=linked > 0)
-    return np.asarray(1 / (1 + against * np.exp(KEPT[-1] * triangles)))
 
 
 def _skeleton(names: Sequence[str], adjacent: BoolArray, separating: Separating) -> Skeleton:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -73,19 +73,39 @@ PLENTY = 1e4
 
 
 @dataclass(frozen=True, slots=True)
-class _Learnt:
-    """A decision, how sure it is, and the releases it rests on: how many answers, what each cost, and why these."""
+class _Reading:
+    """A decision from released answers."""
 
     decision: Decision
     families: FamilySearch
     interaction: Interaction
+
+
+Read = Callable[[Constraints, Constants], _Reading]
+"""What released answers say under some constraints, for who believes these constants."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """A decision, how sure it is, and the releases it rests on: how many answers, what each cost, and why these."""
+
+    reading: _Reading
     confidence: Confidence
+    read: Read
     answers: tuple[int, ...]
     costs: tuple[float, ...]
     choice: str
     redundant: Redundant
     noise: NoiseLevel | None
     released: Releases
+
+    @property
+    def decision(self) -> Decision:
+        return self.reading.decision
+
+    @property
+    def families(self) -> FamilySearch:
+        return self.reading.families
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -109,11 +129,11 @@ class MeasureOnce:
         names = _names(queryable)
         if knowledge is not None:
             knowledge.check(names)
-        constraints = Constraints.of(names, (knowledge or Knowledge()).undirected() if self.latent else knowledge)
+        constraints = Constraints.of(names, knowledge)
         learn = self._by_levels if _few_levels(queryable.schema) else self._by_features
         learnt = learn(queryable, constraints)
         if self.latent:
-            return _hidden(names, constraints, learnt, knowledge)
+            return _hidden(names, learnt, self._hidden_reading(names, learnt, knowledge), knowledge)
         decision = without_doubtful(learnt.decision, learnt.confidence.linked)
         skeleton = skeleton_of(names, constraints, decision)
         evidence = evidence_of(names, constraints, decision, skeleton, learnt.confidence.linked)
@@ -135,42 +155,44 @@ class MeasureOnce:
             released=learnt.released,
             fit=fit,
             directions=verdict,
-            causes=_causes(names, decision, learnt, knowledge) if verdict.readable else {},
+            causes=_causes(names, decision, learnt.reading, knowledge) if verdict.readable else {},
         )
 
-    @property
-    def _believed(self) -> Constants:
-        """Where a cause is hidden, its effects act together in columns that look as if each depended on one alone."""
-        if not self.latent:
-            return self.constants
-        alike = self.constants.misfit, self.constants.misfit
-        return replace(self.constants, misfit_bounds=alike, max_parents_if_small=self.constants.max_parents)
+    def _hidden_reading(self, names: Sequence[str], learnt: _Learnt, knowledge: Knowledge | None) -> _Reading:
+        """The answers read again: where a cause is hidden, its effects act together in columns that look as if each
+        depended on one alone, and knowledge of arrows says nothing of what is adjacent.
+        """
+        misfit = self.constants.misfit, self.constants.misfit
+        believed = replace(self.constants, misfit_bounds=misfit, max_parents_if_small=self.constants.max_parents)
+        return learnt.read(Constraints.of(names, (knowledge or Knowledge()).undirected()), believed)
 
     def _by_features(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """One covariance of features of all columns, and a search."""
         bought = buy_features(queryable, min(queryable.remaining, PLENTY), self.features)
-        evidence = FeatureEvidence(bought.released, self._believed.effect_sizes, self.features)
-        constants = replace(
-            self._believed, most_degree=self._believed.degree, max_parents_if_small=self._believed.max_parents
-        )
-        families = FamilySearch.of(evidence, constraints, constants)
-        decision = decide(families, Random(0))
-        sure = confidence(decision, families, no_interaction, Random(0))
+        evidence = FeatureEvidence(bought.released, self.constants.effect_sizes, self.features)
+
+        def read(constraints: Constraints, believed: Constants) -> _Reading:
+            constants = replace(believed, most_degree=believed.degree, max_parents_if_small=believed.max_parents)
+            families = FamilySearch.of(evidence, constraints, constants)
+            return _Reading(decide(families, Random(0)), families, no_interaction)
+
+        reading = read(constraints, self.constants)
+        sure = confidence(reading.decision, reading.families, no_interaction, Random(0))
         same = redundant(bought.released, queryable.schema.names)
         costs, noise, kept = bought.costs, of_features(bought), bought.answers
-        return _Learnt(decision, families, no_interaction, sure, (len(costs),), costs, bought.choice, same, noise, kept)
+        return _Learnt(reading, sure, read, (len(costs),), costs, bought.choice, same, noise, kept)
 
     def _by_levels(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """By contrasts; in a wide table margins come first, and say whether pairs are better measured around them."""
         levels = [column.size for column in queryable.schema.columns]
         check_memory(levels, constraints.pairs, memory_in_all())
-        weights = first_weights(levels, constraints.pairs, self._believed.skew)
+        weights = first_weights(levels, constraints.pairs, self.constants.skew)
         nothing = Released.nothing(levels)
-        if len(levels) < self._believed.wide:
+        if len(levels) < self.constants.wide:
             return self._by_contrasts(queryable, constraints, weights, nothing, [])
         budget = min(queryable.remaining, PLENTY)
         singles = {columns: weight for columns, weight in weights.items() if len(columns) < 2}
-        margins = buy(queryable, singles, self._believed.share_margins * budget)
+        margins = buy(queryable, singles, self.constants.share_margins * budget)
         released = nothing.merged(margins.answers)
         noise = noise_to_come(released, singles, weights, (budget - margins.cost) / margins.cost)
         design = PairDesign.of(queryable, released)
@@ -183,25 +205,26 @@ class MeasureOnce:
     ) -> _Learnt:
         """Pairs around released margins, and a search."""
         budget = min(queryable.remaining, PLENTY)
-        norms = norms_cost(queryable, design.released.rows, self._believed.share_norms * budget)
+        norms = norms_cost(queryable, design.released.rows, self.constants.share_norms * budget)
         costs = norms, budget - norms
-        pairs, clip = buy_pairs(queryable, design, costs, self._believed.clip_quantiles)
+        pairs, clip = buy_pairs(queryable, design, costs, self.constants.clip_quantiles)
         moments = CentralMoments.around(design.released, pairs)
-        # Noise hides the effects that a larger misfit would be judged by.
-        least, most = self._believed.misfit_bounds
-        bounds = least, min(most, self._believed.misfit)
-        constants = replace(self._believed, misfit_bounds=bounds, log_linear=True)
-        evidence, families = _searched(moments, constraints, constants)
-        decision = decide(families, Random(0))
-        sure = confidence(decision, families, evidence.interactions, Random(0))
+
+        def read(constraints: Constraints, believed: Constants) -> _Reading:
+            # Noise hides the effects that a larger misfit would be judged by.
+            least, most = believed.misfit_bounds
+            constants = replace(believed, misfit_bounds=(least, min(most, believed.misfit)), log_linear=True)
+            evidence, families = _searched(moments, constraints, constants)
+            return _Reading(decide(families, Random(0)), families, evidence.interactions)
+
+        reading = read(constraints, self.constants)
+        sure = confidence(reading.decision, reading.families, reading.interaction, Random(0))
         answers = len(margins.answers), int(norms > 0), len(pairs.observed)
         noise = of_contrasts(design.released, moments)
         spent = margins.cost, *costs
-        same = copied(families.constraints.copies, queryable.schema.names)
+        same = copied(reading.families.constraints.copies, queryable.schema.names)
         kept = ReleasedPairs(design.released, pairs, clip)
-        return _Learnt(
-            decision, families, evidence.interactions, sure, answers, spent, _around_chosen(clip), same, noise, kept
-        )
+        return _Learnt(reading, sure, read, answers, spent, _around_chosen(clip), same, noise, kept)
 
     def _by_contrasts(
         self,
@@ -213,10 +236,10 @@ class MeasureOnce:
     ) -> _Learnt:
         """Two releases of pairs, or three with triples, and a search; the answers to each choose the next."""
         random, budget = Random(0), min(queryable.remaining, PLENTY)  # a fixed stream: a run can be repeated
-        purchases = [*purchases, buy(queryable, weights, (1 - self._believed.share_later) * budget)]
+        purchases = [*purchases, buy(queryable, weights, (1 - self.constants.share_later) * budget)]
         released = released.merged(purchases[-1].answers)
-        quiet = noise_over_sampling(released) < self._believed.families_from
-        later = self._believed.share_later * budget
+        quiet = noise_over_sampling(released) < self.constants.families_from
+        later = self.constants.share_later * budget
         wanted, orders = self._second(released, weights, constraints, random)
         last = self._share_last(queryable, quiet=quiet) if orders else 0.0
         if wanted := offered(queryable, wanted):
@@ -228,33 +251,38 @@ class MeasureOnce:
             if wanted := offered(queryable, decisive) or offered(queryable, wanted):
                 purchases.append(buy(queryable, wanted, last * later))
                 released = released.merged(purchases[-1].answers)
-        evidence, families = self._families(released, constraints)
-        decision = decide(families, random, orders, starts=1 if quiet else None)  # what one start misses is settled
-        if quiet:
-            decision = settled(decision, families, evidence, random)
-        elif orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
-            fewer = pruned(decision, evidence, constraints)
-            decision = directed(fewer, families, evidence.interactions, random)
-        sure = confidence(decision, families, evidence.interactions, random)
+
+        def read(constraints: Constraints, believed: Constants) -> _Reading:
+            evidence, families = _searched(CentralMoments.of(released), constraints, believed)
+            decision = decide(families, random, orders, starts=1 if quiet else None)  # what one start misses is settled
+            if quiet:
+                decision = settled(decision, families, evidence, random)
+            elif orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
+                fewer = pruned(decision, evidence, constraints)
+                decision = directed(fewer, families, evidence.interactions, random)
+            return _Reading(decision, families, evidence.interactions)
+
+        reading = read(constraints, self.constants)
+        sure = confidence(reading.decision, reading.families, reading.interaction, random)
         answers, costs = (tuple(part) for part in zip(*((len(p.answers), p.cost) for p in purchases), strict=True))
-        noise = of_contrasts(released, evidence.moments)
-        same, choice = copied(families.constraints.copies, queryable.schema.names), _contrasts_chosen(purchases)
-        return _Learnt(decision, families, evidence.interactions, sure, answers, costs, choice, same, noise, released)
+        noise = of_contrasts(released, CentralMoments.of(released))
+        same, choice = copied(reading.families.constraints.copies, queryable.schema.names), _contrasts_chosen(purchases)
+        return _Learnt(reading, sure, read, answers, costs, choice, same, noise, released)
 
     def _second(
         self, released: Released, weights: Weights, constraints: Constraints, random: Random
     ) -> tuple[Weights, list[tuple[int, ...]]]:
         """What to buy with the rest, and orders to start from: the pairs again as long as their noise rules."""
         noise = noise_over_sampling(released)
-        if self._loud(released, (1 - self._believed.share_later) * noise):  # had all gone to pairs
+        if self._loud(released, (1 - self.constants.share_later) * noise):  # had all gone to pairs
             return weights, []
         evidence, families = self._families(released, constraints)
         first_look = scout(families, random)
-        return second_weights(first_look, evidence, weights, self._believed, noise), [first_look.order]
+        return second_weights(first_look, evidence, weights, self.constants, noise), [first_look.order]
 
     def _loud(self, released: Released, noise: float) -> bool:
         """Whether so much noise over sampling variance hides what triples would explain."""
-        return noise > self._believed.later_from * max(1.0, self._believed.misfit**2 * released.rows)
+        return noise > self.constants.later_from * max(1.0, self.constants.misfit**2 * released.rows)
 
     def _share_last(self, queryable: Queryable, *, quiet: bool) -> float:
         """Of what is kept for later releases, what the third gets.
@@ -262,8 +290,8 @@ class MeasureOnce:
         Laplace noise of two releases is more than that of one: half as many sets for a small share would be noisier.
         """
         if quiet:
-            return self._believed.share_families
-        return 0.0 if queryable.budget.pure else self._believed.share_doubts
+            return self.constants.share_families
+        return 0.0 if queryable.budget.pure else self.constants.share_doubts
 
     def _third(
         self,
@@ -279,14 +307,14 @@ class MeasureOnce:
         evidence, families = self._families(released, constraints)
         look = pruned(scout(families, random, orders), evidence, constraints)
         if quiet:
-            sets = family_sets(look, evidence, links(look, evidence, self._believed.maybe))
+            sets = family_sets(look, evidence, links(look, evidence, self.constants.maybe))
             return dict.fromkeys(sets, 1.0), [look.order]
         look = directed(look, families, evidence.interactions, random)
         sets = sets_in_doubt(look, families, evidence.interactions)
         return with_margins(dict.fromkeys(sets, 1.0), weights), [look.order]
 
     def _families(self, released: Released, constraints: Constraints) -> tuple[ContrastEvidence, FamilySearch]:
-        return _searched(CentralMoments.of(released), constraints, self._believed)
+        return _searched(CentralMoments.of(released), constraints, self.constants)
 
 
 def _searched(
@@ -305,13 +333,12 @@ def _names(queryable: Queryable) -> tuple[str, ...]:
     return names
 
 
-def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, knowledge: Knowledge | None) -> Learned:
-    """The same releases, read where common causes may be hidden."""
-    families, sure = learnt.families, learnt.confidence.linked
-    dependences = _dependences(learnt)
-    found = with_hidden_causes(names, learnt.decision, families, learnt.interaction, dependences, sure, knowledge)
-    evidence = evidence_of(names, constraints, learnt.decision, found.skeleton, found.linked)
-    fit = fit_of(learnt.decision, families)
+def _hidden(names: Sequence[str], learnt: _Learnt, reading: _Reading, knowledge: Knowledge | None) -> Learned:
+    """The same releases and the same P(edge), read where common causes may be hidden."""
+    decision, families = reading.decision, reading.families
+    found = with_hidden_causes(names, decision, families, reading.interaction, _dependences(reading), knowledge)
+    evidence = evidence_of(names, families.constraints, decision, found.skeleton, learnt.confidence.linked)
+    fit = fit_of(decision, families)
     verdict = verdict_on_directions(fit, learnt.noise)
     return Learned(
         found.pag,
@@ -331,21 +358,21 @@ def _hidden(names: tuple[str, ...], constraints: Constraints, learnt: _Learnt, k
 
 
 def _causes(
-    names: tuple[str, ...], decision: Decision, learnt: _Learnt, knowledge: Knowledge | None
+    names: Sequence[str], decision: Decision, reading: _Reading, knowledge: Knowledge | None
 ) -> dict[tuple[str, str], float]:
     """P(a causes b) of every edge of the decision, if b does not cause a."""
-    families, sure = learnt.families, learnt.confidence.linked
-    found = with_hidden_causes(names, decision, families, learnt.interaction, _dependences(learnt), sure, knowledge)
+    families, interaction = reading.families, reading.interaction
+    found = with_hidden_causes(names, decision, families, interaction, _dependences(reading), knowledge)
     known = causes(found)
     edges = [(names[x], names[y]) for y, parents in enumerate(decision.parents) for x in parents]
     return {way: known.get(way, CAUSES["arrow"]) for a, b in edges for way in ((a, b), (b, a))}
 
 
-def _dependences(learnt: _Learnt) -> Dependences:
+def _dependences(reading: _Reading) -> Dependences:
     """What tells whether a set separates two columns: what a misfit may explain is no independence."""
-    families, evidence = learnt.families, learnt.families.evidence
+    families, evidence = reading.families, reading.families.evidence
     if not isinstance(evidence, ContrastEvidence):
-        clear = dependence_of(families, learnt.interaction)
+        clear = dependence_of(families, reading.interaction)
         return Dependences(clear, clear, lambda *_: True)
 
     def counted(by: ContrastEvidence) -> Dependence:
