@@ -198,7 +198,7 @@ def test_an_arrow_says_that_a_causes_b_only_where_no_hidden_cause_explains_it():
 
 def test_the_mark_at_its_start_says_how_likely_a_cause_is():
     pag = Pag.of("abcd", [("a", "->", "b"), ("b", "o->", "c"), ("c", "<->", "d")])
-    known = causes(Found(pag, Skeleton(pag.nodes, pag.edges), np.zeros((4, 4)), {}))
+    known = causes(Found(pag, Skeleton(pag.nodes, pag.edges), {}))
     assert known["a", "b"] == CAUSES["tail"]
     assert known["b", "c"] == CAUSES["circle"]
     assert known["c", "d"] == known["d", "c"] == known["c", "b"] == CAUSES["arrow"]
