@@ -98,7 +98,7 @@ def names(*given: object) -> tuple[str, ...]:
         repeated = sorted(name for name, times in Counter(texts).items() if times > 1)
         some = ", ".join(map(shown, repeated[:MOST_NAMED]))
         more = f" and {len(repeated) - MOST_NAMED:,} more" if len(repeated) > MOST_NAMED else ""
-        raise QueryError(f"the column(s) {some}{more} stand more than once in one statistic")
+        raise QueryError(f"one statistic names {some}{more} more than once")
     return texts
 
 

@@ -48,6 +48,11 @@ def how_many(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
+def listed(noun: str, names: Sequence[object]) -> str:
+    """Names behind their noun: column 'a', columns 'a', 'b'."""
+    return f"{noun}{'' if len(names) == 1 else 's'} {', '.join(map(shown, names))}"
+
+
 def closest(name: object, known: Iterable[str]) -> str | None:
     """The known name most like this one, if any is."""
     short = [one for one in known if len(one) <= LONGEST][:_COMPARED]

@@ -120,7 +120,7 @@ MALFORMED = [
     ("own parent", GOOD.replace("B | A", "B | B"), 12, "named twice"),
     ("two bars", GOOD.replace("B | A", "B || A"), 12, "found '|'"),
     ("unknown level", GOOD.replace("(yes)", "(yess)"), 13, "'A' has no level 'yess'; did you mean 'yes'?"),
-    ("row of too many labels", GOOD.replace("(yes)", "(yes, no)"), 13, "2 level(s) for 1 parent(s)"),
+    ("row of too many labels", GOOD.replace("(yes)", "(yes, no)"), 13, "2 levels for 1 parent"),
     ("row twice", GOOD.replace("(no)", "(yes)"), 14, "is given twice"),
     ("row missing", GOOD.replace("  (no) 0.1, 0.1, 0.8;\n", ""), 12, "misses 1 of 2 rows, first ('no')"),
     ("no values at all", GOOD.replace("  table 0.25, 0.75;\n", ""), 9, "misses 1 of 1 rows"),

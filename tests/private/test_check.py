@@ -36,7 +36,7 @@ def test_how_full_levels_bins_and_numbers_are():
         assert wanted in lines
     assert ["0", "to", "10", "10", "10.0%", "##"] in lines
     assert ["90", "to", "100", "0", "0.0%"] in lines
-    assert "10 cell(s) empty (10.0% of all rows): their rows stay" in text
+    assert "10 cells empty (10.0% of all rows): their rows stay" in text
     assert text.endswith("nothing stands out")
 
 

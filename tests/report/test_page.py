@@ -164,12 +164,12 @@ def test_page_says_what_is_promised_and_what_was_spent() -> None:
 
 def test_pure_budget_and_persons() -> None:
     pure = replace(
-        _privacy(), budget=Budget(epsilon=2.0, delta=0), events=(), spent=0.0, unit="one person, at most 3 row(s) each"
+        _privacy(), budget=Budget(epsilon=2.0, delta=0), events=(), spent=0.0, unit="one person, at most 3 rows each"
     )
     text = page(replace(_small(), privacy=pure))
     assert "epsilon = 2, delta = 0" in text
     assert "Kept as pure epsilon" in text
-    assert "at most 3 row(s) each" in text
+    assert "at most 3 rows each" in text
     assert "apart from failures" not in text
 
 

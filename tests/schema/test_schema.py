@@ -91,8 +91,8 @@ def test_levels_that_are_the_same_level_repeat():
         (lambda: Categorical("", (0, 1)), "column name"),
         (lambda: Categorical("a\x00b", (0, 1)), "column name"),
         (lambda: Categorical(3, (0, 1)), "column name"),
-        (lambda: Categorical("a", ()), r"'a' has 0 level\(s\); it needs 2 to 1,000"),
-        (lambda: Categorical("a", ("x",)), r"'a' has 1 level\(s\).*leave it out"),
+        (lambda: Categorical("a", ()), r"'a' has 0 levels; it needs 2 to 1,000"),
+        (lambda: Categorical("a", ("x",)), r"'a' has 1 level.*leave it out"),
         (lambda: Categorical("a", range(MAX_LEVELS + 1)), "1,001 level"),
         (lambda: Categorical("a", ("x", "y", "x", "y")), "repeats the level.*'x', 'y'"),
         (lambda: Categorical("a", ("x", "y"), missing="z"), "missing = 'z' is neither 'drop' nor one of its 2 levels"),
@@ -142,13 +142,13 @@ X = Numeric("x", 0, 10, bins=5, missing=2)
     ("make", "says"),
     [
         (lambda: Schema(()), "at least one column"),
-        (lambda: Schema((A, B, A)), r"names the column\(s\) 'a' more than once"),
+        (lambda: Schema((A, B, A)), r"names the column 'a' more than once"),
         (lambda: Schema((A,), rows=0), "rows must be a whole number of at least 1, or left out; got 0"),
         (lambda: Schema((A,), rows=1e5), "rows must be a whole number"),
         (lambda: Schema((A,), rows=True), "rows must be a whole number"),
         (lambda: Schema((A,), person=Person("a", 2)), "'a' names persons, so it cannot be analysed too"),
         (lambda: Schema.of(7), "got int"),
-        (lambda: Schema.of({"a": ("x",)}), r"1 level\(s\)"),
+        (lambda: Schema.of({"a": ("x",)}), r"1 level"),
         (lambda: Neighbours.of("both"), "'add-remove' or 'replace', got 'both'"),
     ],
 )
@@ -206,7 +206,7 @@ def test_the_hash_tells_schemas_apart():
 
 # --- TOML: round trip -----------------------------------------------------------------------------
 
-CONTROL = "".join(map(chr, {*range(32), 127, 0xFFFE, 0xFFFF} - set(map(ord, "\t\n\r"))))
+CONTROL = "".join(map(chr, {*range(32), *range(127, 160), 0xFFFE, 0xFFFF} - set(map(ord, "\t\n\r"))))
 ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=CONTROL), min_size=1, max_size=12)
 NAMES = ANY_TEXT | st.sampled_from(
     [
@@ -219,7 +219,6 @@ NAMES = ANY_TEXT | st.sampled_from(
         " ",
         "\\",
         "\t",
-        "\x85",
         "\u2028",
         "é",
         "日本",
@@ -370,8 +369,8 @@ MISTAKES = [
     ("missing = 1.5", 'missing = "clamp"', "missing must be a finite number", 27),
     ('outside = "clamp"', "outside = 3", "outside must be 'clamp' or 'drop'", 28),
     ("rows = 4", "rows = 0", "person: rows must be", 6),
-    ('levels = ["x", "y"]', 'levels = ["x"]', r"1 level\(s\)", 10),
-    ('  "hi",\n', "", r"'b c' has 1 level\(s\)", 16),
+    ('levels = ["x", "y"]', 'levels = ["x"]', r"1 level", 10),
+    ('  "hi",\n', "", r"'b c' has 1 level", 16),
     ('kind = "numeric"\n', "", "kind must be one of", 21),
     ("high = 10", "high = inf", "high must be a finite number", 24),
     ('column = "id"', 'column = "a"', "'a' names persons", 5),
@@ -499,7 +498,7 @@ def test_numbers_that_no_float_holds_are_refused():
 
 
 def test_too_many_levels_are_not_called_constant():
-    with pytest.raises(SchemaError, match=r"has 5,000 level\(s\); it needs 2 to 1,000. Group them") as told:
+    with pytest.raises(SchemaError, match=r"has 5,000 levels; it needs 2 to 1,000. Group them") as told:
         Categorical("code", tuple(range(5000)))
     assert "constant" not in str(told.value)
     with pytest.raises(SchemaError, match="A constant column tells nothing"):
@@ -557,3 +556,16 @@ def test_without_a_schema_it_says_how_to_draft_one(words):
             call()
     with pytest.raises(SchemaError, match=r"got list.*dpcurate\.draft"):
         dpcurate.discover(table, [1], **words)
+
+
+def test_counts_in_messages_have_their_plurals():
+    with pytest.raises(SchemaError, match=r"has 1 level; it needs 2 to"):
+        Categorical("a", ("x",))
+    with pytest.raises(SchemaError, match=r"repeats the level 'x'"):
+        Categorical("a", ("x", "x", "y"))
+    with pytest.raises(SchemaError, match=r"repeats the levels 'x', 'y'"):
+        Categorical("a", ("x", "x", "y", "y"))
+    with pytest.raises(SchemaError, match=r"names the column 'a' more than once"):
+        Schema((Categorical("a", ("x", "y")), Categorical("a", ("x", "y"))))
+    assert Person("id", 1).cap == "at most 1 row each"
+    assert Person("id", 3).cap == "at most 3 rows each"

@@ -99,7 +99,7 @@ def _folder(args: Namespace, inputs: Inputs, *, force: bool) -> Folder | None:
 
 def _announce(args: Namespace, question: Question, schema: Schema, allowance: Allowance) -> None:
     person = schema.person
-    unit = "one row" if person is None else f"one person, at most {person.rows} rows each"
+    unit = "one row" if person is None else f"one person, {person.cap}"
     share = "" if allowance.left is None else f", {_part(allowance):.2%} of what is left"
     say(f"before any row is read: this will cost {allowance}{share}")
     say(f"  for     {one_line(_words(question, schema))} of {table_name(args.table)}")

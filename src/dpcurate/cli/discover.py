@@ -91,7 +91,7 @@ def _spend(
 
 def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:
     person = schema.person
-    unit = "one row" if person is None else f"one person, at most {person.rows} rows each"
+    unit = "one row" if person is None else f"one person, {person.cap}"
     columns, table = len(schema.names), table_name(args.table)
     say(f"before any row is read: this run may spend {allowance}")
     say(f"  on      the edges among {columns} columns of {table} ({columns * (columns - 1) // 2} pairs)")

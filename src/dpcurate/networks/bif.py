@@ -23,7 +23,7 @@ from dpcurate.files import check_length
 from dpcurate.graphs.formats.bif_grammar import MAX_CELLS, Grammar, ProbabilityBlock, Values
 from dpcurate.graphs.formats.bif_tokens import quote, show
 from dpcurate.networks.network import TOLERANCE, Network, Variable
-from dpcurate.wording import did_you_mean
+from dpcurate.wording import did_you_mean, how_many
 
 
 def parse(text: str) -> Network:
@@ -105,7 +105,7 @@ class _Assembly:
 
     def _place(self, name: str, block: ProbabilityBlock, values: Values) -> int:
         if len(values.labels) != len(block.parents):
-            found = f"{len(values.labels)} level(s) for {len(block.parents)} parent(s)"
+            found = f"{how_many(len(values.labels), 'level')} for {how_many(len(block.parents), 'parent')}"
             self._text.fail(f"this row of {show(name)} names {found}", values.at)
         place = 0
         for label, parent in zip(values.labels, block.parents, strict=True):

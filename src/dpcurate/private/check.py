@@ -11,7 +11,7 @@ from dpcurate.private.draft.names import is_id
 from dpcurate.private.sources import look_at
 from dpcurate.private.sources.owner import PARTS, ColumnLook, IdLook, Look
 from dpcurate.schema import DROP, OWN, Numeric, Schema
-from dpcurate.wording import shown
+from dpcurate.wording import how_many, shown
 
 NEARLY_ALL = 0.95
 MUCH = 0.1
@@ -63,7 +63,7 @@ def _column(one: ColumnLook, look: Look) -> Iterator[str]:
     yield from _levels(one, look.used)
     for what, count, rule in (("empty", one.missing, one.column.missing), ("outside", one.outside, one.column.outside)):
         if count:
-            yield f"  {count:,} cell(s) {what} ({_share(count, look.rows)} of all rows): {_fate(rule)}"
+            yield f"  {how_many(count, 'cell')} {what} ({_share(count, look.rows)} of all rows): {_fate(rule)}"
 
 
 def _levels(one: ColumnLook, used: int) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _warnings(look: Look, schema: Schema) -> Iterator[str]:
 def _whose(schema: Schema) -> str:
     if schema.person is None:
         return ", by the rules of all columns together"
-    return f", by the rules of columns and the cap of {schema.person.rows} rows a person"
+    return f", by the rules of columns and the cap of {how_many(schema.person.rows, 'row')} a person"
 
 
 def _dropped(one: ColumnLook, rows: int) -> Iterator[str]:

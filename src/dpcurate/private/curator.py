@@ -15,7 +15,7 @@ from dpcurate.private.origin import Origin
 from dpcurate.private.session import Session
 from dpcurate.private.sources import check_rows, open_source
 from dpcurate.schema import Neighbours, Schema
-from dpcurate.wording import shown
+from dpcurate.wording import how_many, shown
 
 
 class Curator(Session):
@@ -77,7 +77,7 @@ class Curator(Session):
 
     def __repr__(self) -> str:
         private = "" if self.ledger.private else ", NOT PRIVATE"
-        unit = f"{self.schema.person.rows} rows per person" if self.schema.person else "row"
+        unit = f"{how_many(self.schema.person.rows, 'row')} per person" if self.schema.person else "row"
         return (
             f"Curator({len(self.schema.names)} columns, {self.neighbours.value}, unit: {unit}, "
             f"budget: {self.ledger.budget}{private})"

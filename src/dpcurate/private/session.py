@@ -139,7 +139,7 @@ class Session(Unique):
 
     def privacy(self) -> Privacy:
         person = self._schema.person
-        unit = "one row" if person is None else f"one person, at most {person.rows} row(s) each"
+        unit = "one row" if person is None else f"one person, {person.cap}"
         ledger = self._ledger
         paid, facts = float(self._paid), (ledger.budget, self._neighbours.value, unit)
         return Privacy(*facts, ledger.spent, ledger.events, ledger.private, paid)

@@ -163,7 +163,7 @@ class StoredAnswers:
     def privacy(self) -> Privacy:
         """That of the ledger; this run has spent nothing."""
         person, run = self._schema.person, self._run
-        unit = "one row" if person is None else f"one person, at most {person.rows} row(s) each"
+        unit = "one row" if person is None else f"one person, {person.cap}"
         return Privacy(run.facts.budget, run.facts.neighbours, unit, run.spent, run.events, run.private, 0.0)
 
     def _refuse(self, what: str) -> NoReturn:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpcurate.errors import SchemaError
-from dpcurate.wording import shown
+from dpcurate.wording import how_many, listed, shown
 
 GRID = 4096
 """Steps between the middle of a numeric column's range and its end; values are held on this grid."""
@@ -33,8 +33,9 @@ _DECLARE_A_LEVEL = (
 )
 
 
-_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-"""Control characters but for tabs and line ends, and what is no character; XML has no place for them."""
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Control characters except tabs and line ends, and code points that are no character: XML cannot hold most of them,
+and the others (0x80 to 0x9f) steer terminals."""
 
 
 def level_text(level: Any) -> str:
@@ -114,13 +115,13 @@ class Categorical:
         if not 2 <= len(levels) <= MAX_LEVELS:
             few = "A constant column tells nothing: leave it out of the schema"
             many = "Group them, such as groups = {north = [...], south = [...]}, or leave the column out of the schema"
-            why = f" has {len(levels):,} level(s); it needs 2 to {MAX_LEVELS:,}. {few if len(levels) < 2 else many}"
-            raise _refused(self.name, "levels", why)
+            why = f" has {how_many(len(levels), 'level')}; it needs 2 to {MAX_LEVELS:,}. "
+            raise _refused(self.name, "levels", why + (few if len(levels) < 2 else many))
         for setting, texts in (("levels", levels), ("groups", tuple(text for text, _ in self.spellings))):
             keys = Counter(x if level_number(x) is None else level_number(x) for x in texts)
             repeated = sorted({x for x in texts if keys[x if level_number(x) is None else level_number(x)] > 1})
             if repeated:
-                raise _refused(self.name, setting, f" repeats the level(s) {', '.join(map(shown, repeated[:8]))}")
+                raise _refused(self.name, setting, f" repeats the {listed('level', repeated[:8])}")
         for field in ("missing", "outside"):
             rule = level_text(getattr(self, field))
             object.__setattr__(self, field, rule)

@@ -20,7 +20,7 @@ from dpcurate.notebook import table_html
 from dpcurate.schema.columns import Categorical, Column, Numeric, check_name
 from dpcurate.schema.order import Order, checked_order
 from dpcurate.schema.text_format import TextFormat
-from dpcurate.wording import did_you_mean, shown
+from dpcurate.wording import did_you_mean, how_many, listed, shown
 
 LARGEST_COUNT = 2**63 - 1
 """Of rows: what TOML and every engine can hold."""
@@ -39,6 +39,11 @@ class Person:
             raise SchemaError(
                 f"person: rows must be a whole number of at least 1, got {shown(self.rows)}", setting="rows"
             )
+
+    @property
+    def cap(self) -> str:
+        """How many rows of a person are used, in words."""
+        return f"at most {how_many(self.rows, 'row')} each"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class Schema:
             raise SchemaError("a schema needs at least one column")
         repeated = sorted(name for name, count in Counter(names).items() if count > 1)
         if repeated:
-            raise SchemaError(f"the schema names the column(s) {', '.join(map(shown, repeated[:8]))} more than once")
+            raise SchemaError(f"the schema names the {listed('column', repeated[:8])} more than once")
         if self.rows is not None and not _is_count(self.rows):
             raise SchemaError(
                 f"rows must be a whole number of at least 1, or left out; got {shown(self.rows)}", setting="rows"
@@ -109,7 +114,7 @@ class Schema:
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         rows = "rows not given" if self.rows is None else f"about {self.rows:,} rows"
-        unit = "" if self.person is None else f"; persons by {self.person.column}, at most {self.person.rows} rows each"
+        unit = "" if self.person is None else f"; persons by {self.person.column}, {self.person.cap}"
         heads = ("column", "kind", "values", "missing cells", "other values")
         told = [(c.name, c.kind, _values(c), c.missing or "-", c.outside) for c in self.columns]
         return table_html(heads, told, f"Schema of {len(self.columns)} columns, {rows}{unit}")

@@ -289,7 +289,7 @@ def test_the_check_reports_what_an_owner_should_know(tmp_path):
     table["odd"] = None
     said = "\n".join(check_rows(table, SCHEMA))
     assert "500 rows, 0 of them used" in said
-    assert "'odd': 500 missing cell(s), that is all of them" in said
+    assert "'odd': 500 missing cells, that is all of them" in said
     assert "'grade'" in said
     assert "outside the schema; rule: clamp" in said
     assert "the table is empty" in "\n".join(check_rows(table.iloc[:0], SCHEMA))

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.sources.engine import check_columns, check_unique, first_line
 from dpcurate.schema import Schema, did_you_mean, level_text
+from dpcurate.wording import how_many
 
 STATISTICAL = {"dta": "read_dta", "sav": "read_sav", "zsav": "read_sav", "sas7bdat": "read_sas7bdat"}
 """Endings of files that pyreadstat reads, and by which function."""
@@ -140,7 +141,7 @@ def _of_statistics(file: str, schema: Schema | None) -> Foreign:
 def _check_cells(file: str, rows: int, columns: int) -> None:
     if rows * columns > MOST_CELLS:
         raise OwnerError(
-            f"{file!r} says that it has {rows:,} rows, which for {columns} column(s) is above the limit of "
+            f"{file!r} says that it has {rows:,} rows, which for {how_many(columns, 'column')} is above the limit of "
             f"{MOST_CELLS:,} cells in memory: save it as Parquet or CSV, which are read where they are"
         )
 

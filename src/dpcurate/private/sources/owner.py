@@ -9,6 +9,7 @@ from dpcurate.private.row_sums import Counted, CountRows, IntervalRows
 from dpcurate.private.sources.encode import Kind, cells, cells_sql
 from dpcurate.private.sources.engine import Encoded, Engine
 from dpcurate.schema import OWN, Column, Schema
+from dpcurate.wording import how_many
 
 PARTS = 10
 """Equal parts of its bounds in which a number without bins is shown."""
@@ -87,9 +88,10 @@ def sentences(looked: Sequence[int], kept: int, schema: Schema) -> Iterator[str]
     yield f"{total} rows, {kept} of them used" + ("; the table is empty" if total == 0 else "")
     for column, empty, strange in zip(schema.columns, looked[1::2], looked[2::2], strict=True):
         if empty:
-            yield f"column {column.name!r}: {empty} missing cell(s){_all(empty, total, column)}; rule: {column.missing}"
+            missing = f"{how_many(empty, 'missing cell')}{_all(empty, total, column)}"
+            yield f"column {column.name!r}: {missing}; rule: {column.missing}"
         if strange:
-            yield f"column {column.name!r}: {strange} cell(s) outside the schema; rule: {column.outside}"
+            yield f"column {column.name!r}: {how_many(strange, 'cell')} outside the schema; rule: {column.outside}"
 
 
 def _all(empty: int, total: int, column: Column) -> str:
