@@ -22,13 +22,13 @@ import numpy as np
 
 from benchmarks.effects_page import page
 from dpcurate import Budget, Curator, networks
-from dpcurate.discovery import fit
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, directions
 from dpcurate.effects.table import usual
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.latent import ancestors
 from dpcurate.networks import LinearWorld, Network
+from dpcurate.study import fit
 
 ROWS, EPSILONS, DELTA = 100_000, (0.1, 1.0, 5.0), 1e-10
 MOST_PAIRS = 40

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from dpcurate import Budget, Curator
-from dpcurate.discovery import fit
 from dpcurate.errors import DpcurateError
 from dpcurate.learn import methods
 from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Schema
+from dpcurate.study import fit
 
 Rng = np.random.Generator
 

@@ -8,7 +8,6 @@ import pytest
 
 import dpcurate
 from dpcurate import Budget, networks
-from dpcurate.allowance import Allowance
 from dpcurate.cli import main
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError
 from dpcurate.private.ledger import Ledger
@@ -71,7 +70,7 @@ def test_a_method_that_is_not_private_makes_no_ledger(tmp_path, method):
 
 def test_refusals(tmp_path):
     with pytest.raises(BudgetError, match="how much may be spent"):
-        Allowance.of(epsilon=None, ledger=tmp_path / "new")
+        dpcurate.open(TABLE, ASIA.schema, ledger=tmp_path / "new").preview()
     dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=tmp_path / "l", method="em-pc")
     with pytest.raises(LedgerError, match="leave delta out"):
-        Allowance.of(epsilon=0.1, delta=1e-5, ledger=tmp_path / "l")
+        dpcurate.open(TABLE, ASIA.schema, delta=1e-5, ledger=tmp_path / "l").preview(epsilon=0.1)

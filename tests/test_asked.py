@@ -16,7 +16,6 @@ import pytest
 
 import dpcurate
 from dpcurate import Budget, Categorical, Curator, Numeric, Quantiles, Schema, quantiles
-from dpcurate.asked import Asked, answer, ask, asked_from
 from dpcurate.errors import (
     BudgetError,
     BudgetExceeded,
@@ -33,7 +32,9 @@ from dpcurate.private.session import Session
 from dpcurate.private.sources import Held, Source, open_source
 from dpcurate.quantiles import ladder, reach
 from dpcurate.queries import Answer, Counts, Estimates, Exact, Gaussian, Means, Moments, Release, Tables
+from dpcurate.questions import Asked, asked_from
 from dpcurate.schema import GRID, OWN, Neighbours
+from dpcurate.study import Study, ask
 from test_resume import Killed, killed_in, spent
 
 RANDOM = np.random.default_rng(5)
@@ -132,7 +133,7 @@ def test_an_answer_draws_itself_with_error_bars(counted):
     assert ax.get_yticklabels()[0].get_text() == "[0, 25), f"
     curator = Curator(TABLE, SCHEMA, budget=BUDGET)
     assert curator.ask(Release(Means(("age",)), Gaussian(rho=0.01))).plot(ax) is ax
-    (median,) = answer(curator, Quantiles("age", (0.5,))).tables
+    (median,) = Study.over(curator).ask(Quantiles("age", (0.5,))).tables
     lower, upper = median.plot().containers[0][2][0].get_segments()[0][:, 0]
     assert (lower, upper) == pytest.approx((median.rows[0].low, median.rows[0].high))
     many = Estimates(("x",), "count", counted.tables[0].rows * 30)
@@ -201,7 +202,8 @@ def coverage(name: str, runs: int = 20) -> float:
     held = []
     for run in range(runs):
         one = session(held_at(draw(random, 4_000), low, high), schema, BUDGET, run)
-        held += [row.low <= t <= row.high for row, t in zip(answer(one, asked).tables[0].rows, true, strict=True)]
+        rows = Study.over(one).ask(asked).tables[0].rows
+        held += [row.low <= t <= row.high for row, t in zip(rows, true, strict=True)]
     return float(np.mean(held))
 
 
@@ -217,7 +219,7 @@ def test_intervals_that_forget_noise_and_sampling_would_be_caught(monkeypatch):
 
 def test_an_interval_is_not_much_wider_than_it_must_be():
     one = session(open_source(TABLE, SCHEMA), SCHEMA, BUDGET, 3)
-    (row,) = answer(one, Quantiles("income", (0.5,))).tables[0].rows
+    (row,) = Study.over(one).ask(Quantiles("income", (0.5,))).tables[0].rows
     assert abs(row.value - np.median(TABLE["income"])) < 300
     assert row.high - row.low < 1_500  # sampling alone takes 370
 
@@ -377,7 +379,7 @@ def test_more_than_what_is_left_is_refused_with_the_numbers(tmp_path):
         ask(TABLE, SCHEMA, Counts(("sex",)), epsilon=0.1, ledger=path)
     curator = Curator(TABLE, SCHEMA, ledger=path)
     with pytest.raises(BudgetExceeded, match="nothing is left"):
-        answer(curator, Counts(("sex",)))
+        Study.over(curator).ask(Counts(("sex",)))
     with pytest.raises(BudgetError, match="how much"):
         ask(TABLE, SCHEMA, Counts(("sex",)), epsilon=None, ledger=path)  # type: ignore[arg-type]
 

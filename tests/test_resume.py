@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 
 import dpcurate
-from dpcurate.allowance import Allowance
 from dpcurate.cli import main
 from dpcurate.errors import LedgerError, QueryError
 from dpcurate.networks import load
@@ -22,6 +21,7 @@ from dpcurate.private.ledger import Ledger, RunFacts
 from dpcurate.private.ledger.file import File
 from dpcurate.private.origin import Origin
 from dpcurate.queries import Counts, Gaussian, Release
+from dpcurate.runs import RunBudget
 
 ASIA = load("asia")
 TABLE = ASIA.sample(4000, seed=3)
@@ -179,14 +179,14 @@ def test_a_run_that_another_process_resumes_first_is_a_new_one_within_its_share(
     with monkeypatch.context() as patch, killed():
         dying(patch, Ledger, "keep", 0, after=False)
         dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path)
-    real = Allowance.open
+    real = RunBudget.open
 
-    def faster(allowance: Allowance, *args: Any, **more: Any) -> Any:
-        monkeypatch.setattr(Allowance, "open", real)
+    def faster(allowance: RunBudget, *args: Any, **more: Any) -> Any:
+        monkeypatch.setattr(RunBudget, "open", real)
         dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path)
         return real(allowance, *args, **more)
 
-    monkeypatch.setattr(Allowance, "open", faster)
+    monkeypatch.setattr(RunBudget, "open", faster)
     dpcurate.discover(TABLE, ASIA.schema, epsilon=1, ledger=path)
     share = dpcurate.Budget(epsilon=1, delta=1e-10).ceiling
     assert [run.spent for run in Ledger.open(path).log()] == pytest.approx([share, share])
@@ -234,15 +234,15 @@ def test_who_ran_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody() -> str:
         raise OSError("no such user")
 
-    from dpcurate.allowance import Request
+    from dpcurate.runs import RunSpec
 
     facts = {"table": "postgresql://me:secret@host/db#t", "schema": ASIA.schema, "method": "m", "recipe": ""}
     with monkeypatch.context() as patch:
         patch.setattr("getpass.getuser", nobody)
-        assert Request(**facts).facts.by == "unknown"
-    assert Request(**facts, by="bob").facts.by == "bob"
+        assert RunSpec(**facts).facts.by == "unknown"
+    assert RunSpec(**facts, by="bob").facts.by == "bob"
     other = {**facts, "table": "postgresql://you:other@host/db#t"}
-    assert Request(**facts).facts.command == Request(**other).facts.command  # a password makes no other table
+    assert RunSpec(**facts).facts.command == RunSpec(**other).facts.command  # a password makes no other table
 
 
 # --- the command -----------------------------------------------------------------------------------------

@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpcurate import audit, errors, networks, queries
     from dpcurate.accounting import Budget
-    from dpcurate.asked import Asked, ask, asked_from
-    from dpcurate.discovery import discover, discover_from, fit
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
     from dpcurate.graphs.graph import Cpdag, Dag, Pag
     from dpcurate.graphs.knowledge import Knowledge
     from dpcurate.graphs.metrics import score
     from dpcurate.graphs.pag_metrics import score_pag
     from dpcurate.learn import methods
-    from dpcurate.models import Model, ScoreModel, quantify
+    from dpcurate.models import Model, ScoreModel
     from dpcurate.planning.plan import plan
     from dpcurate.private.curator import Curator
     from dpcurate.private.draft import draft
     from dpcurate.private.ledger import Ledger
     from dpcurate.quantiles import Quantiles
+    from dpcurate.questions import Asked, asked_from
     from dpcurate.result import Discovery
     from dpcurate.schema import Adjacency, Categorical, Neighbours, Numeric, Ordinal, Person, Schema, TextFormat
+    from dpcurate.study import Study, ask, discover, discover_from, fit, open, quantify, reopen
 
 __all__ = [
     "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery",
-    "DpcurateError", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate", "Numeric",
-    "Ordinal", "OwnerError", "Pag", "Person", "Quantiles", "Schema", "SchemaError", "ScoreModel", "TextFormat", "ask",
-    "asked_from", "audit", "discover", "discover_from", "draft", "errors", "fit", "methods", "networks", "plan",
-    "quantify", "queries", "score", "score_pag",
+    "DpcurateError", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate", "Numeric", "Ordinal",
+    "OwnerError", "Pag", "Person", "Quantiles", "Schema", "SchemaError", "ScoreModel", "Study", "TextFormat", "ask",
+    "asked_from", "audit", "discover", "discover_from", "draft", "errors", "fit", "methods", "networks", "open",
+    "plan", "quantify", "queries", "reopen", "score", "score_pag",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
@@ -37,21 +37,21 @@ _MODULES = {
 }  # fmt: skip
 _HOMES = {
     "accounting": ("Budget",),
-    "asked": ("Asked", "ask", "asked_from"),
-    "discovery": ("discover", "discover_from", "fit"),
     "result": ("Discovery",),
     "errors": ("BudgetExceeded", "DpcurateError", "LedgerError", "NotPrivate", "OwnerError", "SchemaError"),
     "graphs.graph": ("Cpdag", "Dag", "Pag"),
     "graphs.knowledge": ("Knowledge",),
     "graphs.metrics": ("score",),
     "graphs.pag_metrics": ("score_pag",),
-    "models": ("Model", "ScoreModel", "quantify"),
+    "models": ("Model", "ScoreModel"),
     "planning.plan": ("plan",),
     "private.curator": ("Curator",),
     "private.draft": ("draft",),
     "private.ledger": ("Ledger",),
     "quantiles": ("Quantiles",),
+    "questions": ("Asked", "asked_from"),
     "schema": ("Adjacency", "Categorical", "Neighbours", "Numeric", "Ordinal", "Person", "Schema", "TextFormat"),
+    "study": ("Study", "ask", "discover", "discover_from", "fit", "open", "quantify", "reopen"),
 }
 
 

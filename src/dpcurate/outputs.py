@@ -51,6 +51,10 @@ class Inputs:
         paths = {what: os.fspath(one) for what, one in given.items() if isinstance(one, (str, Path))}
         return cls(tuple((what, path) for what, path in paths.items() if "://" not in path))
 
+    def with_(self, **given: Any) -> Inputs:
+        """These and others."""
+        return Inputs((*self.files, *Inputs.of(**given).files))
+
     def refuse(self, target: Path) -> None:
         """Refuse to write what is one of these files, by whatever name or link."""
         for what, path in self.files:

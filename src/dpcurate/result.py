@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate.accounting import Privacy
-from dpcurate.allowance import RunRecord
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, FoundEffects
 from dpcurate.effects.reported import plain, with_effects
@@ -36,6 +35,7 @@ from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
 from dpcurate.notebook import frame_of
 from dpcurate.outputs import NO_INPUTS, Inputs, save_text
+from dpcurate.runs import RunRecord
 from dpcurate.schema import Schema
 from dpcurate.wording import how_many, printable
 

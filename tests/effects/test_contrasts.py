@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dpcurate import Budget, Curator, networks
-from dpcurate.discovery import discover, discover_from, fit
 from dpcurate.effects.counts import NoisedCounts
 from dpcurate.effects.estimate import Effects
 from dpcurate.effects.standardise import standardised
@@ -17,6 +16,7 @@ from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.networks import Network, Variable
 from dpcurate.result import Discovery
+from dpcurate.study import discover, discover_from, fit
 
 ROWS = 20_000
 WORLD = networks.random_network(

@@ -8,9 +8,10 @@ import json
 import pytest
 
 import dpcurate
-from dpcurate import models, networks
+from dpcurate import networks
 from dpcurate.cli import main
 from dpcurate.errors import LedgerError, QueryError
+from dpcurate.models import fitting
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.ledger.notes import Note
 from dpcurate.private.ledger.runs import Story
@@ -52,7 +53,7 @@ def test_hidden_causes_have_no_model():
 
 
 def test_a_run_that_was_stopped_before_its_model_is_resumed(tmp_path, monkeypatch):
-    path, real = tmp_path / "a.ledger", models.fitting.fitted
+    path, real = tmp_path / "a.ledger", fitting.fitted
 
     def dies(*args):
         raise KeyboardInterrupt
@@ -60,11 +61,11 @@ def test_a_run_that_was_stopped_before_its_model_is_resumed(tmp_path, monkeypatc
     def run():
         return dpcurate.discover(TABLE, ASIA.schema, epsilon=1, quantify=0.5, ledger=path)
 
-    monkeypatch.setattr(models.fitting, "fitted", dies)
+    monkeypatch.setattr(fitting, "fitted", dies)
     with pytest.raises(KeyboardInterrupt):
         run()
     paid = Ledger.open(path).spent
-    monkeypatch.setattr(models.fitting, "fitted", real)
+    monkeypatch.setattr(fitting, "fitted", real)
     found = run()
     assert Ledger.open(path).spent == paid
     assert [run.outcome for run in Ledger.open(path).log()] == ["finished"]
@@ -158,8 +159,8 @@ def twice(path, table, schema, dag=None):
     Ledger.create(path, table="t", neighbours="add-remove", budget=BUDGET, schema=schema)
     found = dpcurate.discover(table, schema, epsilon=0.6, ledger=path)
     curator = dpcurate.Curator(table, schema, ledger=path, name="t")
-    first = models.quantify(found, curator, share=curator.remaining / 2, dag=dag)
-    return found, first, models.quantify(found, curator, dag=dag)
+    first = dpcurate.quantify(found, curator, share=curator.remaining / 2, dag=dag)
+    return found, first, dpcurate.quantify(found, curator, dag=dag)
 
 
 def same_rows(one, other):
@@ -195,7 +196,7 @@ def test_a_model_needs_a_graph_of_its_schema_before_it(tmp_path):
     other = dpcurate.discover(TABLE, ASIA.schema, epsilon=1)
     Ledger.create(path, table="t", neighbours="add-remove", budget=BUDGET, schema=ASIA.schema)
     curator = dpcurate.Curator(TABLE, ASIA.schema, ledger=path, name="t")
-    models.quantify(other, curator, share=curator.remaining / 2)
+    dpcurate.quantify(other, curator, share=curator.remaining / 2)
     with pytest.raises(LedgerError, match="found a graph before run 1"):
         dpcurate.discover_from(path, 1)
     found = dpcurate.fit(curator)
@@ -254,9 +255,9 @@ def test_what_has_no_model_is_refused_for_nothing(tmp_path):
     hidden = dpcurate.fit(curator, share=curator.remaining / 4, latent=True)
     other = dpcurate.Curator(TABLE, ASIA.schema, budget=budget, ledger=tmp_path / "b", name="b")
     with pytest.raises(QueryError, match="hidden common causes"):
-        models.quantify(hidden, curator)
+        dpcurate.quantify(hidden, curator)
     with pytest.raises(QueryError, match="an open curator"):
-        models.quantify(found, TABLE)
+        dpcurate.quantify(found, TABLE)
     with pytest.raises(QueryError, match="found in the table 'a', and the curator's is 'b'"):
-        models.quantify(found, other)
+        dpcurate.quantify(found, other)
     assert other.ledger.spent == 0

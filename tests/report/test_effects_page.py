@@ -12,7 +12,6 @@ from shutil import which
 import pytest
 
 from dpcurate import Budget, Curator, Numeric, Schema, networks
-from dpcurate.discovery import fit
 from dpcurate.graphs.formats import load, load_chances
 from dpcurate.graphs.formats.chances import EFFECT
 from dpcurate.graphs.graph import Cpdag, Pag
@@ -20,6 +19,7 @@ from dpcurate.report.effects import shown_effects
 from dpcurate.report.meaning import EFFECTS, NO_EFFECTS
 from dpcurate.report.page import page
 from dpcurate.result import Discovery
+from dpcurate.study import fit
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
 STRENGTH = 'const t = document.getElementById("thick"); t.value = "strength"; t.dispatchEvent(new Event("change"));'

@@ -10,7 +10,6 @@ import pytest
 
 import dpcurate
 from dpcurate import Budget, Curator, networks
-from dpcurate.discovery import discover, fit
 from dpcurate.errors import QueryError
 from dpcurate.graphs.formats import load
 from dpcurate.graphs.graph import Pag, Skeleton
@@ -19,6 +18,7 @@ from dpcurate.learn.methods import PC
 from dpcurate.learn.outcome import Learned
 from dpcurate.result import Discovery
 from dpcurate.schema import Categorical, Schema
+from dpcurate.study import discover, fit
 
 pd = pytest.importorskip("pandas")
 PAG = Pag.of("abcde", [("a", "->", "b"), ("b", "<->", "c"), ("c", "o->", "d"), ("d", "o-o", "e")])

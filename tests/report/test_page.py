@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from dpcurate.accounting import Budget, Cost, Event, Privacy
-from dpcurate.allowance import RunRecord
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.drawing.notebook import graph_html
 from dpcurate.graphs.drawing.text import embedded
@@ -29,6 +28,7 @@ from dpcurate.networks import random_dag
 from dpcurate.report.method import WORDS
 from dpcurate.report.page import page
 from dpcurate.result import Discovery
+from dpcurate.runs import RunRecord
 from dpcurate.schema import Categorical, Numeric, Schema
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 
 from dpcurate.accounting.budgets import Budget
 from dpcurate.errors import PrivacyWarning
@@ -30,7 +31,7 @@ def cautions(budget: Budget, rows: int | None) -> tuple[str, ...]:
     return tuple(said)
 
 
-def warn(budget: Budget, rows: int | None) -> None:
-    """The same as warnings, for callers of the library."""
-    for caution in cautions(budget, rows):
+def warn(said: Iterable[str]) -> None:
+    """Cautions as warnings, for callers of the library."""
+    for caution in said:
         warnings.warn(caution, PrivacyWarning, stacklevel=LIBRARY_CALL)

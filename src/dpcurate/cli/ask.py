@@ -7,19 +7,18 @@ import os
 import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
-from dpcurate.accounting.cautions import cautions
-from dpcurate.allowance import Allowance, Request, running
-from dpcurate.asked import Asked, Question, allowed, answer, asked_from, check_report, expected, request_of
 from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import existing, say, show, some_table, table_name
 from dpcurate.errors import QueryError
 from dpcurate.outputs import Folder, Inputs
-from dpcurate.private.ledger import Ledger
 from dpcurate.private.ledger.runs import FINISHED
 from dpcurate.quantiles import Quantiles
 from dpcurate.queries import Counts, Means
+from dpcurate.questions import Asked, Question, asked_from, check_report
 from dpcurate.schema import Schema
+from dpcurate.study import Preview, Study
 from dpcurate.wording import one_line
 
 _NEEDLESS = ("table", "schema", "epsilon", "counts", "mean", "quantiles", "delta", "neighbours", "ledger", "name")
@@ -50,21 +49,23 @@ def _again(args: Namespace) -> None:
 def _run(args: Namespace) -> None:
     table, schema = some_table(args.table), load_schema(args.schema)
     question = _question(args, schema)
-    request = request_of(
-        table, schema, question, epsilon=args.epsilon, by=args.by, purpose=args.purpose,
-        result="standard output" if args.output is None else os.path.abspath(args.output),
-        schema_file=os.path.basename(args.schema),
-        inputs=Inputs.of(table=args.table, schema=args.schema, ledger=args.ledger),
+    study = Study(
+        table, args.schema, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, name=args.name,
+        insecure_seed=args.insecure_seed,
     )  # fmt: skip
-    allowance = allowed(request, question, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger)
-    again = allowance.resumes is not None and allowance.resumes.facts.result == request.facts.result
-    folder = _folder(args, request.inputs, force=args.force or again)
-    _announce(args, question, schema, allowance)
-    _tell_of_earlier(args, request)
-    curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
-    with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
-        _hand_over(args, answer(queryable, question, request=request), folder)
-    say(str(curator.privacy()))
+    run: dict[str, Any] = {
+        "epsilon": args.epsilon, "by": args.by, "purpose": args.purpose,
+        "result": "standard output" if args.output is None else os.path.abspath(args.output),
+    }  # fmt: skip
+    preview = study.preview(question, **run)
+    inputs = Inputs.of(table=args.table, schema=args.schema, ledger=args.ledger)
+    folder = _folder(args, inputs, force=args.force or preview.goes_on)
+    _announce(args, question, schema, preview)
+    for caution in study.cautions(args.epsilon):
+        say(f"warning: {caution}")
+    _tell_of_earlier(args, study, preview)
+    asked = study.ask(question, **run, deliver=lambda asked: _hand_over(args, asked, folder))
+    say(str(asked.privacy))
 
 
 def _question(args: Namespace, schema: Schema) -> Question:
@@ -97,38 +98,30 @@ def _folder(args: Namespace, inputs: Inputs, *, force: bool) -> Folder | None:
     return folder
 
 
-def _announce(args: Namespace, question: Question, schema: Schema, allowance: Allowance) -> None:
-    person = schema.person
+def _announce(args: Namespace, question: Question, schema: Schema, preview: Preview) -> None:
+    person, budget = schema.person, preview.budget
     unit = "one row" if person is None else f"one person, {person.cap}"
-    share = "" if allowance.left is None else f", {_part(allowance):.2%} of what is left"
-    say(f"before any row is read: this will cost {allowance}{share}")
+    part = float(budget.of_run.ceiling) / (budget.left or 1.0)
+    share = "" if budget.left is None else f", {part:.2%} of what is left"
+    say(f"before any row is read: this will cost {budget}{share}")
     say(f"  for     {one_line(_words(question, schema))} of {table_name(args.table)}")
-    noise = expected(question, schema, allowance)
-    if noise is not None:
+    if preview.noise is not None:
         of = "count" if isinstance(question, Counts) else "sum and count behind the means"
-        say(f"  error   noise of standard deviation {noise:.4g} on every {of}")
-    say(f"  unit    {unit}; neighbours: {allowance.neighbours.value}")
-    say(f"  ledger  {one_line(allowance.kept)}")
-    for caution in cautions(allowance.budget, schema.rows):
-        say(f"warning: {caution}")
+        say(f"  error   noise of standard deviation {preview.noise:.4g} on every {of}")
+    say(f"  unit    {unit}; neighbours: {budget.neighbours.value}")
+    say(f"  ledger  {one_line(budget.kept)}")
     if args.insecure_seed is not None:
         say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
 
 
-def _tell_of_earlier(args: Namespace, request: Request) -> None:
+def _tell_of_earlier(args: Namespace, study: Study, preview: Preview) -> None:
     """Another answer to the same question is paid for again; the first one is stored."""
-    if args.ledger is None or not Ledger.exists(args.ledger):
-        return
-    command = request.facts.command
-    for run in Ledger.open(args.ledger).log():
+    command = preview.spec.facts.command
+    for run in study.log:
         if run.facts.command == command and run.outcome == FINISHED:
             say(f"note: run {run.number} asked the same, and its answer is stored. To see that one for nothing:")
             say(f"  dpcurate ask --from-answers {one_line(args.ledger)} {run.number}")
             return
-
-
-def _part(allowance: Allowance) -> float:
-    return float(allowance.of_run.ceiling) / (allowance.left or 1.0)
 
 
 def _words(question: Question, schema: Schema) -> str:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from dpcurate.accounting import Budget
 from dpcurate.accounting.search import least
-from dpcurate.allowance import Allowance
 from dpcurate.cli.texts import say
 from dpcurate.errors import DpcurateError
 from dpcurate.learn.power import Power
 from dpcurate.learn.verdict import HOPELESS, visible
 from dpcurate.planning.estimate import estimate
 from dpcurate.planning.plan import ESTIMATED
+from dpcurate.runs import RunBudget
 from dpcurate.schema import Schema
 
 WORTHWHILE = 0.5
@@ -29,7 +29,7 @@ Expected = Callable[[float, float], Power]
 """What a run would see with so many times its epsilon and so many times its rows."""
 
 
-def check_worth(args: Namespace, schema: Schema, allowance: Allowance) -> None:
+def check_worth(args: Namespace, schema: Schema, run: RunBudget) -> None:
     """Return if the run is worth its budget or wanted all the same; nothing is read and nothing is spent here."""
     if args.rows is not None and args.rows < 1:
         raise DpcurateError(f"--rows is a rough number of rows, at least 1, not {args.rows}")
@@ -39,12 +39,12 @@ def check_worth(args: Namespace, schema: Schema, allowance: Allowance) -> None:
     if rows is None:
         say(NO_ROWS)
         return
-    budget, graph = allowance.of_run, 1 - (args.quantify or 0)
+    budget, graph = run.of_run, 1 - (args.quantify or 0)
 
     def expected(epsilons: float, times_rows: float) -> Power:
         whole = budget if epsilons == 1 else Budget(epsilon=float(budget.epsilon or 0) * epsilons, delta=budget.delta)
         part = _part(whole, graph)
-        return estimate(schema, max(round(rows * times_rows), 1), budget=part, neighbours=allowance.neighbours)
+        return estimate(schema, max(round(rows * times_rows), 1), budget=part, neighbours=run.neighbours)
 
     power = expected(1, 1)
     if power.f1 >= HOPELESS:

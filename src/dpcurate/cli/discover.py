@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
+from typing import Any
 
-from dpcurate.accounting.cautions import cautions
-from dpcurate.allowance import Allowance, Request, running
 from dpcurate.cli import from_answers, not_private, quantified
 from dpcurate.cli.asking import check_worth
 from dpcurate.cli.cuts import asked_cut, at_cut
@@ -15,16 +14,13 @@ from dpcurate.cli.files import hand_over, load_knowledge, load_schema, result_fo
 from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.settings import chosen
 from dpcurate.cli.texts import say, some_table, table_name
-from dpcurate.discovery import fit, request_of
 from dpcurate.errors import OutputError
-from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.cuts import Cut
-from dpcurate.learn.methods import Method
-from dpcurate.outputs import Folder, Inputs
-from dpcurate.private.curator import Curator
-from dpcurate.queries import Queryable
+from dpcurate.outputs import Inputs
+from dpcurate.private.ledger.runs import FINISHED
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
+from dpcurate.study import Preview, Study
 from dpcurate.wording import one_line
 
 
@@ -39,100 +35,74 @@ def run(args: Namespace) -> None:
 
 
 def _run(args: Namespace, cut: Cut | None) -> None:
-    table = some_table(args.table)
-    schema = load_schema(args.schema)
+    table, schema = some_table(args.table), load_schema(args.schema)
     knowledge = load_knowledge(args, schema)
     quantified.check(args, schema)
-    request = request_of(
-        table, schema, chosen(args), knowledge, latent=args.latent, epsilon=args.epsilon, by=args.by,
-        purpose=args.purpose,
-        result="standard output" if args.output is None else os.path.abspath(args.output),
-        schema_file=os.path.basename(args.schema), quantify=args.quantify,
-        inputs=Inputs.of(table=args.table, schema=args.schema, knowledge=args.knowledge, ledger=args.ledger),
+    study = Study(
+        table, args.schema, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, name=args.name,
+        insecure_seed=args.insecure_seed,
     )  # fmt: skip
-    allowance = Allowance.of(
-        epsilon=args.epsilon, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, request=request
-    )
-    again = allowance.resumes is not None and allowance.resumes.facts.result == request.facts.result
+    run: dict[str, Any] = {
+        "epsilon": args.epsilon, "method": chosen(args), "knowledge": knowledge, "order": (), "latent": args.latent,
+        "quantify": args.quantify, "by": args.by, "purpose": args.purpose,
+        "result": "standard output" if args.output is None else os.path.abspath(args.output),
+    }  # fmt: skip
+    preview = study.preview(**run)
+    inputs = Inputs.of(table=args.table, schema=args.schema, knowledge=args.knowledge, ledger=args.ledger)
     model = () if args.quantify is None else quantified.names(schema, args.synthetic)
-    # a run that was stopped may have begun to write
-    folder = result_folder(args.output, request.inputs, force=args.force or again, more=model)
-    _announce(args, schema, allowance)
-    if allowance.resumes is None:
-        check_worth(args, schema, allowance)
-    curator = allowance.open(table, schema, name=args.name, insecure_seed=args.insecure_seed)
-    try:
-        _spend(args, curator, request, allowance, folder, knowledge, cut)
-    except OutputError:
-        if curator.ledger.stopped(request.facts.command) is not None:
-            say("the answers are in the ledger: the same command, given again, writes the files and pays nothing more")
-        raise
+    folder = result_folder(args.output, inputs, force=args.force or preview.goes_on, more=model)
+    _announce(args, schema, study, preview)
+    if preview.resumes is None:
+        check_worth(args, schema, preview.budget)
+    bar = Bar()
 
-
-def _spend(
-    args: Namespace,
-    curator: Curator,
-    request: Request,
-    allowance: Allowance,
-    folder: Folder | None,
-    knowledge: Knowledge | None,
-    cut: Cut | None,
-) -> None:
-    with running(curator, request, allowance.share) as queryable:  # ends when all is handed over, not before
-        result = _learn(curator, queryable, request, chosen(args), knowledge, latent=args.latent)
-        if curator.passes > 1:  # a table that is held is read once
-            say(f"passes over the table: {curator.passes}")
+    def deliver(result: Discovery) -> None:
+        bar.clear()
+        if study.passes > 1:  # a table that is held is read once
+            say(f"passes over the table: {study.passes}")
         hand_over(at_cut(result, cut), folder, rows=args.synthetic)
         quantified.tell(result, args.synthetic)
         tell_order(result, args.ledger)
         if sys.stdout is not None:  # closed by the caller
             sys.stdout.flush()
 
-
-def _announce(args: Namespace, schema: Schema, allowance: Allowance) -> None:
-    person = schema.person
-    unit = "one row" if person is None else f"one person, {person.cap}"
-    columns, table = len(schema.names), table_name(args.table)
-    say(f"before any row is read: this run may spend {allowance}")
-    say(f"  on      the edges among {columns} columns of {table} ({columns * (columns - 1) // 2} pairs)")
-    hidden = ", causes may be hidden" if args.latent else ""
-    say(f"  method  {one_line(args.method)}{hidden}; neighbours: {allowance.neighbours.value}; unit: {unit}")
-    if args.quantify is not None:
-        say(f"  model   {args.quantify:.0%} of it is set aside for the tables of what is found")
-    say(f"  ledger  {one_line(allowance.kept)}")
-    for caution in cautions(allowance.budget, args.rows or schema.rows):
-        say(f"warning: {caution}")
-    if args.insecure_seed is not None:
-        say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")
-
-
-def _learn(
-    curator: Curator,
-    queryable: Queryable,
-    request: Request,
-    method: str | Method,
-    knowledge: Knowledge | None,
-    *,
-    latent: bool,
-) -> Discovery:
-    bar, before = Bar(), curator.ledger.spent
-    notice = progress(queryable, bar)
     try:
-        return fit(
-            queryable, method, knowledge, order=(), notice=notice, request=request, latent=latent,
-            quantify=request.quantify,
-        )  # fmt: skip
+        study.discover(**run, progress=progress(study, bar), deliver=deliver)
     except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong
         bar.clear()
-        if curator.ledger.spent > before:
-            _tell_spent(curator)
-        elif isinstance(problem, KeyboardInterrupt):
-            say("stopped before anything was spent")
+        _tell_of_failure(study, preview, problem)
         raise
     finally:
         bar.clear()
 
 
-def _tell_spent(curator: Curator) -> None:
-    kept = "the ledger holds it" if curator.ledger.facts else "no ledger holds it: write it down"
-    say(f"stopped before the end, nothing was written. Spent on this table: {curator.privacy()}; {kept}")
+def _tell_of_failure(study: Study, preview: Preview, problem: BaseException) -> None:
+    privacy, stopped = (
+        study.privacy(),
+        any(run.facts.command == preview.spec.facts.command and run.outcome != FINISHED for run in study.log),
+    )
+    if isinstance(problem, OutputError):
+        if stopped:
+            say("the answers are in the ledger: the same command, given again, writes the files and pays nothing more")
+    elif privacy is not None and (privacy.run or 0) > 0:
+        kept = "no ledger holds it: write it down" if study.ledger is None else "the ledger holds it"
+        say(f"stopped before the end, nothing was written. Spent on this table: {privacy}; {kept}")
+    elif isinstance(problem, KeyboardInterrupt):
+        say("stopped before anything was spent")
+
+
+def _announce(args: Namespace, schema: Schema, study: Study, preview: Preview) -> None:
+    person = schema.person
+    unit = "one row" if person is None else f"one person, {person.cap}"
+    columns, table = len(schema.names), table_name(args.table)
+    say(f"before any row is read: this run may spend {preview.budget}")
+    say(f"  on      the edges among {columns} columns of {table} ({columns * (columns - 1) // 2} pairs)")
+    hidden = ", causes may be hidden" if args.latent else ""
+    say(f"  method  {one_line(args.method)}{hidden}; neighbours: {preview.budget.neighbours.value}; unit: {unit}")
+    if args.quantify is not None:
+        say(f"  model   {args.quantify:.0%} of it is set aside for the tables of what is found")
+    say(f"  ledger  {one_line(preview.budget.kept)}")
+    for caution in study.cautions(args.epsilon, args.rows):
+        say(f"warning: {caution}")
+    if args.insecure_seed is not None:
+        say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")

@@ -9,12 +9,12 @@ from dpcurate.cli.files import hand_over, result_folder, tell_order
 from dpcurate.cli.quantified import MODEL, ROWS, SCORES, check_stored, refuse_stored, tell
 from dpcurate.cli.settings import chosen
 from dpcurate.cli.texts import existing, say
-from dpcurate.discovery import discover_from
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.cuts import Cut
 from dpcurate.models.model import Model
 from dpcurate.outputs import Inputs
+from dpcurate.study import discover_from
 from dpcurate.wording import one_line
 
 _NEEDLESS = ("table", "schema", "epsilon", "delta", "neighbours", "ledger", "name", "by", "purpose", "insecure_seed")

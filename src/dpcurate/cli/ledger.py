@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dpcurate.accounting import DELTA, Budget, Event, epsilon_of
 from dpcurate.accounting.cautions import cautions
 from dpcurate.accounting.composition import RULES
-from dpcurate.allowance import DUST
 from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import columns, existing, say, show
 from dpcurate.errors import QueryError
 from dpcurate.private.ledger import Ledger
+from dpcurate.runs import NEGLIGIBLE
 from dpcurate.schema import Neighbours
 from dpcurate.wording import one_line
 
@@ -90,7 +90,7 @@ def _facts(ledger: Ledger) -> Iterator[str]:
 
 
 def _left(ledger: Ledger) -> str:
-    nothing = ledger.remaining <= DUST * float(ledger.budget.ceiling)
+    nothing = ledger.remaining <= NEGLIGIBLE * float(ledger.budget.ceiling)
     return "nothing left" if nothing else _amount(ledger.remaining, ledger.budget)
 
 

@@ -15,7 +15,6 @@ from dpcurate.cli.progress import Bar
 from dpcurate.cli.quantified import refuse
 from dpcurate.cli.settings import with_settings
 from dpcurate.cli.texts import say, show, some_table, table_name
-from dpcurate.discovery import fit
 from dpcurate.errors import LedgerError, NotPrivate, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
@@ -27,6 +26,7 @@ from dpcurate.private.ledger import Ledger
 from dpcurate.queryables import Notice
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
+from dpcurate.study import fit
 from dpcurate.wording import one_line
 
 WORDS = "NOT PRIVATE"

@@ -8,8 +8,8 @@ import sys
 import time
 from typing import TextIO
 
-from dpcurate.queries import Queryable
 from dpcurate.queryables import Notice
+from dpcurate.study import Study
 
 WIDTH = 20
 EVERY = 0.1
@@ -40,16 +40,16 @@ class Bar:
             self._stream.flush()
 
 
-def progress(queryable: Queryable, bar: Bar) -> Notice:
+def progress(study: Study, bar: Bar) -> Notice:
     """Shows the stage, the tests done and the budget left on the bar."""
     start, done = math.nan, 0
 
     def notice(stage: str, tests: int) -> None:
         nonlocal start, done
         if math.isnan(start):  # now, not before: the run may have set its share aside
-            start = queryable.remaining
+            start = study.remaining
         done += tests
-        left = queryable.remaining / start if 0 < start < math.inf else 1.0
+        left = study.remaining / start if 0 < start < math.inf else 1.0
         bar.draw(stage, left, f"{left:.0%} of the budget left, {done:,} tests")
 
     return notice

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcurate.allowance import DUST, Request, running
-from dpcurate.errors import BudgetExceeded, DomainTooLarge, NotStored, QueryError
+from dpcurate.errors import DomainTooLarge, NotStored, QueryError
 from dpcurate.graphs.graph import Dag, Pag
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
@@ -25,8 +24,6 @@ from dpcurate.models.scores import buy_products
 from dpcurate.networks.inference import joint
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream
-from dpcurate.private.curator import Curator
-from dpcurate.private.stored import QUANTIFIED
 from dpcurate.queries import Queryable
 from dpcurate.schema import Schema
 from dpcurate.wording import shown
@@ -45,41 +42,33 @@ PLENTY = 1e4
 """More zCDP than this buys nothing: the noise is far below one row."""
 
 
-def quantify(
-    found: Discovery, curator: Queryable, *, share: float | None = None, dag: Dag | None = None
-) -> Model | ScoreModel:
-    """Buy what the found graph's families still need, in one release, and fit a model to all that was released.
-
-    It may spend `share` of what is left, in the budget's currency, or all of it when that is not given. What the run
-    that found the graph has released counts too: nothing is paid twice. The model has the edges of the highest expected
-    F1, `found.at("best-f1")`, of which some may be missing in `found.graph`: a table suffers more from a missing edge
-    than from one too many. `dag` is another graph to fit, such as `found.to_dag()`. A table of levels gets tables of
-    its families; one with numbers or with long lists of levels regressions on scores (`ScoreModel`).
-    """
-    _check(found, curator)
-    schema = curator.schema
+def model_graph(found: Discovery, schema: Schema, dag: Dag | None = None) -> Dag:
+    """The graph to fit, refused if there is no model of it: of the highest expected F1, or the one that was given."""
+    if isinstance(found.graph, Pag):
+        raise QueryError(HIDDEN)
     if found.schema.hash != schema.hash:
         raise QueryError("the graph was found with another schema than the curator has: quantify it where it was found")
-    graph = graph_of(found) if dag is None else checked(dag, schema)
+    return graph_of(found) if dag is None else checked(dag, schema)
+
+
+def fit_model(found: Discovery, queryable: Queryable, dag: Dag | None = None) -> Model | ScoreModel:
+    """Buy what the graph's families still need, in one release, and fit a model to all that was released.
+
+    What the run that found the graph has released counts too: nothing is paid twice.
+    """
+    schema, amount = queryable.schema, min(queryable.remaining, PLENTY)
+    graph, price = model_graph(found, schema, dag), f"for {queryable.budget.currency} = {amount:.3g}"
     why = found.not_identified if dag is None else ""
-    request = Request(table=None, schema=schema, method=QUANTIFIED, recipe=sorted(graph.arrows), share=share)
-    with running(curator, request, share) as queryable:
-        amount = min(queryable.remaining, PLENTY)
-        if amount <= DUST * min(float(curator.budget.ceiling), PLENTY):
-            raise BudgetExceeded("nothing is left of this table's budget, so there is no model; nothing was read")
-        price = f"for {curator.budget.currency} = {amount:.3g}"
-        if not has_tables(schema):
-            kept = found.learned.released
-            before = kept if isinstance(kept, ReleasedFeatures) else None
-            scored = ScoreModel.of(
-                buy_products(queryable, before, amount), graph, schema, f"products of scores {price}"
-            )
-            return replace(scored, not_identified=why)
-        released = _released(found)
-        weights = offered(queryable, family_weights(released, graph, 2 * amount))
-        if not weights:
-            raise NotStored("the stored answers hold nothing that a model of this graph needs; nothing was spent")
-        released = released.merged(buy(queryable, weights, amount).answers)
+    if not has_tables(schema):
+        kept = found.learned.released
+        before = kept if isinstance(kept, ReleasedFeatures) else None
+        scored = ScoreModel.of(buy_products(queryable, before, amount), graph, schema, f"products of scores {price}")
+        return replace(scored, not_identified=why)
+    released = _released(found)
+    weights = offered(queryable, family_weights(released, graph, 2 * amount))
+    if not weights:
+        raise NotStored("the stored answers hold nothing that a model of this graph needs; nothing was spent")
+    released = released.merged(buy(queryable, weights, amount).answers)
     made = fitted(released, graph, schema, f"{len(weights)} tables bought in one release, {price}")
     return replace(made, not_identified=why)
 
@@ -95,32 +84,6 @@ def check_part(part: float | None, *, latent: bool) -> None:
         )
     if latent:
         raise QueryError(HIDDEN)
-
-
-def _check(found: Discovery, curator: Queryable) -> None:
-    """Refuse what is no result, no curator, or a result of another table, as far as ledgers know tables by name."""
-    if not hasattr(found, "learned") or not hasattr(curator, "ask_all"):
-        raise QueryError(
-            "a model is made of what was found and an open curator: "
-            "quantify(found, dpcurate.Curator(table, found.schema, ledger=...))"
-        )
-    if isinstance(found.graph, Pag):
-        raise QueryError(HIDDEN)
-    here = curator.ledger.facts if isinstance(curator, Curator) else None
-    there = "" if found.run is None else found.run.table
-    if here is not None and there not in ("", here.table):
-        raise QueryError(f"the graph was found in the table {there!r}, and the curator's is {here.table!r}")
-    declared = here is not None and there == here.table
-    if (
-        isinstance(curator, Curator)
-        and found.run is not None
-        and not declared
-        and found.run.origin.differs(curator.origin)
-    ):
-        raise QueryError(
-            "the graph was found in another table than the curator's: open the curator on that one, or keep the budget "
-            "of both in one ledger, which says that they are one table"
-        )
 
 
 def _released(found: Discovery) -> Released:

@@ -1,17 +1,14 @@
-"""One release asked by a person, on the same ledger as all else: counts, means or quantiles."""
+"""Questions of a person, counts, means or quantiles, and what answers them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dpcurate.accounting import Privacy
-from dpcurate.accounting.cautions import warn
-from dpcurate.allowance import DUST, Allowance, Request, RunRecord, running
-from dpcurate.errors import BudgetError, BudgetExceeded, FormatError, LedgerError, QueryError
+from dpcurate.errors import FormatError, LedgerError, QueryError
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.outputs import NO_INPUTS, Inputs, save_text
 from dpcurate.private.ledger.place import real
@@ -21,7 +18,8 @@ from dpcurate.private.releases import preview
 from dpcurate.private.stored import ASKED, StoredAnswers
 from dpcurate.quantiles import Quantiles, first_queries, last_epsilon, measure, noise_of, tell
 from dpcurate.queries import Counts, Estimates, Means, Quantile, Queryable, Release, Tables
-from dpcurate.schema import Neighbours, Schema
+from dpcurate.runs import RunBudget, RunRecord, RunSpec
+from dpcurate.schema import Schema
 from dpcurate.wording import printable
 
 Question = Counts | Tables | Means | Quantiles
@@ -73,38 +71,6 @@ def check_report(path: str | Path) -> Path:
     return target
 
 
-def ask(
-    data: Any,
-    schema: Schema | str | Path | Mapping[str, Any],
-    question: Question,
-    *,
-    epsilon: float,
-    delta: float | None = None,
-    neighbours: Neighbours | str | None = None,
-    ledger: str | Path | None = None,
-    insecure_seed: int | None = None,
-    by: str | None = None,
-    purpose: str | None = None,
-) -> Asked:
-    """Ask a table for counts, means or quantiles, within a privacy budget.
-
-    `question` is `Counts(("age", "sex"))`, `Means(("income",))` or `Quantiles("income", (0.25, 0.5, 0.75))`. All
-    else is as with `discover`: of a ledger that exists this spends `epsilon`, one that is not there is created
-    with that budget, and the same call again resumes one that was stopped.
-    """
-    facts = Schema.of(schema)
-    file = Path(schema).name if isinstance(schema, (str, Path)) else ""
-    request = request_of(
-        data, facts, question, epsilon=epsilon, by=by, purpose=purpose, schema_file=file,
-        inputs=Inputs.of(table=data, schema=schema, ledger=ledger),
-    )  # fmt: skip
-    allowance = allowed(request, question, delta=delta, neighbours=neighbours, ledger=ledger)
-    if insecure_seed is None:  # a simulation promises nothing anyway
-        warn(allowance.budget, facts.rows)
-    curator = allowance.open(data, facts, insecure_seed=insecure_seed)
-    return answer(curator, question, share=allowance.share, request=request)
-
-
 def asked_from(ledger: str | Path, run: int | None = None) -> Asked:
     """The answer that a run of `ask` has stored in a ledger or in a copy of one: no table, no charge.
 
@@ -120,8 +86,8 @@ def asked_from(ledger: str | Path, run: int | None = None) -> Asked:
     if stored.logged.outcome != FINISHED:
         raise LedgerError(f"run {stored.run} of {path} was stopped, or is under way: the same command resumes it")
     question, tables = _shown(stored)
-    request = request_of(None, stored.schema, question, epsilon=None)
-    return Asked(tables, stored.privacy(), RunRecord.of(stored, request), Inputs.of(ledger=ledger))
+    spec = RunSpec(table=None, schema=stored.schema, method=kind(question), recipe=question)
+    return Asked(tables, stored.privacy(), RunRecord.of(stored, spec), Inputs.of(ledger=ledger))
 
 
 def _shown(stored: StoredAnswers) -> tuple[Question, tuple[Estimates, ...]]:
@@ -135,47 +101,23 @@ def _shown(stored: StoredAnswers) -> tuple[Question, tuple[Estimates, ...]]:
     return answered.statistic, answered.estimates()
 
 
-def request_of(table: Any, schema: Schema, question: Question, *, epsilon: float | None, **told: Any) -> Request:
-    """The run as a ledger knows it again; `told` is by, purpose, result, schema_file and inputs."""
+def kind(question: Question) -> str:
+    """What the log calls a run that asks this; refuses what is no question."""
     if type(question) not in (Counts, Tables, Means, Quantiles):
         raise QueryError(f"ask for Counts, Tables, Means or Quantiles, not for {type(question).__name__}")
-    kind = f"{ASKED} {type(question).__name__.lower()}"
-    return Request(table=table, schema=schema, method=kind, recipe=question, epsilon=epsilon, **told)
+    return f"{ASKED} {type(question).__name__.lower()}"
 
 
-def allowed(
-    request: Request,
-    question: Question,
-    *,
-    delta: float | None,
-    neighbours: Neighbours | str | None,
-    ledger: str | Path | None,
-) -> Allowance:
-    """What the release may spend; whatever is wrong with the question is said here, before a table is opened."""
-    if request.epsilon is None:
-        raise BudgetError("say how much the answer may cost: epsilon=0.1 (--epsilon 0.1)")
-    told = {"delta": delta, "neighbours": neighbours, "ledger": ledger}
-    allowance = Allowance.of(epsilon=request.epsilon, request=request, **told)  # type: ignore[arg-type]
-    expected(question, request.schema, allowance)
-    left = allowance.left
-    if left is not None and allowance.resumes is None and left < float(allowance.share or 0.0) * (1 - 1e-9):
-        raise BudgetExceeded(
-            f"this asks for {allowance}, and of the budget in {str(ledger)!r} ({allowance.budget}) only "
-            f"{allowance.budget.currency} = {left:.4g} is left; nothing was read. Ask with a smaller epsilon"
-        )
-    return allowance
-
-
-def expected(question: Question, schema: Schema, allowance: Allowance) -> float | None:
+def expected_noise(question: Question, schema: Schema, run: RunBudget) -> float | None:
     """The standard deviation of the noise to expect, None where the rows decide; from public facts alone."""
-    amount, budget = float(allowance.of_run.ceiling), allowance.budget
+    amount, budget = float(run.of_run.ceiling), run.budget
     _check_levels(question, schema)
     if isinstance(question, Quantiles):
         end = Quantile(column=question.column, probability=0.5, epsilon=last_epsilon(question, amount, budget))
         for query in (*first_queries(question, amount, budget), end):  # nothing may be refused after the first is paid
-            preview(query, schema, allowance.neighbours)
+            preview(query, schema, run.neighbours)
         return None
-    return preview(Release(question, noise_of(Fraction(amount), budget)), schema, allowance.neighbours)
+    return preview(Release(question, noise_of(Fraction(amount), budget)), schema, run.neighbours)
 
 
 def _check_levels(question: Question, schema: Schema) -> None:
@@ -188,27 +130,8 @@ def _check_levels(question: Question, schema: Schema) -> None:
             )
 
 
-def answer(
-    curator: Queryable, question: Question, *, share: float | None = None, request: Request | None = None
-) -> Asked:
-    """The same on a curator that is already open; it spends `share`, in the budget's currency, or all that is left."""
-    request = request or replace(request_of(None, curator.schema, question, epsilon=None), share=share)
-    too_little = DUST * float(curator.budget.ceiling) if request.epsilon is None and share is None else 0.0
-    before = curator.privacy().run or 0.0
-    with running(curator, request, share) as queryable:
-        if queryable.remaining <= too_little:
-            raise BudgetExceeded(
-                "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
-            )
-        run = RunRecord.of(curator, request)
-        tables = _measured(queryable, question)
-    privacy = curator.privacy()
-    return Asked(
-        tables, replace(privacy, run=None if privacy.run is None else privacy.run - before), run, request.inputs
-    )
-
-
-def _measured(queryable: Queryable, question: Question) -> tuple[Estimates, ...]:
+def measured(queryable: Queryable, question: Question) -> tuple[Estimates, ...]:
+    """The answer, with all that the queryable has left."""
     if isinstance(question, Quantiles):
         return (measure(queryable, question),)
     noise = noise_of(Fraction(queryable.remaining), queryable.budget)

@@ -1,4 +1,4 @@
-"""What one run may spend: a budget of its own, or a share of the budget that a ledger keeps for the table."""
+"""One run: what makes it the same run again, what it may spend, and the record of who ran it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from dpcurate.queryables import limited
 from dpcurate.schema import Neighbours, Schema
 from dpcurate.wording import one_line
 
-DUST = 1e-6
+NEGLIGIBLE = 1e-6
 """Less than this part of a budget buys nothing but noise, which would look like a result."""
 _ASKED: dict[tuple[str, str], Origin] = {}
 """Of which table a command was, by ledger and command: what this process has asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class RunSpec:
     """A run that is asked for: what makes it the same command again, and what the log says of it."""
 
     table: Any
@@ -88,16 +88,16 @@ class RunRecord:
     """Which table it was, in this process."""
 
     @classmethod
-    def of(cls, curator: Queryable, request: Request) -> RunRecord:
+    def of(cls, curator: Queryable, spec: RunSpec) -> RunRecord:
         """Of a run that is under way."""
-        schema_file, settings = request.schema_file, repr(request.recipe)
+        schema_file, settings = spec.schema_file, repr(spec.recipe)
         if isinstance(curator, StoredAnswers):
             run = curator.logged
             return cls(
                 by=run.facts.by, at=_second(run.started), purpose=run.facts.purpose, table=curator.table,
                 number=run.number, schema_file=schema_file, settings=settings, again=_now(),
             )  # fmt: skip
-        facts, ledger = request.facts, curator.ledger if isinstance(curator, Curator) else None
+        facts, ledger = spec.facts, curator.ledger if isinstance(curator, Curator) else None
         kept = None if ledger is None else ledger.facts
         table, number = ("", None) if kept is None or ledger is None else (kept.table, ledger.running_number)
         origin = curator.origin if isinstance(curator, Curator) else Origin()
@@ -134,7 +134,7 @@ def _login() -> str:
 
 
 @contextmanager
-def running(curator: Queryable, request: Request, share: float | None) -> Iterator[Queryable]:
+def running(curator: Queryable, spec: RunSpec, share: float | None) -> Iterator[Queryable]:
     """The queryable of one run: within its share, and logged if a ledger on disk keeps the budget.
 
     Inside a run that was begun already it is a part of that one.
@@ -143,18 +143,18 @@ def running(curator: Queryable, request: Request, share: float | None) -> Iterat
         with limited(curator, share) as queryable:
             yield queryable
     else:
-        with curator.run(request.facts, share=share):
+        with curator.run(spec.facts, share=share):
             yield curator
 
 
-def _key(ledger: Path, request: Request) -> tuple[str, str]:
-    return str(ledger.resolve()), request.facts.command
+def _key(ledger: Path, spec: RunSpec) -> tuple[str, str]:
+    return str(ledger.resolve()), spec.facts.command
 
 
-def _check_same_table(ledger: Path, request: Request) -> None:
+def _check_same_table(ledger: Path, spec: RunSpec) -> None:
     """Refuse to resume a run on another object than the one it was stopped on, if both are in memory."""
-    before = _ASKED.get(_key(ledger, request), Origin())
-    if before.differs(Origin.of(request.table)) and Ledger.open(ledger).stopped(request.facts.command) is not None:
+    before = _ASKED.get(_key(ledger, spec), Origin())
+    if before.differs(Origin.of(spec.table)) and Ledger.open(ledger).stopped(spec.facts.command) is not None:
         raise LedgerError(
             f"this command would resume a run in {str(ledger)!r} that was stopped on another table in memory; nothing "
             "was read or spent. Give that table, or let go of it if this is a copy (del); another table needs a ledger "
@@ -163,7 +163,7 @@ def _check_same_table(ledger: Path, request: Request) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class RunBudget:
     """The budget a run draws on.
 
     Without a ledger, or with one that is not there yet, `budget` is the run's own and becomes the ceiling of
@@ -181,55 +181,77 @@ class Allowance:
     @classmethod
     def of(
         cls,
+        spec: RunSpec,
         *,
-        epsilon: float | None,
+        ceiling: Budget | None = None,
         delta: float | None = None,
         neighbours: Neighbours | str | None = None,
-        ledger: str | Path | None = None,
-        request: Request | None = None,
-    ) -> Allowance:
-        """What `epsilon` means here: the share of a ledger that exists, or a budget of its own.
+        ledger: Path | None = None,
+    ) -> RunBudget:
+        """What `spec.epsilon` means on a table that is not open yet: a share of its ledger, or a budget of its own.
 
-        A `request` that was made before and stopped has what it was given then.
+        `ceiling` is the budget of a ledger that does not exist yet, or of none; without it the run's epsilon is the
+        ceiling. A run that was stopped keeps what it was allowed when it began.
         """
-        again = ledger is not None and Ledger.exists(ledger)
-        if again and request is not None:
-            _check_same_table(Path(str(ledger)), request)
-        if ledger is not None and request is not None:
-            _ASKED[_key(Path(ledger), request)] = Origin.of(request.table)
-        if ledger is not None and again:
-            return cls._of_ledger(Path(ledger), epsilon, delta, neighbours, request)
-        if epsilon is None:
-            raise BudgetError("say how much may be spent: epsilon=1 (--epsilon 1); `dpcurate plan` helps to choose")
-        budget = Budget(epsilon=epsilon, delta=DELTA if delta is None else delta)
+        if ledger is not None:
+            again = Ledger.exists(ledger)
+            if again:
+                _check_same_table(ledger, spec)
+            _ASKED[_key(ledger, spec)] = Origin.of(spec.table)
+            if again:
+                return cls._of_ledger(ledger, spec, delta, neighbours)
         relation = Neighbours.of(neighbours or Neighbours.ADD_REMOVE)
-        return cls(budget, relation, None if ledger is None else Path(ledger))
+        if ceiling is None:
+            if spec.epsilon is None:
+                raise BudgetError("say how much may be spent: epsilon=1 (--epsilon 1); `dpcurate plan` helps to choose")
+            return cls(Budget(epsilon=spec.epsilon, delta=DELTA if delta is None else delta), relation, ledger)
+        share = None if spec.epsilon is None else float(Budget(epsilon=spec.epsilon, delta=ceiling.delta).ceiling)
+        if share is not None and share > float(ceiling.ceiling):
+            raise BudgetExceeded(f"epsilon = {spec.epsilon:g} is more than the budget of this table ({ceiling})")
+        return cls(ceiling, relation, ledger, share=share)
+
+    @classmethod
+    def of_open(cls, queryable: Queryable, spec: RunSpec, path: Path | None) -> RunBudget:
+        """The same on something that is open; `path` is where its ledger is, if it has one."""
+        budget, share, resumes = queryable.budget, spec.share, None
+        if spec.epsilon is not None:
+            share = float(Budget(epsilon=spec.epsilon, delta=budget.delta).ceiling)
+        if isinstance(queryable, Curator) and queryable.ledger.facts is not None:
+            resumes = queryable.ledger.stopped(spec.facts.command)
+        return cls(budget, queryable.neighbours, path, queryable.remaining, share, resumes)
 
     @classmethod
     def _of_ledger(
         cls,
         path: Path,
-        epsilon: float | None,
+        spec: RunSpec,
         delta: float | None,
         neighbours: Neighbours | str | None,
-        request: Request | None,
-    ) -> Allowance:
+    ) -> RunBudget:
         ledger = Ledger.open(path)
         facts, budget = ledger.facts, ledger.budget
         assert facts is not None
         if delta not in (None, budget.delta):
             raise LedgerError(f"{str(path)!r} counts with delta = {budget.delta:.3g}, not {delta:.3g}; leave delta out")
         relation, left = Neighbours.of(neighbours or facts.neighbours), ledger.remaining
-        resumes = None if request is None else ledger.stopped(request.facts.command)
-        share = None if epsilon is None else Budget(epsilon=epsilon, delta=budget.delta).ceiling
+        resumes = ledger.stopped(spec.facts.command)
+        share = None if spec.epsilon is None else Budget(epsilon=spec.epsilon, delta=budget.delta).ceiling
         if resumes is not None and resumes.allowed is not None:  # the share, in case another process is faster
             return cls(budget, relation, path, resumes.allowed, share, resumes)
-        if left <= DUST * float(budget.ceiling):
+        if left <= NEGLIGIBLE * float(budget.ceiling):
             raise BudgetExceeded(
                 f"nothing is left of the budget in {str(path)!r} ({budget}); nothing was read. "
                 "What was released can be used again for nothing: --from-answers, discover_from, asked_from"
             )
         return cls(budget, relation, path, left, share)
+
+    def check_share(self) -> None:
+        """Refuse a share that is more than what is left, where less would be another answer than was asked for."""
+        if self.left is not None and self.resumes is None and self.left < float(self.share or 0) * (1 - 1e-9):
+            raise BudgetExceeded(
+                f"this asks for {self}, and of the budget ({self.budget}) only {self.budget.currency} = "
+                f"{self.left:.4g} is left; nothing was read. Ask with a smaller epsilon"
+            )
 
     @property
     def shared(self) -> bool:

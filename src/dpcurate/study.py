@@ -1,0 +1,534 @@
+"""A study: one table, one privacy budget, and every run on it.
+
+This is the only place where a run begins, spends, resumes and is recorded. `dpcurate.discover`, `ask`, `quantify`,
+`fit` and the command line are a few lines over it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpcurate import questions
+from dpcurate.accounting import DELTA, Budget, Privacy
+from dpcurate.accounting.cautions import cautions, warn
+from dpcurate.errors import BudgetError, BudgetExceeded, NotStored, QueryError
+from dpcurate.graphs.graph import Dag, Pag
+from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.order import GivenOrder, with_order
+from dpcurate.learn import methods
+from dpcurate.learn.methods import Method
+from dpcurate.learn.power import Power
+from dpcurate.models.fitting import check_part, fit_model, model_graph
+from dpcurate.models.mixed import ScoreModel
+from dpcurate.models.model import Model
+from dpcurate.outputs import NO_INPUTS, Inputs
+from dpcurate.planning.estimate import estimate
+from dpcurate.private.curator import Curator
+from dpcurate.private.ledger import Ledger, LoggedRun
+from dpcurate.private.stored import QUANTIFIED, StoredAnswers
+from dpcurate.queries import Queryable
+from dpcurate.queryables import Keeping, Notice, Watched
+from dpcurate.questions import Asked, Question
+from dpcurate.result import Discovery
+from dpcurate.runs import NEGLIGIBLE, RunBudget, RunRecord, RunSpec, running
+from dpcurate.schema import Neighbours, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a run may spend and what it can be expected to find, before anything is read or spent.
+
+    `power` is that of the default method, where the schema gives a number of rows; `noise` is the standard deviation
+    of the noise on every number that answers a question, where it does not depend on the rows.
+    """
+
+    spec: RunSpec
+    budget: RunBudget
+    power: Power | None = None
+    noise: float | None = None
+
+    @property
+    def resumes(self) -> LoggedRun | None:
+        """The stopped run that the same call resumes."""
+        return self.budget.resumes
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether that run was to write to the same place, and may have begun to."""
+        return self.resumes is not None and self.resumes.facts.result == self.spec.result
+
+    def __str__(self) -> str:
+        person = self.spec.schema.person
+        unit = "one row" if person is None else f"one person, {person.cap}"
+        lines = [
+            f"may spend {self.budget}",
+            f"  method  {self.spec.method}; neighbours: {self.budget.neighbours.value}; unit: {unit}",
+            f"  ledger  {self.budget.kept}",
+        ]
+        if self.noise is not None:
+            lines.append(f"  error   noise of standard deviation {self.noise:.4g} on every number")
+        if self.power is not None:
+            lines.append(f"  power   expected skeleton F1 {self.power.f1:.2f}")
+        return "\n".join(lines)
+
+
+class Study:
+    """A table, its schema and its privacy budget; made by `dpcurate.open`.
+
+    The table is opened by the first call that has to read it. `preview`, `remaining` and `log` are free.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        schema: Schema | str | Path | Mapping[str, Any] | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        neighbours: Neighbours | str | None = None,
+        ledger: str | Path | None = None,
+        name: str | None = None,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.schema = Schema.of(schema)
+        self.ledger = None if ledger is None else Path(ledger)
+        """The file that keeps the budget, if one does."""
+        self._table, self._name, self._insecure_seed = table, name, insecure_seed
+        self._inputs = Inputs.of(table=table, schema=schema, ledger=ledger)
+        self._schema_file = Path(schema).name if isinstance(schema, (str, Path)) else ""
+        self._delta, self._neighbours = delta, neighbours
+        self._ceiling = None if epsilon is None else Budget(epsilon=epsilon, delta=DELTA if delta is None else delta)
+        self._curator: Queryable | None = None
+
+    @classmethod
+    def over(cls, queryable: Queryable) -> Study:
+        """Runs on something that is open already: a curator, a part of one, or stored answers."""
+        study = cls(None, queryable.schema)
+        study._inputs = NO_INPUTS
+        study._curator = queryable
+        return study
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget, in its currency (rho, or epsilon of a budget without delta)."""
+        if self._curator is not None:
+            return self._curator.remaining
+        if self.ledger is not None and Ledger.exists(self.ledger):
+            return Ledger.open(self.ledger).remaining
+        return 0.0 if self._ceiling is None else float(self._ceiling.ceiling)
+
+    @property
+    def log(self) -> tuple[LoggedRun, ...]:
+        """The runs that the ledger knows: when, who, what for, what each spent and what became of it."""
+        if isinstance(self._curator, Curator):
+            return self._curator.ledger.log() if self._curator.ledger.facts is not None else ()
+        kept = self.ledger is not None and Ledger.exists(self.ledger)
+        return Ledger.open(self.ledger).log() if kept and self.ledger is not None else ()
+
+    def cautions(self, epsilon: float | None = None, rows: int | None = None) -> tuple[str, ...]:
+        """What to know of a budget that promises little, such as an epsilon above 10; from public facts."""
+        if self._insecure_seed is not None:  # a simulation promises nothing anyway
+            return ()
+        kept = self.ledger is not None and Ledger.exists(self.ledger)
+        budget = Ledger.open(self.ledger).budget if kept and self.ledger is not None else self._ceiling
+        if budget is None and epsilon is not None:
+            budget = Budget(epsilon=epsilon, delta=DELTA if self._delta is None else self._delta)
+        return () if budget is None else cautions(budget, rows or self.schema.rows)
+
+    @property
+    def passes(self) -> int:
+        """How often the table was read from end to end so far."""
+        return self._curator.passes if isinstance(self._curator, Curator) else 0
+
+    def privacy(self) -> Privacy | None:
+        """What was spent on the table so far, by whom ever; None before it is opened."""
+        return None if self._curator is None else self._curator.privacy()
+
+    # --- before anything is spent ---------------------------------------------------------------------------------
+
+    def preview(
+        self,
+        question: Question | None = None,
+        *,
+        epsilon: float | None = None,
+        method: str | Method = "auto",
+        knowledge: Knowledge | str | Path | None = None,
+        order: GivenOrder = None,
+        latent: bool = False,
+        quantify: float | None = None,
+        by: str | None = None,
+        purpose: str | None = None,
+        result: str = "",
+    ) -> Preview:
+        """What `discover`, or `ask` of this question, may spend and can be expected to find; free.
+
+        Whatever can be refused is refused here, before the table is opened.
+        """
+        told = {"epsilon": epsilon, "by": by, "purpose": purpose, "result": result}
+        if question is not None:
+            return self._preview_of(question, self._question_spec(question, **told))
+        spec = self._graph_spec(method, self._known(knowledge, order), latent=latent, quantify=quantify, **told)
+        budget, power = self._budget(spec), None
+        if self.schema.rows is not None and len(self.schema.names) > 1:
+            power = estimate(self.schema, self.schema.rows, budget=budget.of_run, neighbours=budget.neighbours)
+        return Preview(spec, budget, power)
+
+    def _preview_of(self, question: Question, spec: RunSpec) -> Preview:
+        if self._table is not None and spec.epsilon is None and spec.share is None:
+            raise BudgetError("say how much the answer may cost: epsilon=0.1 (--epsilon 0.1)")
+        budget = self._budget(spec)
+        noise = questions.expected_noise(question, self.schema, budget)
+        budget.check_share()
+        return Preview(spec, budget, noise=noise)
+
+    # --- runs -------------------------------------------------------------------------------------------------------
+
+    def discover(
+        self,
+        *,
+        epsilon: float | None = None,
+        method: str | Method = "auto",
+        knowledge: Knowledge | str | Path | None = None,
+        order: GivenOrder = None,
+        latent: bool = False,
+        quantify: float | None = None,
+        by: str | None = None,
+        purpose: str | None = None,
+        result: str = "",
+        share: float | None = None,
+        progress: Notice | None = None,
+        deliver: Callable[[Discovery], None] | None = None,
+    ) -> Discovery:
+        """Find which columns drive which.
+
+        Args:
+            epsilon: how much of what is left this run may spend; all of it if not given.
+            method: a name (`dpcurate methods` lists them) or a recipe.
+            knowledge: forbidden and required edges, or the path of a file that lists them.
+            order: what comes first, such as "sex, age | smoker | *" or lists of names, in place of the schema's order;
+                an empty one stands for no order.
+            latent: whether common causes may be missing from the table; the graph is then a PAG.
+            quantify: the part of the budget set aside for a fitted model, such as 0.5.
+            by: who runs it, for the log (default: the login name).
+            purpose: what the run is for, for the log.
+            result: where the result goes, for the log.
+            share: the same as `epsilon`, in the budget's currency.
+            progress: called with a stage and a number of tests before they are made.
+            deliver: called with the result before the run ends; if it fails, the same call resumes and pays nothing.
+
+        Returns:
+            The graph with its probabilities, its effects and its privacy statement.
+
+        Raises:
+            BudgetExceeded: nothing, or less than `epsilon`, is left. Nothing was read.
+        """
+        known = self._known(knowledge, order)
+        told = {"epsilon": epsilon, "share": share, "by": by, "purpose": purpose, "result": result}
+        spec = self._graph_spec(method, known, latent=latent, quantify=quantify, **told)
+        with self._run(spec) as run:
+            found = run.discovered(known, progress, self._inputs.with_(knowledge=knowledge))
+            if deliver is not None:
+                deliver(replace(found, privacy=run.privacy()))
+        # The privacy statement comes after the run, which has given back what it did not use.
+        return replace(found, privacy=run.privacy())
+
+    def ask(
+        self,
+        question: Question,
+        *,
+        epsilon: float | None = None,
+        by: str | None = None,
+        purpose: str | None = None,
+        result: str = "",
+        share: float | None = None,
+        deliver: Callable[[Asked], None] | None = None,
+    ) -> Asked:
+        """Release counts, means or quantiles at a cost of `epsilon`; other arguments are those of `discover`."""
+        told = {"epsilon": epsilon, "share": share, "by": by, "purpose": purpose, "result": result}
+        preview = self._preview_of(question, self._question_spec(question, **told))
+        with self._run(preview.spec) as run:
+            asked = Asked(questions.measured(run.queryable, question), run.privacy(), run.record, self._inputs)
+            if deliver is not None:
+                deliver(asked)
+        return replace(asked, privacy=run.privacy())
+
+    def fit_model(
+        self, found: Discovery, *, epsilon: float | None = None, share: float | None = None, dag: Dag | None = None
+    ) -> Model | ScoreModel:
+        """Release what a model of the found graph still needs, and fit it; asking the model is free.
+
+        What the run that found the graph has released is used again. The model has the edges of the highest expected
+        F1 (`found.at("best-f1")`), because a missing edge harms a table more than one too many; `dag` is another graph
+        to fit. A table of levels gets conditional tables (`Model`), one with numbers regressions (`ScoreModel`).
+        """
+        graph = model_graph(found, self.schema, dag)
+        self._check_same_table(found)
+        spec = self._spec(QUANTIFIED, sorted(graph.arrows), epsilon=epsilon, share=share)
+        with self._run(spec) as run:
+            return fit_model(found, run.queryable, dag)
+
+    # --- how a run begins and ends ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _run(self, spec: RunSpec) -> Iterator[_Run]:
+        """Decide what may be spent, open the table, begin the run or resume it, and record how it ended."""
+        budget = self._budget(spec)
+        if self._curator is None:
+            self._curator = budget.open(self._table, self.schema, name=self._name, insecure_seed=self._insecure_seed)
+        curator = self._curator
+        before, ceiling = curator.privacy().run or 0.0, float(curator.budget.ceiling)
+        # What is left of a finite budget may be too little for anything but noise that looks like a result.
+        too_little = NEGLIGIBLE * ceiling if budget.share is None and math.isfinite(ceiling) else 0.0
+        with running(curator, spec, budget.share) as queryable:
+            if queryable.remaining <= too_little:
+                raise BudgetExceeded(
+                    "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
+                )
+            yield _Run(curator, queryable, spec, RunRecord.of(curator, spec), before)
+
+    def _budget(self, spec: RunSpec) -> RunBudget:
+        if self._curator is not None:
+            return RunBudget.of_open(self._curator, spec, self.ledger)
+        return RunBudget.of(
+            spec, ceiling=self._ceiling, delta=self._delta, neighbours=self._neighbours, ledger=self.ledger
+        )
+
+    def _graph_spec(
+        self, method: str | Method, known: Knowledge | None, *, latent: bool, quantify: float | None, **told: Any
+    ) -> RunSpec:
+        """A run as a ledger recognises it; what makes no sense is refused before a table is opened."""
+        if self._curator is None:
+            methods.check_keeps_budget(method)
+        if known is not None:
+            known.check(self.schema.names)
+        check_part(quantify, latent=latent)
+        recipe = methods.get(method, latent=latent)
+        name = method if isinstance(method, str) else type(recipe).__name__
+        knowledge = "" if known is None else known.dumps()
+        return self._spec(name, recipe, knowledge=knowledge, quantify=quantify, **told)
+
+    def _question_spec(self, question: Question, **told: Any) -> RunSpec:
+        return self._spec(questions.kind(question), question, **told)
+
+    def _spec(self, method: str, recipe: object, **told: Any) -> RunSpec:
+        return RunSpec(
+            table=self._table, schema=self.schema, method=method, recipe=recipe, schema_file=self._schema_file, **told
+        )
+
+    def _known(self, knowledge: Knowledge | str | Path | None, order: GivenOrder) -> Knowledge | None:
+        loaded = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
+        return with_order(loaded, order, self.schema)
+
+    def _check_same_table(self, found: Discovery) -> None:
+        """Refuse a result of another table, as far as tables can be told apart without looking at rows."""
+        curator = self._curator
+        if not isinstance(curator, Curator) or found.run is None:
+            return
+        here = "" if curator.ledger.facts is None else curator.ledger.facts.table
+        there = found.run.table
+        if here and there and here != there:
+            raise QueryError(f"the graph was found in the table {there!r}, and the curator's is {here!r}")
+        declared = bool(here) and here == there
+        if not declared and found.run.origin.differs(curator.origin):
+            raise QueryError(
+                "the graph was found in another table than the curator's: open the curator on that one, or keep the "
+                "budget of both in one ledger, which says that they are one table"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run under way: what it asks, and what it has spent."""
+
+    curator: Queryable
+    queryable: Queryable
+    spec: RunSpec
+    record: RunRecord
+    before: float
+    """What the curator's earlier runs in this process had spent."""
+
+    def privacy(self) -> Privacy:
+        """The privacy statement, with what this run has spent so far."""
+        stated = self.curator.privacy()
+        return replace(stated, run=None if stated.run is None else stated.run - self.before)
+
+    def discovered(self, known: Knowledge | None, progress: Notice | None, inputs: Inputs) -> Discovery:
+        """The graph, and its model if a part of the budget is set aside for one."""
+        from dpcurate import __version__
+
+        part = self.spec.quantify
+        if isinstance(self.curator, StoredAnswers):
+            part = self.curator.logged.facts.quantify
+        source = self.queryable if part is None else Keeping(self.queryable, part * self.queryable.remaining)
+        recipe: Any = self.spec.recipe
+        learned = recipe.fit(source if progress is None else Watched(source, progress), known)
+        found = Discovery(
+            learned, self.privacy(), self.spec.method, self.curator.schema, known, {"dpcurate": __version__},
+            run=self.record, inputs=inputs,
+        )  # fmt: skip
+        return found if part is None else replace(found, model=_model(found, self.queryable))
+
+
+def open(
+    table: Any,
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    neighbours: Neighbours | str | None = None,
+    ledger: str | Path | None = None,
+    name: str | None = None,
+    insecure_seed: int | None = None,
+) -> Study:
+    """Open a table for several runs on one privacy budget.
+
+    `table` and `schema` are those of `Curator`. The budget is kept in the file `ledger`; `epsilon` (with `delta`, by
+    default 1e-10) is the ceiling of a ledger that does not exist yet, or of a budget in memory.
+    """
+    study = Study(
+        table, schema, epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, name=name,
+        insecure_seed=insecure_seed,
+    )  # fmt: skip
+    warn(study.cautions())
+    return study
+
+
+def reopen(ledger: str | Path, run: int | None = None) -> Study:
+    """The answers that a run has stored in a ledger, or in a copy of one, for other calls on them: free.
+
+    `run` is its number in the log, by default the newest that found a graph.
+    """
+    return Study.over(StoredAnswers(ledger, run))
+
+
+def discover(
+    data: Any,
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    method: str | Method = "auto",
+    neighbours: Neighbours | str | None = None,
+    knowledge: Knowledge | str | Path | None = None,
+    order: GivenOrder = None,
+    ledger: str | Path | None = None,
+    insecure_seed: int | None = None,
+    by: str | None = None,
+    purpose: str | None = None,
+    latent: bool = False,
+    quantify: float | None = None,
+) -> Discovery:
+    """Find which columns drive which, within a privacy budget.
+
+    `data` is a frame or a path (see `Curator`). Without a ledger the run may spend `epsilon` at `delta` (default
+    1e-10). A `ledger` that does not exist is created with that budget; of one that exists the run spends at most
+    `epsilon`, or all that is left. The ledger logs the run and stores its answers: the same call again resumes a run
+    that was stopped. All other arguments are those of `Study.discover`.
+    """
+    methods.check_keeps_budget(method)
+    study = Study(data, schema, delta=delta, neighbours=neighbours, ledger=ledger, insecure_seed=insecure_seed)
+    warn(study.cautions(epsilon))
+    return study.discover(
+        epsilon=epsilon, method=method, knowledge=knowledge, order=order, latent=latent, quantify=quantify, by=by,
+        purpose=purpose,
+    )  # fmt: skip
+
+
+def discover_from(
+    ledger: str | Path,
+    run: int | None = None,
+    *,
+    method: str | Method = "auto",
+    knowledge: Knowledge | str | Path | None = None,
+    order: GivenOrder = None,
+    latent: bool = False,
+    dag: Dag | None = None,
+) -> Discovery:
+    """Find again, from the answers that a run has stored in a ledger or in a copy of one: no table, no charge.
+
+    `run` is its number in the log, by default the newest that found a graph. Another threshold (`found.at`), an `order`
+    of columns, knowledge that forbids more, hidden causes (`latent`), and any method that asks for no more than what is
+    stored are free; all else is refused. A model that the run has paid for comes with it, or else the newest that
+    `dpcurate.quantify` has bought later; `run` may be the number of that call, to have its model. `dag` is the graph it
+    was given, if any.
+    """
+    methods.check_keeps_budget(method)
+    named = StoredAnswers(ledger, run)
+    stored = named.graph_run
+    found = Study.over(stored).discover(method=method, knowledge=knowledge, order=order, latent=latent)
+    found = replace(found, inputs=Inputs.of(knowledge=knowledge, ledger=ledger))
+    if stored is not named:
+        return replace(found, model=_bought(found, [named], dag))
+    return found if found.model is not None else replace(found, model=_bought(found, stored.model_runs, dag))
+
+
+def fit(
+    curator: Queryable,
+    method: str | Method = "auto",
+    knowledge: Knowledge | None = None,
+    *,
+    order: GivenOrder = None,
+    share: float | None = None,
+    notice: Notice | None = None,
+    latent: bool = False,
+    quantify: float | None = None,
+) -> Discovery:
+    """`Study.discover` on a curator that is already open; `share` is in the budget's currency."""
+    return Study.over(curator).discover(
+        method=method, knowledge=knowledge, order=order, share=share, progress=notice, latent=latent, quantify=quantify
+    )
+
+
+def ask(
+    data: Any,
+    schema: Schema | str | Path | Mapping[str, Any],
+    question: Question,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    neighbours: Neighbours | str | None = None,
+    ledger: str | Path | None = None,
+    insecure_seed: int | None = None,
+    by: str | None = None,
+    purpose: str | None = None,
+) -> Asked:
+    """Ask a table for counts, means or quantiles, within a privacy budget.
+
+    `question` is `Counts(("age", "sex"))`, `Means(("income",))` or `Quantiles("income", (0.25, 0.5, 0.75))`. All
+    else is as with `discover`.
+    """
+    study = Study(data, schema, delta=delta, neighbours=neighbours, ledger=ledger, insecure_seed=insecure_seed)
+    warn(study.cautions(epsilon))
+    return study.ask(question, epsilon=epsilon, by=by, purpose=purpose)
+
+
+def quantify(
+    found: Discovery, curator: Queryable, *, share: float | None = None, dag: Dag | None = None
+) -> Model | ScoreModel:
+    """`Study.fit_model` on a curator that is already open; `share` is in the budget's currency."""
+    if not hasattr(found, "learned") or not hasattr(curator, "ask_all"):
+        raise QueryError(
+            "a model is made of what was found and an open curator: "
+            "quantify(found, dpcurate.Curator(table, found.schema, ledger=...))"
+        )
+    return Study.over(curator).fit_model(found, share=share, dag=dag)
+
+
+def _bought(found: Discovery, runs: Iterable[StoredAnswers], dag: Dag | None) -> Model | ScoreModel | None:
+    """The model of the first run that has one."""
+    return next((model for run in runs if (model := _model(found, run, dag)) is not None), None)
+
+
+def _model(found: Discovery, queryable: Queryable, dag: Dag | None = None) -> Model | ScoreModel | None:
+    """The model of a run with a part for it; none where stored answers are not those that this graph needs."""
+    if isinstance(found.graph, Pag):
+        return None
+    try:
+        return fit_model(found, queryable, dag)
+    except NotStored:
+        return None
