@@ -21,15 +21,18 @@ ON_FOUND = {
     "effects": lambda found, _: str(found.effects()),
     "plot": lambda found, _: found.plot(),
     "report": lambda found, folder: [found.report(folder / f"r.{x}") for x in ("html", "json", "txt", "csv", "dot")],
+    "report_text": lambda found, _: [found.report_text(f"r.{x}") for x in ("html", "json", "txt", "csv", "dot")],
     "to_bnlearn": lambda found, _: found.to_bnlearn(),
     "to_dag": lambda found, _: found.to_dag(),
     "to_dagitty": lambda found, _: found.to_dagitty(),
     "to_dict": lambda found, _: found.to_dict(),
+    "to_frame": lambda found, _: found.to_frame(),
     "to_networkx": lambda found, _: found.to_networkx(),
     "to_tetrad": lambda found, _: found.to_tetrad(),
 }
 ON_MODEL = {
     "effect": lambda model, _: [model.effect(a, b) for a in "abc" for b in "abc" if a != b],
+    "file_text": lambda model, _: model.file_text(),
     "predict": lambda model, _: model.predict({"b": "1"}, "c"),
     "sample": lambda model, _: model.sample(10, seed=1),
     "save": lambda model, folder: model.save(folder / ("model.bif" if isinstance(model, Model) else "model.json")),

@@ -199,7 +199,7 @@ class RunBudget:
                 _check_same_table(ledger, spec)
             _ASKED[_key(ledger, spec)] = Origin.of(spec.table)
             if again:
-                return cls._of_ledger(ledger, spec, delta, neighbours)
+                return cls._of_ledger(ledger, spec, ceiling, delta, neighbours)
         relation = Neighbours.of(neighbours or Neighbours.ADD_REMOVE)
         if ceiling is None:
             if spec.epsilon is None:
@@ -225,10 +225,11 @@ class RunBudget:
         cls,
         path: Path,
         spec: RunSpec,
+        ceiling: Budget | None,
         delta: float | None,
         neighbours: Neighbours | str | None,
     ) -> RunBudget:
-        ledger = Ledger.open(path)
+        ledger = Ledger.open(path, budget=ceiling)
         facts, budget = ledger.facts, ledger.budget
         assert facts is not None
         if delta not in (None, budget.delta):
@@ -261,9 +262,10 @@ class RunBudget:
     @property
     def of_run(self) -> Budget:
         """What this run may spend, as a budget of its own."""
-        if self.left is None:
+        amounts = [float(amount) for amount in (self.left, self.share) if amount is not None]
+        if not amounts:
             return self.budget
-        amount = self.left if self.share is None else min(self.share, self.left)
+        amount = min(amounts)
         return Budget(epsilon=amount, delta=0) if self.budget.pure else Budget(rho=amount, delta=self.budget.delta)
 
     def open(self, table: Any, schema: Schema, *, name: str | None = None, insecure_seed: int | None = None) -> Curator:
