@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dpcurate import Budget, Curator, discover, networks
-from dpcurate.discovery import discover_from
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.networks import random_dag, random_mixed
+from dpcurate.study import discover_from
 
 
 def worlds():
