@@ -25,10 +25,16 @@ WORLD = LinearWorld(
 ROWS = 60_000
 
 
-def bought(epsilon: float, seed: int = 1) -> ReleasedFeatures:
+def bought(epsilon: float, seed: int = 1, constants: FeatureConstants | None = None) -> ReleasedFeatures:
     data = WORLD.sample(ROWS, seed=seed)
     curator = Curator(data, WORLD.schema, budget=Budget(epsilon=epsilon, delta=1e-10), insecure_seed=seed)
-    return buy_features(curator, curator.remaining, FeatureConstants()).answers
+    return buy_features(curator, curator.remaining, constants or FeatureConstants()).answers
+
+
+@pytest.fixture(scope="module")
+def scores() -> ReleasedFeatures:
+    """Of scores without waves."""
+    return bought(5.0, constants=FeatureConstants(curved_below=0.0))
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +68,14 @@ def test_an_effect_is_adjusted_and_mediators_are_not(quiet: ReleasedFeatures) ->
     assert found.strength == pytest.approx(0.42 * np.sqrt(WORLD.covariance[1, 1] / WORLD.covariance[3, 3]), abs=0.02)
 
 
-def test_rows_shrunk_to_half_their_length_tell_the_same_covariance(quiet: ReleasedFeatures) -> None:
+def test_rows_shrunk_to_half_their_length_tell_the_same_covariance(scores: ReleasedFeatures) -> None:
     """Without the correction a covariance of shrunk rows is far too small, and slopes are attenuated."""
     table = np.column_stack(list(WORLD.sample(ROWS, seed=3).values()))
     square = 2.0
-    scores, kept = replace(ReleasedOf.of(quiet), square=square).scores(table)
+    shrunk, kept = replace(ReleasedOf.of(scores), square=square).scores(table)
     assert kept.mean() < 0.7
-    products = replace(quiet.products, mean=scores.mean(axis=0), products=scores.T @ scores / ROWS, noise=0.0)
-    short = replace(quiet, products=products, clip=Clip(square, 0.2, float(kept.mean())))
+    products = replace(scores.products, mean=shrunk.mean(axis=0), products=shrunk.T @ shrunk / ROWS, noise=0.0)
+    short = replace(scores, products=products, clip=Clip(square, 0.2, float(kept.mean())))
     fitted = gaussian(short, [NormalMargin.of(known, ROWS) for known in short.distributions])
     scale = np.sqrt(np.diagonal(WORLD.covariance))
     assert fitted.covariance / np.outer(scale, scale) == pytest.approx(
@@ -81,18 +87,18 @@ def test_rows_shrunk_to_half_their_length_tell_the_same_covariance(quiet: Releas
     assert found.estimate == pytest.approx(0.7, abs=0.03)
 
 
-def test_errors_hold_sampling_and_noise_and_no_more(quiet: ReleasedFeatures, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_hold_sampling_and_noise_and_no_more(scores: ReleasedFeatures, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over fresh tables and noise, rows shrunk: the mean squared standardised error is 1."""
     monkeypatch.setattr("dpcurate.effects.gaussian.MOST_DRAWN", 8_000)
     _even.cache_clear()
-    made, rows, noise, draw = replace(ReleasedOf.of(quiet), square=7.0), 4_000, 0.02, np.random.default_rng(1)
+    made, rows, noise, draw = replace(ReleasedOf.of(scores), square=7.0), 4_000, 0.02, np.random.default_rng(1)
     squares = []
     for seed in range(24):
-        scores, kept = made.scores(np.column_stack(list(WORLD.sample(rows, seed=100 + seed).values())))
+        shrunk, kept = made.scores(np.column_stack(list(WORLD.sample(rows, seed=100 + seed).values())))
         upper = np.triu(draw.normal(scale=noise, size=(5, 5)), 1)
-        noised = scores.T @ scores / rows + upper + upper.T + np.diag(draw.normal(scale=noise * 2**0.5, size=5))
-        products = replace(quiet.products, mean=scores.mean(axis=0), products=noised, noise=noise**2)
-        released = replace(quiet, products=products, clip=Clip(7.0, 0.8, float(kept.mean())), rows=float(rows))
+        noised = shrunk.T @ shrunk / rows + upper + upper.T + np.diag(draw.normal(scale=noise * 2**0.5, size=5))
+        products = replace(scores.products, mean=shrunk.mean(axis=0), products=noised, noise=noise**2)
+        released = replace(scores, products=products, clip=Clip(7.0, 0.8, float(kept.mean())), rows=float(rows))
         known = {ends: e for ends, e in asked(released).items() if e.state == "estimated"}
         squares += [((e.estimate - WORLD.effect(*ends)) / e.error) ** 2 for ends, e in known.items()]  # type: ignore[operator]
     _even.cache_clear()

@@ -72,7 +72,7 @@ def table(seed: int):
     return {"a": a, "b": b, "c": c, "d": d, "e": e, "f": f}, schema
 
 
-EPSILONS = (8.0, 3.0, 0.7, 0.05)
+EPSILONS = (8.0, 1.5, 0.7, 0.05)
 """At the last noise hides how long rows are."""
 
 

@@ -15,7 +15,7 @@ from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.distributions import of_levels, of_number
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence, _Regressed
 from dpcurate.learn.measure_once.feature_release import FeatureCovariance, buy_features
-from dpcurate.learn.measure_once.features import MOST_GROUPS, features_of
+from dpcurate.learn.measure_once.features import MOST_GROUPS, WAVES, features_of
 from dpcurate.queries import MOST_FEATURES
 from dpcurate.queryables import Passing
 from dpcurate.schema import Categorical, Numeric, Ordinal, Schema
@@ -160,12 +160,12 @@ def test_scores_do_not_change_with_bounds_or_a_monotone_transform():
     assert abs(scores[0].std() - 1) < 0.02
 
 
-def test_a_smooth_number_has_a_score_and_a_coarse_one_its_powers_too():
+def test_a_score_comes_with_waves_as_many_as_its_places_bear():
     x = np.random.default_rng(0).normal(5, 1, 20_000)
-    smooth, coarse = (features_of([exact(values)[0]], curved=True)[0] for values in (x, np.round(x)))
-    assert (smooth.size, smooth.curved) == (1, 0)
-    assert (coarse.size, coarse.curved) == (3, 2)
-    assert coarse.covariance == pytest.approx(np.eye(3), abs=0.05)
+    found = [features_of([exact(v)[0]], curved=True)[0] for v in (x, np.clip(np.round(x), 4, 6), np.clip(x, 3, 3.001))]
+    assert [(one.size, one.curved) for one in found] == [(5, 4), (2, 1), (1, 0)]
+    assert found[0].covariance == pytest.approx(np.diag([1, *[1 / WAVES] * 4]), abs=0.02)
+    assert found[0].length == pytest.approx(2, abs=0.05)
 
 
 def test_many_zeros_share_one_score():
@@ -280,3 +280,19 @@ def test_norms_are_bought_where_noise_leaves_something_to_see(rows, bought):
     assert ("of independent columns" in found.choice) != bought
     trace = float(np.trace(found.released.covariance))  # 8 before rows are shrunk
     assert trace > 5.5 if bought else trace < 5
+
+
+def test_links_that_bend_and_products_are_found():
+    """No score of a parent is correlated with these children."""
+    random, rows = np.random.default_rng(7), 20_000
+    a, b, c = random.standard_normal((3, rows))
+    values = {"a": a, "b": b, "c": c, "square": a**2 + 0.7 * random.standard_normal(rows)}
+    values["product"] = b * c + 0.5 * random.standard_normal(rows)
+    values["wave"] = np.cos(2 * c) + 0.5 * random.standard_normal(rows)
+    schema = Schema(tuple(Numeric(name, -30, 30) for name in values))
+    found = MeasureOnce().fit(Curator(values, schema, budget=Budget(epsilon=2, delta=1e-10), insecure_seed=1))
+    wanted = {frozenset(e) for e in (("a", "square"), ("b", "product"), ("c", "product"), ("c", "wave"))}
+    assert found.skeleton.edges == wanted
+    without = MeasureOnce(features=FeatureConstants(curved_below=0.0))
+    blind = without.fit(Curator(values, schema, budget=Budget(epsilon=2, delta=1e-10), insecure_seed=1))
+    assert not blind.skeleton.edges & wanted

@@ -15,7 +15,7 @@ from dpcurate.effects.links import Choice, Cut, Link, Normal
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
-from dpcurate.learn.measure_once.features import COARSE, Features
+from dpcurate.learn.measure_once.features import Features
 from dpcurate.networks.streams import stream
 from dpcurate.queries import BRANCHES, CELLS, FEATURE_STEPS
 from dpcurate.schema import Numeric, Ordinal
@@ -147,6 +147,8 @@ def _largest_blur(shares: FloatArray, noise: float) -> float:
     return worst
 
 
+COARSE = 0.01
+"""A number with a place of more than this share is not smooth."""
 QUANTILES = (0.05, 0.1, 0.16, 0.25, 0.5, 0.75, 0.84, 0.9, 0.95)
 LEAST = 1e-12
 BITS = 30

@@ -99,8 +99,8 @@ class FeatureConstants:
     """Rows longer than a quantile are shrunk: .9, or one of these if noise over sampling is below its figure then."""
     loud_quantile: float = 0.5
     """What rows are shrunk to where there is too much noise to see how long they are."""
-    curved_below: float = 0.1
-    """Squares of scores are bought if noise over sampling is below this with them."""
+    curved_below: float = 8e-4
+    """Scores come with waves if the noise variance of a mean product of two features is below this with them."""
     misfit: float = 0.03
     """Size of what a regression on features may miss of a pair, spread over its coordinates, if the features of what is
     given do not tell all its places apart."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -167,7 +167,7 @@ class _Regressed:
     def white(self, places: IntArray, curved: int) -> tuple[FloatArray, FloatArray]:
         """For a stack of columns: coordinates in which what is left of them is white, and its noise in each.
 
-        Of few features the noise is made uncorrelated too. Powers come last and are only mixed with what stands
+        Of few features the noise is made uncorrelated too. Waves come last and are only mixed with what stands
         before them; so are long lists of levels, which is much faster.
         """
         size = places.shape[1]
@@ -227,16 +227,26 @@ def smoothed(released: FeatureCovariance) -> FloatArray:
         values, axes = np.linalg.eigh(within)
         white[block, block] = (axes / np.sqrt(values)) @ axes.T
     correlation = white @ released.covariance @ white
-    lengths = np.array([np.sum(white[block, block] ** 2) for block in blocks])
+    lengths = np.concatenate([np.sum(white[block, block] ** 2, axis=0) for block in blocks])
+    parts = [_parts(block, curved) for block, curved in zip(blocks, released.curved, strict=True)]
     for i, a in enumerate(blocks):
         for j, b in enumerate(blocks[:i]):
-            noise = released.noise * lengths[i] * lengths[j] + inside[i].shape[0] * inside[j].shape[0] / released.rows
+            for one, other in product(parts[i], parts[j]):
+                part = correlation[one, other]
+                noise = released.noise * lengths[one].sum() * lengths[other].sum() + part.size / released.rows
+                part *= max(0.0, 1 - noise / max(float(np.sum(part**2)), 1e-300))
             squares = max(float(np.sum(correlation[a, b] ** 2)), 1e-300)
             largest = CLOSEST * min(inside[i].shape[0], inside[j].shape[0])  # of canonical correlations, squared
-            correlation[a, b] *= max(0.0, 1 - noise / squares) * min(1.0, math.sqrt(largest / squares))
+            correlation[a, b] *= min(1.0, math.sqrt(largest / squares))
             correlation[b, a] = correlation[a, b].T
         correlation[a, a] = np.eye(len(inside[i]))
     return _unwhitened(_positive(correlation, blocks), inside, blocks)
+
+
+def _parts(block: slice, curved: int) -> list[slice]:
+    """A column's first features, and its waves, which are shorter: noise hides these sooner."""
+    middle = block.stop - curved
+    return [slice(block.start, middle), slice(middle, block.stop)] if curved else [block]
 
 
 def _within(released: FeatureCovariance, column: int) -> FloatArray:

@@ -42,7 +42,7 @@ class FeatureCovariance:
     """Where each column's features begin and end."""
     covariance: FloatArray
     curved: tuple[int, ...]
-    """How many of each column's features, the last, are squares of scores."""
+    """How many of each column's features, the last, are waves."""
     complete: tuple[bool, ...]
     """Whether a column's features tell all its places apart, so that regression on it alone misses nothing."""
     known: tuple[FloatArray, ...]
@@ -75,7 +75,7 @@ def buy_features(queryable: Queryable, budget: float, constants: FeatureConstant
     costs = [constants.share_histograms * budget, norms_cost(queryable, rows, constants.share_norms * budget)]
     costs.append(budget - sum(costs))
     features = features_of(known, curved=True)
-    curved = _noise_ratio(queryable, features, rows, costs[2]) < constants.curved_below and fits(queryable, features)
+    curved = _noise(queryable, features, rows, costs[2]) < constants.curved_below and fits(queryable, features)
     features = features if curved else features_of(known, curved=False)
     clip = _clip(queryable, features, rows, costs[1:], constants)
     products = products_of(queryable, features, clip.square, rows, costs[2])
@@ -115,10 +115,10 @@ def entry_noise(queryable: Queryable, features: Sequence[Features], clip2: float
     return float(clip2 * np.sqrt(0.5 * 1.1 / (2 * cost)))
 
 
-def _noise_ratio(queryable: Queryable, features: Sequence[Features], rows: float, cost: float) -> float:
-    """Noise variance of a pair of features over its sampling variance, rows being clipped at half above their mean."""
-    length = 1.5 * float(lengths_of(features).sum())
-    return entry_noise(queryable, features, length, cost) ** 2 / rows
+def _noise(queryable: Queryable, features: Sequence[Features], rows: float, cost: float) -> float:
+    """Noise variance of the mean product of two features, rows being clipped at half above their mean."""
+    length = 1.5 * sum(f.length for f in features)
+    return (entry_noise(queryable, features, length, cost) / rows) ** 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ def _covariance(answers: ReleasedFeatures) -> FeatureCovariance:
 
 
 def _sentence(features: Sequence[Features], quantile: float, paid: float) -> str:
-    bent = "scores and their powers" if any(f.curved for f in features) else "scores"
+    bent = "scores and waves" if any(f.curved for f in features) else "scores"
     of = "" if paid else " of rows of independent columns"
     return (
         f"measured once on {sum(f.size for f in features)} features of {len(features)} columns ({bent} for numbers and "

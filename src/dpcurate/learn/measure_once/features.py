@@ -26,10 +26,10 @@ MOST_GROUPS = 64
 """Levels that keep an indicator of their own, in wide tables fewer; the rarest of a longer list share one."""
 WHITENING = 0.25
 """Directions are divided by their spread to the power of twice this: 0.5 makes all variances equal, 0 none."""
-MOST_POWERS = 3
-"""Where noise is small a score of few places comes with its square and its cube: coarse columns bend every link."""
-COARSE = 0.01
-"""A place with more than this share counts as one of few; a smooth number has none, and its score alone."""
+WAVES = 4
+"""Where noise is small a score comes with so many waves over the ranks: links may bend, turn round or be products."""
+RARE = 1e-4
+"""A place with less than this share is none of its own: the waves of few places are as many as tell these apart."""
 LEAST_SPREAD = 0.1
 """A column that hardly varies is not blown up beyond this."""
 LARGEST = 8.0
@@ -47,7 +47,7 @@ class Features:
     values: FloatArray
     covariance: FloatArray
     curved: int = 0
-    """How many of them, the last, are powers of a score."""
+    """How many of them, the last, are waves."""
 
     @property
     def size(self) -> int:
@@ -69,25 +69,31 @@ class Features:
 
 
 def features_of(known: Sequence[Distribution], *, curved: bool) -> list[Features]:
-    """The features of every column; `curved` adds powers of a score of few places, for links that bend."""
+    """The features of every column; `curved` adds waves to the scores of numbers and ordinals, for links that bend."""
     groups = max(2, min(MOST_GROUPS, MOST_FEATURES // len(known)))
+    waves = WAVES if curved else 0
     return [
-        _scored(one, curved=curved) if isinstance(one.column, (Numeric, Ordinal)) else _indicators(one, groups)
-        for one in known
+        _scored(one, waves) if isinstance(one.column, (Numeric, Ordinal)) else _indicators(one, groups) for one in known
     ]
 
 
-def _scored(known: Distribution, *, curved: bool) -> Features:
+def _scored(known: Distribution, most: int) -> Features:
+    """The score, and cosines of one half turn more and more, at most together as long as the score.
+
+    So the noise of scores no more than doubles, and the norm of a row has no long tail.
+    """
     shares = known.shares
-    score = np.clip(ndtri(np.clip(np.cumsum(shares) - shares / 2, 1e-6, 1 - 1e-6)), -FURTHEST, FURTHEST)
+    ranks = np.cumsum(shares) - shares / 2
+    score = np.clip(ndtri(np.clip(ranks, 1e-6, 1 - 1e-6)), -FURTHEST, FURTHEST)
     columns = [_standard(score, shares)]
-    powers = min(MOST_POWERS, int((shares > COARSE).sum()) - 1) if curved else 1
-    for power in range(2, powers + 1):
-        columns.append(_standard(_apart(columns[0] ** power, columns, shares), shares))
+    waves = max(0, min(most, int((shares > RARE).sum()) - 2))
+    for half_turns in range(2, waves + 2):
+        columns.append(_standard(_apart(np.cos(half_turns * np.pi * ranks), columns, shares), shares))
+    columns[1:] = [column / math.sqrt(WAVES) for column in columns[1:]]
     if known.column.missing == OWN:
         columns, shares = _with_missing(columns, shares, known.missing)
     values = np.column_stack(columns)
-    return Features(known.column.name, values, _covariance(values, shares), len(range(2, powers + 1)))
+    return Features(known.column.name, values, _covariance(values, shares), waves)
 
 
 def _with_missing(columns: list[FloatArray], shares: FloatArray, missing: float) -> tuple[list[FloatArray], FloatArray]:
