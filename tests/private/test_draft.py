@@ -203,6 +203,7 @@ TABLE = ["a,b,c", *(f"{i % 7},x{i % 2},{i % 3}" for i in range(30))]
         ["", ""],
         ["Title,,", ",,", '"Made by ""us""",,'],
         ["# one", "# two", "# three", "# four"],
+        ["Survey", "Source: us, 2020, revised", "", "Made, by, us", ""],
     ],
     ids=len,
 )

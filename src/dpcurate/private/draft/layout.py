@@ -123,16 +123,17 @@ def _shape(file: str, written: TextFormat, separators: Sequence[str]) -> Shape |
 def cut(lines: Sequence[str], separator: str) -> Shape | None:
     """How a separator cuts rows, if the header has more than one cell."""
     reader = csv.reader(lines, delimiter=separator)
-    rows, starts, before = [], [], 0
+    rows, starts, ends, before = [], [], [], 0
     try:
         for row in islice(reader, SAMPLE_LINES):
             if row:
                 rows.append(row)
                 starts.append(before)
+                ends.append(reader.line_num)
             before = reader.line_num
     except csv.Error:
         return None
-    header = _header(rows, starts)
+    header = _header(rows, [end == start for end, start in zip(ends, starts[1:], strict=False)])
     if not rows or len(rows[header]) < 2:
         return None
     below = [len(row) for row in rows[header:]]
@@ -140,14 +141,20 @@ def cut(lines: Sequence[str], separator: str) -> Shape | None:
     return Shape(share, below[0], starts[header], separator)
 
 
-def _header(rows: Sequence[Sequence[str]], starts: Sequence[int]) -> int:
-    """The row that names the columns: the first that is as long as nearly all rows below it, or else the first."""
+def _header(rows: Sequence[Sequence[str]], touches: Sequence[bool]) -> int:
+    """The row that names the columns: the first that is as long as nearly all rows below it, or else the first.
+
+    `touches` says of every row but the last whether no blank line comes after it.
+    """
     usual = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
-    first = next((i for i, row in enumerate(rows) if len(row) == usual and not _is_title(row)), 0)
+    pairs = enumerate(zip(rows, touches, strict=False))
+    first = next((i for i, (row, touch) in pairs if touch and len(row) == usual and not _is_title(row)), 0)
     if not 0 < first <= MOST_BEFORE or not _names(rows[first]):
         return 0
-    above, touches = rows[first - 1], starts[first] - starts[first - 1] == 1
-    if touches and len(above) >= usual - 1 and not _is_title(above):  # names, one too few (as R writes) or too many
+    above = rows[first - 1]
+    if (
+        touches[first - 1] and len(above) >= usual - 1 and not _is_title(above)
+    ):  # names, one too few (as R writes) or too many
         return 0
     below = rows[first + 1 :]
     alike = sum(len(row) == usual for row in below)
