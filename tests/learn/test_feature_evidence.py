@@ -261,9 +261,9 @@ def test_what_the_source_cannot_add_up_is_refused_before_anything_is_spent():
     with pytest.raises(QueryError, match="too many features"):
         MeasureOnce().fit(Narrow(curator, 2))
     assert curator.remaining == 100.0
-    assert "scores and their" not in MeasureOnce().fit(Narrow(curator, 3)).notes[0]
+    assert "scores and waves" not in MeasureOnce().fit(Narrow(curator, 3)).notes[0]
     again = Curator(table, schema, budget=Budget(rho=100.0), insecure_seed=4)
-    assert "scores and their" in MeasureOnce().fit(again).notes[0]
+    assert "scores and waves" in MeasureOnce().fit(again).notes[0]
 
 
 @pytest.mark.parametrize(("rows", "bought"), [(2_000, False), (60_000, True)])
