@@ -35,26 +35,14 @@ def commands(page="README.md"):
     return [shlex.split(line, comments=True) for line in re.findall(r"^    (dpcurate .*)$", text, flags=re.MULTILINE)]
 
 
-def test_the_readmes_commands_run_as_printed(tmp_path, monkeypatch, capsys):
+def test_the_readmes_commands_run_as_printed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["network", "sample", "cancer", "--rows", "20000", "-o", "patients.parquet"]) == 0
-    assert [words[1] for words in commands()] == [
-        "schema",
-        "schema",
-        "plan",
-        "ledger",
-        "discover",
-        "ask",
-        "ledger",
-        "ledger",
-        "discover",
-        "diff",
-    ]
+    assert [words[1] for words in commands()] == ["schema", "plan", "discover", "ask", "discover"]
     for words in commands():
-        extra = {"plan": ["--worlds", "1"], "check": ["--yes"]}.get(words[2 if words[1] == "schema" else 1], [])
-        assert main([*words[1:], *extra]) == 0, words
+        assert main([*words[1:], *(["--worlds", "1"] if words[1] == "plan" else [])]) == 0, words
     assert Path("result/report.html").exists()
-    assert "gaussian" in capsys.readouterr().out
+    assert Path("again/report.html").exists()
 
 
 def test_the_case_study_runs_as_printed(tmp_path, monkeypatch, capsys):

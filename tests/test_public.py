@@ -40,12 +40,3 @@ def test_documents_need_nothing_but_the_top(page):
         r"^\s*(from dpcurate\.\S+ import .*|import dpcurate\..*)$", page.read_text(encoding="utf-8"), re.M
     )
     assert deep == []
-
-
-def test_the_old_name_of_queries_stays_for_one_release():
-    from dpcurate import requests
-    from dpcurate.requests import Counts, Door
-
-    assert Counts is dpcurate.queries.Counts
-    assert Door is dpcurate.queries.Queryable
-    assert requests.Release is dpcurate.queries.Release

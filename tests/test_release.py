@@ -25,7 +25,7 @@ def test_one_version_everywhere():
 
 def test_the_readme_the_classifiers_and_the_checked_wheel_name_the_same_pythons():
     assert PYTHONS == ["3.11", "3.12", "3.13", "3.14"]
-    assert f"Python {', '.join(PYTHONS[:-1])} or {PYTHONS[-1]}" in text("README.md")
+    assert f"Python {PYTHONS[0]}–{PYTHONS[-1]}" in text("README.md")
     assert PROJECT["requires-python"] == f">={PYTHONS[0]}"
     smoke = text(".ci/smoke.py")
     assert all(f'"{version}"' in smoke for version in PYTHONS)

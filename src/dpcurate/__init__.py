@@ -1,4 +1,4 @@
-"""Causal graph discovery with a privacy guarantee that is true."""
+"""Differentially private causal discovery with proven guarantees."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

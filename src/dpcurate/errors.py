@@ -56,9 +56,6 @@ class QueryError(DpcurateError):
     """A query that a session does not understand or cannot hold."""
 
 
-RequestError = QueryError  # its name until 0.1
-
-
 class DomainTooLarge(QueryError):
     """A table with more cells than the limit."""
 

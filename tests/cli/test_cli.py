@@ -269,8 +269,6 @@ def test_a_ledger_is_shared_by_runs(here, capsys):
         assert words in out
     for rule in ("basic", "advanced", "optimal", "adaptive", "rogers", "moments", "zcdp", "pld"):
         assert re.search(rf"^{rule} ", out, re.MULTILINE)
-    assert main(["ledger", "show", "asia.ledger", "--lenses"]) == 0, "its former name"
-    assert capsys.readouterr().out == out
     # the groups add up to what is spent
     shares = [float(x) for x in re.findall(r"(\d+\.\d)%$", out, re.MULTILINE)]
     assert sum(shares) == pytest.approx(100 * Ledger.open("asia.ledger").spent / ledger.budget.rho, abs=0.2)

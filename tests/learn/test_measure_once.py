@@ -13,7 +13,7 @@ from scipy import stats
 from test_methods import Wild
 
 from dpcurate import Budget, Curator, Knowledge, networks
-from dpcurate.errors import GraphError, RequestError
+from dpcurate.errors import GraphError, QueryError
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets
@@ -210,7 +210,7 @@ def test_mixed_and_small_schemas_run():
     pair = Schema(schema.columns[:2])
     for budget in (Budget(epsilon=2, delta=0), Budget.unlimited(), Budget(rho=1e-9)):
         assert len(QUICK.fit(Curator(table, pair, budget=budget, insecure_seed=1)).graph.nodes) == 2
-    with pytest.raises(RequestError, match="at least two columns"):
+    with pytest.raises(QueryError, match="at least two columns"):
         QUICK.fit(Curator(table, Schema(schema.columns[:1]), budget=Budget(rho=1)))
     for bins, means in ((32, "contrasts"), (33, "features"), (None, "features")):
         wide = Curator(table, Schema((Numeric("age", 0, 100, bins=bins), schema.columns[1])), budget=Budget(rho=1))

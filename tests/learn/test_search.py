@@ -10,7 +10,7 @@ from itertools import combinations
 import pytest
 
 from dpcurate import Budget, Curator, networks
-from dpcurate.errors import BudgetExceeded, GraphError, RequestError
+from dpcurate.errors import BudgetExceeded, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint import recipes, rounds
@@ -31,8 +31,8 @@ from dpcurate.published import (
     PublishedSVTPC,
 )
 from dpcurate.published.constraint import reach
+from dpcurate.queries import Counts, Exact, KendallP, Moments, Release
 from dpcurate.queryables import Watched
-from dpcurate.requests import Counts, Exact, KendallP, Moments, Release
 from dpcurate.schema import Categorical
 from dpcurate.wording import how_many
 
@@ -170,7 +170,7 @@ def test_two_columns_are_enough_and_one_is_not():
     pair = Dag.of("ab", [("a", "b")])
     for method in (PC(test="kendall-proved"), EMPC(), SVTPC(), PrivPC(statistic="tau"), CuratePC(statistic="tau")):
         assert method.fit(OracleQueryable(pair)).skeleton.edges == {frozenset("ab")}
-    with pytest.raises(RequestError, match="at least two columns"):
+    with pytest.raises(QueryError, match="at least two columns"):
         CuratePC(statistic="tau").fit(OracleQueryable(Dag.of("a")))
 
 
@@ -186,7 +186,7 @@ def test_wrong_settings_are_refused():
         lambda: PublishedSVTPC(redraw="uniform"),
         lambda: PublishedCuratePC(total=0),
     ):
-        with pytest.raises(RequestError):
+        with pytest.raises(QueryError):
             make()
     for make in (
         lambda: EMPC(style="sequential"),  # it looks at a whole order, so it has no such choice
@@ -196,7 +196,7 @@ def test_wrong_settings_are_refused():
     ):
         with pytest.raises(TypeError):
             make()
-    with pytest.raises(RequestError, match="tests of independence only"):
+    with pytest.raises(QueryError, match="tests of independence only"):
         OracleQueryable(Dag.of("ab")).ask(Release(Counts(("a",)), Exact()))
 
 

@@ -1,4 +1,4 @@
-"""What the README and the tutorial show of other tools runs, with the tools."""
+"""What the tutorial shows of other tools runs, with the tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import dpcurate
 from pages import ROOT, TOOLS, blocks
 
 pytest.importorskip("pgmpy", reason="pgmpy, DoWhy and causal-learn are not installed here")
-PAGES = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
+PAGES = [ROOT / "docs" / "tutorial.md"]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

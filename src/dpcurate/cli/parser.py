@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _HELP = argparse.RawDescriptionHelpFormatter
 
 
-_DESCRIPTION = "Causal graph discovery with a privacy guarantee that is true."
+_DESCRIPTION = "Differentially private causal discovery with proven guarantees."
 _FIRST_STEPS = (
     "first steps:\n"
     "  dpcurate demo                                                    try it on an example\n"
@@ -337,7 +337,6 @@ def _ledger(commands: _Parsers) -> None:
     show.add_argument("path", metavar="PATH", help="the ledger")
     line = "also show what other composition rules would report"
     show.add_argument("--composition", action="store_true", help=line)
-    show.add_argument("--lenses", action="store_true", dest="composition", help=argparse.SUPPRESS)  # its former name
     log = _command(group, "log", "list the runs: when, who, what for, what each spent, what became of it", "ledger:log")
     log.add_argument("path", metavar="PATH", help="the ledger")
     line = "tell a ledger of an earlier version which schema it was made for, so that others may be used too"
