@@ -38,7 +38,7 @@ def commands(page="README.md"):
 def test_the_readmes_commands_run_as_printed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["network", "sample", "cancer", "--rows", "20000", "-o", "patients.parquet"]) == 0
-    assert [words[1] for words in commands()] == ["schema", "plan", "discover", "ask", "discover"]
+    assert [words[1] for words in commands()] == ["schema", "plan", "ledger", "discover", "ask", "discover"]
     for words in commands():
         assert main([*words[1:], *(["--worlds", "1"] if words[1] == "plan" else [])]) == 0, words
     assert Path("result/report.html").exists()

@@ -116,3 +116,13 @@ def test_levels_do_not_skip_a_step():
     ]
     assert set(seen) == set(order)
     assert all(order.index(a) <= order.index(b) for a, b in combinations(seen, 2))
+
+
+def test_one_missed_edge_of_a_small_table_is_no_misfit():
+    def named(dependent, apart):
+        return "does not explain" in str(on(fit=Fit(columns=5, edges=4, apart=apart, dependent=dependent)))
+
+    assert not named(1, 6)
+    assert not named(2, 6)
+    assert named(3, 6)
+    assert not named(3, 40)

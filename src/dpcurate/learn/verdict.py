@@ -21,8 +21,9 @@ PARTIAL, WEAK = 0.8, 0.55
 """An expected skeleton F1 below these is no clear view, and a weak one."""
 RIGHT = 0.8
 """Where at least this share of the drawn edges is expected to be right, they can be read, however few they are."""
-MISFIT = 0.1
-"""Where more of the pairs without an edge stay dependent, the graph does not explain the table."""
+MISFIT, MISFITS = 0.1, 3
+"""Where a larger share of the pairs without an edge stay dependent, and at least so many, the graph does not explain the
+table; in a small one a single weak edge that is missed would be a tenth of them."""
 NOTHING = 0.15
 """Below this F1 is where even the strongest links are hidden."""
 CLEARLY = 3.0
@@ -82,7 +83,7 @@ def verdict_on(
     power = Power.of(variance=noise.variance, coordinates=noise.coordinates, columns=columns)
     empty = noise.rows < CLEARLY * noise.rows_noise
     few = declared is not None and noise.rows + CLEARLY * noise.rows_noise < MOST_DROPPED * declared
-    misfit = fit is not None and fit.unexplained > MISFIT
+    misfit = fit is not None and fit.dependent >= MISFITS and fit.unexplained > MISFIT
     f1 = power.f1 if expected is None else expected.f1
     level: Level = "fine" if f1 >= PARTIAL else "partial" if f1 >= WEAK else "weak"
     if level == "fine" and (misfit or repeated):
