@@ -22,8 +22,8 @@ PARTIAL, WEAK = 0.8, 0.55
 RIGHT = 0.8
 """Where at least this share of the drawn edges is expected to be right, they can be read, however few they are."""
 MISFIT, MISFITS = 0.1, 3
-"""Where a larger share of the pairs without an edge stay dependent, and at least so many, the graph does not explain the
-table; in a small one a single weak edge that is missed would be a tenth of them."""
+"""Where a larger share of the pairs without an edge, and at least so many, stay dependent, the graph does not explain
+the table; in a small one a single weak edge that is missed would be a tenth of them."""
 NOTHING = 0.15
 """Below this F1 is where even the strongest links are hidden."""
 CLEARLY = 3.0
