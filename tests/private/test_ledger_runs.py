@@ -22,27 +22,38 @@ from test_ledger import ZCDP, gaussian
 
 from dpcurate import Curator
 from dpcurate.accounting import Budget
-from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, SourceError
+from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, QueryError, SourceError
 from dpcurate.private.ledger import Ledger, RunFacts
 from dpcurate.private.ledger.alive import Alive
+from dpcurate.private.releases import largest_parts
 from dpcurate.private.session import Session
+from dpcurate.private.statistics.registry import PROVED, transformation
 from dpcurate.queries import (
     AboveThreshold,
+    Answer,
     Choose,
     Contrasts,
     Counts,
     Exact,
     FeatureMap,
     FeatureMoments,
+    FeatureNorms,
     Gaussian,
+    Gradient,
+    GradientNorms,
+    Histograms,
+    KendallP,
     Laplace,
+    Means,
     Moments,
     Release,
     Sample,
     Score,
+    Tables,
     Tau,
 )
 from dpcurate.queries import encoding as stored_answers
+from dpcurate.schema import Categorical, Numeric, Schema
 
 TABLE = {"a": [0, 1, 1, 0] * 50, "b": [1, 1, 0, 0] * 50, "c": [0, 1, 0, 1] * 50}
 LEVELS = {"a": (0, 1), "b": (0, 1), "c": (0, 1)}
@@ -234,6 +245,85 @@ def test_a_table_that_cannot_be_read_is_answered_once_it_can(path: Path, monkeyp
         again.ask(FIRST)
     assert paid(path) == (0.125, 1)
     assert [(r.number, r.outcome) for r in Ledger.open(path).log()] == [(1, "finished")]
+
+
+def broken(curator: Curator, patch: pytest.MonkeyPatch, what: str) -> None:
+    """The table cannot be read, or the answer cannot be stored."""
+    if what == "read":
+        patch.setattr(curator._source, "totals", lambda _: 1 / 0)
+    else:
+        patch.setattr(curator.ledger._store, "keep", lambda *_: _full())
+
+
+def _full() -> None:
+    raise LedgerError("database or disk is full")
+
+
+@pytest.mark.parametrize("what", ["read", "keep"])
+def test_what_was_paid_and_not_answered_is_answered_once_when_asked_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    curator = opened(path)
+    with killed(), run(curator, share=0.5):
+        before = curator.ask(FIRST).value
+        for _ in range(2):
+            with monkeypatch.context() as patch:
+                broken(curator, patch, what)
+                with pytest.raises((SourceError, LedgerError)):
+                    curator.ask(FIRST)
+            assert paid(path) == (0.25, 2)
+        left = curator.remaining
+        again = curator.ask(FIRST).value
+        assert paid(path) == (0.25, 2)
+        assert curator.remaining == left
+        assert curator.privacy().run == 0.25
+        third = curator.ask(FIRST).value
+        assert paid(path) == (0.375, 3)
+        raise Killed
+    resumed = opened(path)
+    with run(resumed):
+        for known in (before, again, third):
+            assert np.array_equal(resumed.ask(FIRST).value, known)
+        assert paid(path) == (0.375, 3)
+        resumed.ask(FIRST)
+        assert paid(path) == (0.5, 4)
+
+
+def test_a_resumed_run_that_cannot_read_pays_for_nothing_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    curator = opened(path)
+    with monkeypatch.context() as patch, killed(), run(curator):
+        curator.ask(FIRST)
+        broken(curator, patch, "read")
+        with pytest.raises(SourceError):
+            curator.ask(SECOND)
+        raise Killed
+    again = opened(path)
+    with run(again):
+        again.ask(FIRST)
+        with monkeypatch.context() as patch:
+            broken(again, patch, "read")
+            with pytest.raises(SourceError):
+                again.ask(SECOND)
+        left = again.remaining
+        again.ask(SECOND)
+        assert again.remaining == left
+        assert paid(path) == (0.375, 2)
+
+
+def test_outside_of_a_run_too_it_is_answered_once_without_another_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    curator = Curator(TABLE, LEVELS, budget=Budget(rho=1))
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            broken(curator, patch, "read")
+            with pytest.raises(SourceError):
+                curator.ask_all([FIRST, SECOND])
+        assert curator.ledger.spent == 0.375
+    curator.ask(FIRST)  # another list of queries
+    assert curator.ledger.spent == 0.5
+    curator.ask_all([FIRST, SECOND])
+    assert curator.ledger.spent == 0.5
+    curator.ask_all([FIRST, SECOND])
+    assert curator.ledger.spent == 0.875
 
 
 OTHERS = {
@@ -602,6 +692,76 @@ def test_queries_and_answers_come_back_as_they_were(path: Path) -> None:
             assert all(np.array_equal(a, b) for a, b in zip(after.parts, before.parts, strict=True))
     names = {stored_answers.name([q], schema, way) for q in QUERIES for schema in "st" for way in "ra"}
     assert len(names) == 4 * len(QUERIES)
+
+
+MIXED = Schema(
+    (
+        Categorical("a", (0, 1, 2)),
+        Categorical("b", (0, 1)),
+        Numeric("x", 0, 1, missing="own"),
+        Numeric("y", 0, 1),
+        Numeric("z", 0, 1, 4),
+    ),
+    rows=100,
+)
+SHAPED = (
+    Counts(()),
+    Counts(("a", "b", "z")),
+    Tables(((), ("a",), ("a", "z"))),
+    Contrasts(((), ("b",), ("a", "b")), (1, 1, 1)),
+    Means(("x", "y")),
+    Moments(("b", "x", "y")),
+    Moments(("b", "y"), 0.7),
+    Gradient(("x", "y"), ((0, 1), (0, 0)), 1.0),
+    GradientNorms(("x", "y"), ((0, 1), (0, 0)), (0.5, 1.0)),
+    Histograms(("a", "x", "y", "z"), 3),
+    FeatureMoments((FeatureMap("a", ((1, 2), (3, 4), (5, 6))), FeatureMap("b", ((1,), (2,)))), 1.5),
+    FeatureNorms((FeatureMap("b", ((1,), (2,))),), (0.5, 1.0)),
+    Tau("a", "b", ("z",)),
+    KendallP("a", "b"),
+)
+
+
+def test_shapes_of_answers_are_known_before_anything_is_read() -> None:
+    assert {type(statistic) for statistic in SHAPED} == set(PROVED)
+    for statistic in SHAPED:
+        computed = transformation(statistic, MIXED)
+        assert list(computed.shapes) == [part.shape for part in largest_parts(computed)], statistic
+
+
+def test_no_stored_answer_is_larger_than_is_foreseen() -> None:
+    """That is: what is let through fits into SQLite and can be decoded."""
+    asked = [Release(statistic, Gaussian(rho=1 / 3)) for statistic in SHAPED] * 20
+    answers = [Answer(parts, (1.2345678901234567e-100,) * len(parts)) for parts in map(_blank, asked)]
+    shapes = [transformation(one.statistic, MIXED).shapes for one in asked]
+    queries = len(stored_answers.encode_queries(asked))
+    body = stored_answers.encode(asked, answers)
+    numbers = sum(math.prod(shape) for one in shapes for shape in one)
+    assert len(body) <= 8 + queries + stored_answers._described(shapes) + 8 * numbers
+    most = 8 + 2 * stored_answers.MOST_BYTES + 8 * stored_answers.MOST_NUMBERS
+    connection = sqlite3.connect(":memory:")
+    assert most + 1000 < connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH)
+    connection.close()
+
+
+def _blank(asked: Release) -> tuple[Any, ...]:
+    return tuple(np.zeros(part.shape) for part in largest_parts(transformation(asked.statistic, MIXED)))
+
+
+@pytest.mark.parametrize(("limit", "least"), [("MOST_NUMBERS", 9), ("MOST_BYTES", 240)])
+def test_answers_that_could_not_be_stored_are_refused_before_they_are_paid_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, least: int
+) -> None:
+    curator = opened(path)
+    several = [Release(Counts(("a", "b")), Gaussian(rho=1 / 1024))] * 5
+    with run(curator):
+        monkeypatch.setattr(stored_answers, limit, least)
+        with pytest.raises(QueryError, match="are 20 numbers in 5 parts, more than a ledger stores at once"):
+            curator.ask_all(several)
+        assert paid(path) == (0, 0)
+        assert len(curator.ask_all([*several[:1], CHOICE])) == 2
+    assert Ledger.open(path).log()[0].answers == 1
+    assert len(curator.ask_all(several)) == 5  # outside of a run nothing is stored
 
 
 # --- processes -------------------------------------------------------------------------------------------

@@ -172,16 +172,30 @@ class Session(Unique):
 
     def _once(self, queries: Sequence[Query[Any]], asked: Sequence[_Validated]) -> list[Any]:
         """Answers that a run stores before it returns them; those it has stored are returned and not charged."""
+        shapes = [
+            one.transformations[0].shapes if type(q) is Release else None for q, one in zip(queries, asked, strict=True)
+        ]
+        encoding.check_storable(shapes)
         events = [one.event for one in asked]
-        name, body = self._ledger.pay(encoding.name(queries, self._schema.hash, self._neighbours.value), events)
-        self._paid += sum(event.cost.within(self.budget) for event in events)
-        if body is None:
+        paid = self._ledger.pay(encoding.name(queries, self._schema.hash, self._neighbours.value), events)
+        if not paid.owed:
+            self._paid += sum(event.cost.within(self.budget) for event in events)
+        if paid.stored is None:
+            found = self._kept(paid.name, queries, asked)
+        else:
+            found = [answer for _, answer in encoding.decode(paid.stored)]
+        return [named(query, answer, self._schema) for query, answer in zip(queries, found, strict=True)]
+
+    def _kept(self, name: str, queries: Sequence[Query[Any]], asked: Sequence[_Validated]) -> list[Any]:
+        """Answers that are stored now; until they are, the request stays paid and is owed an answer."""
+        try:
             found = self._answers(asked)
             # Refused if another process has the run by now: then nothing is returned.
             self._ledger.keep(name, encoding.encode(queries, found))
-        else:
-            found = [answer for _, answer in encoding.decode(body)]
-        return [named(query, answer, self._schema) for query, answer in zip(queries, found, strict=True)]
+        except BaseException:
+            self._ledger.owe(name)
+            raise
+        return found
 
     def _answers(self, asked: Sequence[_Validated]) -> list[Any]:
         parts = self._reader.read([needed for one in asked for needed in one.transformations])

@@ -51,14 +51,20 @@ MOST_DIGITS = math.ceil(plain.LONGEST * math.log10(2))
 DEEPEST_NESTING = 12
 """Lists and objects in each other; a release of features takes nine."""
 MOST_DIMENSIONS = 32
+MOST_NUMBERS = 90_000_000
+"""Numbers in the stored answers of one list of queries. With their JSON they stay below the 1,000,000,000 bytes that
+SQLite holds in one value."""
 SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e100
 """Bounds on the noise of an answer. A release outside them is refused before it is charged (private/releases.py)."""
 LARGEST_NUMBER = 1e120
 """Bound on a released number: rows and features are bounded far below it, and noise is at most a few of its scales."""
+_SCALE_BYTES = 25
+"""The longest number of JSON, and a comma."""
 _SIZE = 8
 """Bytes of a number, and of the length of the JSON before them."""
 _FOREIGN = "these bytes are not queries or answers of dpcurate"
 
+Shapes = Sequence[tuple[int, ...]]
 Asked = Query[Any] | Gate[Any] | Score
 
 
@@ -148,6 +154,26 @@ def _fraction(parts: list[Any]) -> Fraction:
 
 
 # --- answers ----------------------------------------------------------------------------------------------
+
+
+def check_storable(shapes: Sequence[Shapes | None]) -> None:
+    """Refuse a list of queries whose answers could not be stored or decoded again; None is an answer of one number.
+
+    Their JSON is at most that of the queries, which is within MOST_BYTES, and as much again for shapes and scales.
+    """
+    parts = sum(len(one) for one in shapes if one is not None)
+    numbers = sum(1 if one is None else sum(map(math.prod, one)) for one in shapes)
+    if numbers > MOST_NUMBERS or _described(shapes) > MOST_BYTES:
+        raise QueryError(
+            f"the answers to these queries are {numbers:,} numbers in {parts:,} parts, more than a ledger stores at "
+            f"once (at most {MOST_NUMBERS:,} numbers): ask for fewer at a time, or declare fewer levels or bins"
+        )
+
+
+def _described(shapes: Sequence[Shapes | None]) -> int:
+    """Bytes of JSON, at most, for shapes and scales and the names of fields."""
+    parts = sum(len(one) for one in shapes if one is not None)
+    return len(json.dumps(shapes, separators=(",", ":"))) + _SCALE_BYTES * parts + 5 * len(shapes) + 64
 
 
 def encode(queries: Sequence[Query[Any]], answers: Sequence[Answer | int]) -> bytes:

@@ -81,6 +81,8 @@ class Run:
     """Units that this process was charged."""
     replayed: int = 0
     asked: Counter[str] = field(default_factory=Counter)
+    owed: dict[str, list[str]] = field(default_factory=dict)
+    """Names of requests that this process paid and could not answer, by request."""
 
     @property
     def replaying(self) -> bool:
@@ -100,8 +102,9 @@ class Run:
         return mine if ledger is None else min(mine, ledger)
 
     def next(self, request: str) -> str:
-        """The request's own name: the same query may be asked more than once."""
-        return f"{request}.{self.asked[request]}"
+        """The request's own name, since a query may be asked more than once; one that is owed an answer comes first."""
+        owed = self.owed.get(request)
+        return owed[-1] if owed else f"{request}.{self.asked[request]}"
 
     def leave(self) -> None:
         """No longer the process that works on it."""
@@ -111,6 +114,15 @@ class Run:
     def kind(self, what: str, request: str = "") -> str:
         """The kind of a note about the run."""
         return f"{what} {self.number} {request}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A request that is paid: its name, its answer if it is stored, and whether this process had paid it before."""
+
+    name: str
+    stored: bytes | None
+    owed: bool
 
 
 def new_note(number: int, facts: RunFacts, allowance: int | None) -> str:

@@ -16,7 +16,7 @@ from dpcurate.plain import Number
 from dpcurate.private.ledger import amounts, notes, place, words
 from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger.filter import NOTHING, Filter
-from dpcurate.private.ledger.runs import FINISHED, LoggedRun, Run, RunFacts
+from dpcurate.private.ledger.runs import FINISHED, LoggedRun, Payment, Run, RunFacts
 from dpcurate.private.ledger.store import Disk
 from dpcurate.schema import Schema
 from dpcurate.wording import shown
@@ -187,8 +187,8 @@ class Ledger(Filter):
         with self._mine():
             return self._run is not None and self._block is None and not self._lenient
 
-    def pay(self, request: str, events: Sequence[Event]) -> tuple[str, bytes | None]:
-        """Pay for a request of the run: its name, and the answer if it is stored, which then costs nothing now."""
+    def pay(self, request: str, events: Sequence[Event]) -> Payment:
+        """Pay for a request of the run, unless its answer is stored or still owed."""
         units = sum([self._price(event) for event in events])
         with self._mine():
             run = self._run
@@ -196,17 +196,27 @@ class Ledger(Filter):
             assert isinstance(self._store, Disk)
             request = f"{request}-{units:x}"  # at another price it is another request
             name = run.next(request)
+            owed = name in run.owed.get(request, ())
 
             def decide(spent: int) -> int:
                 self._check_run(units)
                 return self._fit(units, self._ceiling - spent)
 
             charged, stored = self._store.pay(run, name, decide, tuple(events))
+            if owed:
+                run.owed[request].remove(name)
+                return Payment(name, stored, owed)
             run.asked[request] += 1
             run.used += units
             run.charged += charged
             run.replayed += charged < units
-            return name, stored
+            return Payment(name, stored, owed)
+
+    def owe(self, name: str) -> None:
+        """Note that a request was paid and could not be answered: when asked again, it is not charged again."""
+        with self._mine():
+            assert self._run is not None
+            self._run.owed.setdefault(name.rpartition(".")[0], []).append(name)
 
     def keep(self, name: str, body: bytes) -> None:
         """Store the answer to a request that was paid; it may be returned after this, and only then."""

@@ -52,6 +52,11 @@ class Transformation(ABC):
         """The parts as the analyst sees them."""
         return tuple(part.astype(np.float64) for part in parts)
 
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each part of an answer."""
+        return tuple(one.sizes for one in self.row_sums if isinstance(one, CountRows))
+
     def weights(self) -> tuple[float, ...]:
         """For each part of the answer, what its noise is divided by."""
         return (1.0,)

@@ -11,7 +11,7 @@ import numpy as np
 from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Sensitivity, root_up
-from dpcurate.private.row_sums import FeatureNormRows, FeatureRows, IntervalRows, Lookup, RowSum
+from dpcurate.private.row_sums import CountRows, FeatureNormRows, FeatureRows, IntervalRows, Lookup, RowSum
 from dpcurate.private.statistics.base import InOneCell, Transformation, table_of
 from dpcurate.queries import BRANCHES, DEEPEST, FEATURE_STEPS, FeatureMap, FeatureMoments, FeatureNorms, Histograms
 from dpcurate.schema import OWN, Neighbours, Schema
@@ -58,6 +58,17 @@ class HistogramsTransformation(Transformation):
         parts: list[IntArray] = []
         for row_sum, counts in zip(self.row_sums, totals, strict=True):
             parts += _by_depth(counts, row_sum) if isinstance(row_sum, IntervalRows) else [counts]
+        return tuple(parts)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        parts: list[tuple[int, ...]] = []
+        for one in self.row_sums:
+            if isinstance(one, IntervalRows):
+                sizes = [BRANCHES**depth for depth in range(1, self.statistic.depth + 1)]
+                parts += [(sizes[0] + one.missing,), *((size,) for size in sizes[1:])]
+            elif isinstance(one, CountRows):
+                parts.append(one.sizes)
         return tuple(parts)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
@@ -143,6 +154,11 @@ class FeatureMomentsTransformation(Transformation):
         scales = FEATURE_STEPS, FEATURE_STEPS**2, FEATURE_STEPS**2
         return tuple(part / float(scale) for part, scale in zip(parts, scales, strict=True))
 
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        d = self._features
+        return (d,), (d * (d - 1) // 2,), (d,)
+
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
         w2, r2 = Fraction(self.statistic.singles) ** 2, Fraction(self.statistic.clip) ** 2
         length = root_up(w2 * r2 * self._features) + (Fraction(self._features - 1, 2) + SQUARES) * r2
@@ -169,3 +185,7 @@ class FeatureNormsTransformation(InOneCell):
     def row_sums(self) -> tuple[RowSum, ...]:
         edges = tuple(float(e) * FEATURE_STEPS**2 for e in self.statistic.edges)
         return (FeatureNormRows(lookups(self.statistic.maps, self.schema), edges),)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return ((len(self.statistic.edges) + 1,),)

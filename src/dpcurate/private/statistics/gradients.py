@@ -45,6 +45,11 @@ class GradientTransformation(Transformation):
         np.fill_diagonal(whole, 0.0)
         return (whole,)
 
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        d = len(self.statistic.columns)
+        return ((d, d),)
+
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
         length = Fraction(self.statistic.clip) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
         d = len(self.statistic.columns)
@@ -68,3 +73,7 @@ class GradientNormsTransformation(InOneCell):
     def row_sums(self) -> tuple[RowSum, ...]:
         s = self.statistic
         return (NormRows(s.columns, steps_of(s.columns, self.schema), s.weights, s.edges),)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return ((len(self.statistic.edges) + 1,),)

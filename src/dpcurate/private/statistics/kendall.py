@@ -44,6 +44,10 @@ class PairTransformation(Transformation):
     def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
         return (np.asarray(float(parts[0][0]) / self.steps),)
 
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return ((),)
+
 
 @dataclass(frozen=True)
 class TauTransformation(PairTransformation):

@@ -72,6 +72,10 @@ class MeansTransformation(Transformation):
     def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
         return tuple(part / float(unit) for part, unit in zip(parts, self.units, strict=True))
 
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return ((),) * len(self.units)
+
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
         k = len(self.statistic.columns)
         if neighbours is Neighbours.ADD_REMOVE:

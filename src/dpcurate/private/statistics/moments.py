@@ -72,6 +72,11 @@ class MomentsTransformation(Transformation):
         np.fill_diagonal(whole, np.where(np.isnan(np.diag(whole)), whole[0, 0], np.diag(whole)))
         return (whole,)
 
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        d = len(self.statistic.columns) + 1
+        return ((d, d),)
+
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
         d, entries = len(self.statistic.columns), len(self._entries)
         squares = sum(i == j for i, j in self._entries) - 1
