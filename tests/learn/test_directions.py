@@ -41,7 +41,7 @@ def fit(columns=10, edges=12, dependent=0, share=0.0, log_ratio=0.0):
         (fit(dependent=4), "unreadable"),
         (fit(columns=5, edges=4, dependent=2), "readable"),  # a third, but only two pairs
         (fit(share=0.2, log_ratio=3.0), "unreadable"),
-        (fit(share=0.2, log_ratio=1.0), "readable"),
+        (fit(share=0.2, log_ratio=0.3), "readable"),
         (fit(share=0.05, log_ratio=9.0), "readable"),
         (fit(edges=19), "readable"),
         (fit(edges=20), "unreadable"),

@@ -15,7 +15,7 @@ Level = Literal["readable", "unreadable", "noisy"]
 UNEXPLAINED = 0.10
 DEPENDENT = 3
 """Directions cannot be read if so large a share of the pairs without an edge, and so many, stay dependent."""
-CLEARLY = 2.0
+CLEARLY = 0.4
 """Nor if the likeliest share of dependent pairs is so large, and makes the answers likelier by this log ratio."""
 DENSE = 2.0
 CROWDED, FEW = 0.65, 6
