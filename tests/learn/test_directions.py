@@ -54,7 +54,7 @@ def test_the_verdict_follows_from_the_fit(given, level):
     assert verdict.level == level
     assert verdict.readable == (level == "readable")
     assert len(verdict.sentences) == 2
-    assert ("tiers" in str(verdict)) == (level == "unreadable")
+    assert ("come first" in str(verdict)) == (level == "unreadable")
 
 
 def test_noise_that_hides_what_directions_rest_on_is_told_first():

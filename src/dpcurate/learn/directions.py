@@ -35,15 +35,15 @@ TITLES: Mapping[Level, str] = MappingProxyType(
 )
 NOT_IDENTIFIED: Mapping[Level, str] = MappingProxyType(
     {
-        "unreadable": "directions cannot be read here; add an order of the columns (knowledge with tiers)",
-        "noisy": "too noisy for directions; add an order of the columns (knowledge with tiers)",
+        "unreadable": "directions cannot be read here; add an order of the columns",
+        "noisy": "too noisy for directions; add an order of the columns",
     }
 )
 """Why there is no effect along a direction that cannot be read."""
 MISSING = "Something outside the table seems to drive many of its columns."
 ADVICE = (
-    "To direct edges, say which columns come first: knowledge with tiers is free, also from stored answers "
-    "(--from-answers)."
+    "To direct edges, say which columns come first (an order, such as 'sex, age | *'): that is free, also from stored "
+    "answers."
 )
 
 
