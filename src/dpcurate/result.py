@@ -114,6 +114,12 @@ class Discovery(Exports):
         )
 
     @property
+    def verdict_lines(self) -> tuple[str, ...]:
+        """Both verdicts for a terminal; that on directions only where an edge is drawn."""
+        drawn = self.directions if self.graph.edges else None
+        return tuple(line for verdict in (self.verdict, drawn) if verdict is not None for line in verdict.lines)
+
+    @property
     def directions(self) -> DirectionVerdict | None:
         """Whether directions can be read, from released numbers alone; None where the method does not judge them."""
         return self.learned.directions
@@ -231,7 +237,7 @@ class Discovery(Exports):
         edges_found, columns = how_many(len(self.edges), "edge"), how_many(len(self.graph.nodes), "column")
         head = [f"{edges_found} among {columns}, by {self.method}", str(self.privacy)]
         head += [f"drawn: {self.drawn}"] if self.drawn else []
-        first = [line for verdict in (self.verdict, self.directions) if verdict is not None for line in verdict.lines]
+        first = self.verdict_lines
         last = [self.open_pairs] if self.open_pairs else []
         edges, notes = (f"  {e}" for e in self.edges), (f"note: {n}" for n in self.notes)
         return printable("\n".join([*first, *head, *edges, *last, *notes]))

@@ -74,7 +74,7 @@ def test_discover_in_a_pipe(here, capsys):
     out, err = capsys.readouterr()
     edges = out.splitlines()
     assert edges
-    assert all(re.fullmatch(r"\w+ (->|--) \w+(  \(linked \S+, .*\))?", line) for line in edges)
+    assert all(re.fullmatch(r"\w+ (->|--) \w+(  \(linked \S+, .*\))?(: \w+ causes \w+.*)?", line) for line in edges)
     assert f"{len(edges)} edges among 8 columns" in err
     assert set(os.listdir()) == {"asia.parquet", "asia.toml"}
 

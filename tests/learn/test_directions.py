@@ -11,6 +11,7 @@ import pytest
 import dpcurate
 from dpcurate import Budget, Curator, Knowledge
 from dpcurate.accounting import Privacy
+from dpcurate.cli import main
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.pag import Pag
 from dpcurate.learn.cuts import Cut, graph_at
@@ -110,6 +111,18 @@ def test_directions_that_cannot_be_read_are_lines(ledger):
     assert "Directions cannot be read here: shown as lines" in str(found)
     told = json.loads(json.dumps(found.to_dict()))["directions"]
     assert told == found.directions.to_dict()
+
+
+def test_the_command_tells_both_verdicts(ledger, capsys):
+    assert main(["discover", "--from-answers", str(ledger[0])]) == 0
+    said = capsys.readouterr()
+    assert "Directions cannot be read here: shown as lines:" in said.out + said.err
+
+
+def test_where_no_edge_is_drawn_nothing_is_said_of_directions(ledger):
+    nothing = ledger[1].at(0.999999)
+    assert not nothing.graph.edges
+    assert "irections" not in "\n".join(nothing.verdict_lines)
 
 
 def test_they_are_shown_when_asked_for_with_what_is_left_of_their_probability(ledger):

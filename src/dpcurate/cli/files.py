@@ -55,7 +55,7 @@ def result_folder(
 def hand_over(result: Discovery, folder: Folder | None, *, mark: str = "", rows: int | None = None) -> None:
     """Files first, each name after `mark`, then the edges; what cannot be written is printed."""
     problem = None if folder is None else _write(result, folder, mark, rows)
-    for line in () if result.verdict is None else result.verdict.lines:
+    for line in result.verdict_lines:
         say(line)
     say(f"{how_many(len(result.edges), 'edge')} among {how_many(len(result.graph.nodes), 'column')}; {result.privacy}")
     if result.drawn:

@@ -25,7 +25,8 @@ def discovery_html(result: Discovery) -> str:
     said = [result.drawn and f"Drawn: {result.drawn}.", result.open_pairs]
     drawn = "".join(element("p", text) for text in said if text)
     sure = _numbers(edges) if result.learned.linked else ""
-    top = f"{warning}{verdict_note(result.verdict)}{directions_note(result.directions)}<p>{escape(line)}</p>"
+    verdicts = verdict_note(result.verdict) + directions_note(result.directions if edges else None)
+    top = f"{warning}{verdicts}<p>{escape(line)}</p>"
     return f"<div>{top}{picture(result.graph, edges)}{drawn}{sure}</div>"
 
 

@@ -53,7 +53,7 @@ def page(result: Discovery) -> str:
         "title": f"Causal graph of {len(result.graph.nodes)} columns",
         "summary": _summary(result, edges),
         "banner": Html(banner(result.privacy) + verdict_banner(result.verdict)),
-        "verdict": Html(verdict_lines(result.verdict) + directions_lines(result.directions)),
+        "verdict": Html(verdict_lines(result.verdict) + directions_lines(result.directions if edges else None)),
         "controls": _controls(edges, result.cut),
         "drawing": draw(result.graph, edges, attributes='role="group" aria-label="The graph, drawn"'),
         "legend": legend(edges),
