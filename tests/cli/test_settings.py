@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+from dpcurate import Curator, networks
+from dpcurate.accounting import Budget
 from dpcurate.cli import main
 from dpcurate.cli.settings import settings_of, with_settings
 from dpcurate.learn import methods
+from dpcurate.published import Claim, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +42,43 @@ def published(method, *words):
 def test_a_sampled_schema_is_enough_for_published_methods_and_epsilon_is_explained(here, capsys, method, said):
     assert published(method, "--epsilon", "1") == 0
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["em-pc", "svt-pc", "priv-pc"])
+@pytest.mark.parametrize("total", [0.5, 3.0, 40.0])
+def test_a_stepwise_method_keeps_within_a_claimed_total(here, capsys, method, total):
+    assert published(method, "--set", f"total={total}") == 0
+    out, err = capsys.readouterr()
+    assert f"epsilon {total:g} is the most its authors would claim for the whole run" in err
+    claimed = float(re.search(r"would claim epsilon = ([0-9.e+-]+)", out + err)[1])
+    assert 0 <= claimed <= total
+    assert published(method, "--epsilon", "1", "--set", f"total={total}") == 1
+    assert "give one of them" in capsys.readouterr().err
+    assert main(["methods", method, "--variant", "published"]) == 0
+    assert "Give total in its place" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("recipe", [PublishedEMPC, PublishedSVTPC, PublishedPrivPC])
+def test_a_run_ends_before_its_claim_could_exceed_the_total(monkeypatch, recipe):
+    """Also where steps cost more than was planned for them."""
+    cancer = networks.load("cancer")
+    monkeypatch.setattr(Claim, "step", lambda self, total, steps, parts=1: 0.25)
+    for total in (2.5, 4.0):
+        schema = dataclasses.replace(cancer.schema, rows=2000)
+        curator = Curator(cancer.sample(2000, seed=1), schema, budget=Budget.unlimited(), insecure_seed=1)
+        found = recipe(total=total).fit(curator)
+        assert 0 < found.claimed <= total
+        assert found.nominal == total
+        assert any("budget" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("claim", [Claim(), Claim(1e-3, "expm1"), Claim(0.5, "square")])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_the_epsilon_of_a_step_spends_the_total_and_no_more(claim, parts):
+    for total in (1e-6, 0.5, 30.0, 1e6):
+        for steps in (1, 10, 5000):
+            each = claim.step(total, steps, parts)
+            assert total * (1 - 1e-9) < claim.total(steps, each, parts) <= total
 
 
 def test_settings_reach_the_recipe(here, capsys):

@@ -14,6 +14,9 @@ def run(args: Namespace) -> None:
     if args.name is not None:
         recipe = find(args.name, variant=args.variant).recipe
         show(columns((name, "=", str(value)) for name, value in settings_of(recipe).items()))
+        about = getattr(recipe, "about_epsilon", "")
+        if about:
+            show(f"\n{about}")
         return
     entries = list(listed().values())
     names = {entry.name: [one.name for one in entries if one.recipe == entry.recipe] for entry in entries}

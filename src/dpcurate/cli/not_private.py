@@ -57,7 +57,7 @@ def run(args: Namespace, cut: Cut | None) -> None:
     table, schema = some_table(args.table), load_schema(args.schema)
     _refuse_kept_ledgers(table, schema)
     knowledge = load_knowledge(args, schema)
-    _announce(entry, args, schema)
+    _announce(entry, args, schema, recipe)
     curator = Curator(table, schema, budget=Budget.unlimited(), insecure_seed=args.insecure_seed)
     result = _learn(curator, recipe, knowledge)
     show(f"# {WORDS}")
@@ -93,7 +93,7 @@ def _with_claim(entry: Listed, args: Namespace) -> Method:
 
 def _claim_setting(recipe: Any) -> str | None:
     names = {f.name for f in fields(recipe)} if is_dataclass(recipe) else set()
-    return next((name for name in ("total", "epsilon", "first") if name in names), None)
+    return next((name for name in ("epsilon", "total") if name in names), None)
 
 
 def _refuse_kept_ledgers(table: str, schema: Schema) -> None:
@@ -121,18 +121,18 @@ def _schemas_of(path: Path) -> set[str]:
     return {ledger.facts.schema_hash, *(schema.hash for schema in ledger.schemas)}
 
 
-def _announce(entry: Listed, args: Namespace, schema: Schema) -> None:
+def _announce(entry: Listed, args: Namespace, schema: Schema, recipe: Method) -> None:
     columns = len(schema.names)
     say(f"{WORDS}: this run protects nobody. It reads {table_name(args.table)} without a budget and remembers nothing")
     say(f"  on      the edges among {columns} columns ({columns * (columns - 1) // 2} pairs)")
     say(f"  method  {one_line(_title(entry, args))}: {entry.about}")
-    setting = _claim_setting(entry.recipe)
-    if args.epsilon is not None and setting == "total":
-        say(f"  epsilon {args.epsilon:g} is what its authors would claim for the whole run")
+    total = getattr(recipe, "total", None)
+    if total is not None:
+        say(f"  epsilon {total:g} is the most its authors would claim for the whole run")
     elif args.epsilon is not None:
-        what = "the first step" if setting == "first" else "EACH STEP"
         say(
-            f"  epsilon {args.epsilon:g} is of {what}; the claim for the whole run is larger, and is printed at its end"
+            f"  epsilon {args.epsilon:g} is of EACH STEP; the claim for the whole run is larger, and is printed at its "
+            f"end. --set total={args.epsilon:g} in place of --epsilon is the claim for the whole run"
         )
 
 

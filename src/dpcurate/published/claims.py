@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args, get_type_hints
 
-from dpcurate.errors import QueryError
+from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.checks import Arrow
 from dpcurate.learn.constraint.working_graph import Style
 from dpcurate.learn.options import check_choice
@@ -33,6 +33,21 @@ class Claim:
             return v + math.sqrt(2 * math.log(1 / self.delta) * v)
         log = math.log(parts / self.delta)
         return parts * (e * math.sqrt(2 * count * log) + count * e * math.expm1(e))
+
+    def step(self, total: float, count: int, parts: int = 1) -> float:
+        """The largest epsilon of a step, nearly, at which `count` steps are claimed to cost at most `total`."""
+        low, high = 0.0, 1.0
+        while self.total(count, high, parts) <= total:
+            low, high = high, 2 * high
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.total(count, middle, parts) <= total else (low, middle)
+        return low
+
+    def check_room(self, limit: float, count: int, epsilon: float, parts: int = 1) -> None:
+        """End a run whose claim may exceed its total after the next step."""
+        if self.total(count, epsilon, parts) > limit:
+            raise BudgetExceeded(f"one more step would be claimed to cost more than the total of {limit:g}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

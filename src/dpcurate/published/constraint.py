@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Skeleton
@@ -24,6 +24,12 @@ from dpcurate.queries import Queryable
 PublishedTest = PublishedChoice | PublishedSvt | PublishedSieve | PublishedCurate
 Redraw = Literal["gaussian", "laplace"]
 Separators = Literal["slip", "own"]
+STEP = 0.1
+"""The epsilon of a step where neither it nor a total is given."""
+
+
+def _pairs(queryable: Queryable) -> int:
+    return math.comb(len(queryable.schema.names), 2)
 
 
 def reach(rows: float, variables: int) -> int:
@@ -75,7 +81,7 @@ class _Published(ABC):
         deletable_pairs(queryable, knowledge)
         rows, names = known_rows(queryable), queryable.schema.names
         test = self._edge_test(queryable, rows)
-        last = reach(rows, len(names)) if self.max_order is None else self.max_order
+        last = self._last(rows, len(names))
         found = search(names, test, knowledge=knowledge, max_order=last, style=self._style, sizes=sizes(queryable))
         if isinstance(test, PublishedCurate):
             test.finish()
@@ -87,6 +93,10 @@ class _Published(ABC):
     @abstractmethod
     def _edge_test(self, queryable: Queryable, rows: float) -> PublishedTest:
         """How edges are tested."""
+
+    def _last(self, rows: float, variables: int) -> int:
+        """The largest order."""
+        return reach(rows, variables) if self.max_order is None else self.max_order
 
     def _filed(self, test: PublishedTest, found: Searched) -> Searched:
         """What was found, with separating sets where the authors' code files them."""
@@ -104,10 +114,42 @@ class _Published(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stepwise(_Published, ABC):
-    """Systems that give every step the same `epsilon` by their authors' count."""
+    """Systems that give every step the same `epsilon` by their authors' count, or share a `total`.
 
-    epsilon: float = 0.1
+    With a total a step gets what as many steps as a run may take at most would be claimed to cost together: of
+    SVT-PC and Priv-PC a deletion of each pair, of EM-PC a visit to each node at each order. Priv-PC may take more
+    steps than that; a run ends before a step after which the claim could exceed the total.
+    """
+
+    about_epsilon: ClassVar[str] = (
+        f"epsilon is of EACH STEP ({STEP:g} unless it is given), and the claim for the whole run is larger. Give total "
+        "in its place for a claim of at most that for the whole run: epsilon is then chosen for the steps that a run "
+        "may take, and the run ends before the claim could exceed the total."
+    )
+    epsilon: float | None = None
+    total: float | None = None
     claim: Claim = field(default_factory=Claim)
+
+    def __post_init__(self) -> None:
+        _Published.__post_init__(self)
+        if self.epsilon is not None and self.total is not None:
+            raise QueryError("epsilon is of each step and total of the whole run: give one of them")
+        if self.total is not None and not 1e-6 <= self.total <= 1e6:
+            raise QueryError(f"total is a claimed epsilon between 1e-6 and 1e6, got {self.total!r}")
+
+    @property
+    def _nominal(self) -> float | None:
+        return self.total
+
+    @property
+    def _limit(self) -> float:
+        return math.inf if self.total is None else self.total
+
+    def _step(self, steps: int, parts: int = 1) -> float:
+        """The epsilon of each of so many steps."""
+        if self.total is not None:
+            return self.claim.step(self.total, steps, parts)
+        return STEP if self.epsilon is None else self.epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +162,7 @@ class PublishedEMPC(_Stepwise):
     separators: Separators = "slip"
 
     def __post_init__(self) -> None:
-        _Published.__post_init__(self)
+        _Stepwise.__post_init__(self)
         check_choice("separators", self.separators, get_args(Separators))
 
     def _filed(self, test: PublishedTest, found: Searched) -> Searched:
@@ -131,7 +173,9 @@ class PublishedEMPC(_Stepwise):
         return replace(found, skeleton=Skeleton.of(skeleton.nodes, skeleton.edges, sets))
 
     def _edge_test(self, queryable: Queryable, rows: float) -> PublishedChoice:
-        return PublishedChoice(queryable, self.epsilon, self.threshold, self.claim)
+        variables = len(queryable.schema.names)
+        epsilon = self._step(variables * (self._last(rows, variables) + 1))
+        return PublishedChoice(queryable, epsilon, self.threshold, self.claim, limit=self._limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +185,12 @@ class PublishedSVTPC(_Stepwise):
     redraw: Redraw = "gaussian"
 
     def __post_init__(self) -> None:
-        _Published.__post_init__(self)
+        _Stepwise.__post_init__(self)
         check_choice("redraw", self.redraw, get_args(Redraw))
 
     def _edge_test(self, queryable: Queryable, rows: float) -> PublishedSvt:
-        return PublishedSvt(queryable, rows, self.epsilon, self.threshold, self.claim, self.redraw)
+        epsilon = self._step(_pairs(queryable))
+        return PublishedSvt(queryable, rows, epsilon, self.threshold, self.claim, self.redraw, limit=self._limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +201,10 @@ class PublishedPrivPC(_Stepwise):
     rate: float = 1.0
 
     def _edge_test(self, queryable: Queryable, rows: float) -> PublishedSieve:
-        return PublishedSieve(queryable, rows, self.epsilon, self.threshold, self.tweak, self.rate, self.claim)
+        epsilon = self._step(_pairs(queryable), parts=2)
+        return PublishedSieve(
+            queryable, rows, epsilon, self.threshold, self.tweak, self.rate, self.claim, limit=self._limit
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,7 @@ class PublishedSvt(OneByOne):
     scope: Scope = "test"
     evidence: list[Evidence] = field(default_factory=list)
     hits: int = 0
+    limit: float = math.inf
     _threshold: float | None = None
 
     @property
@@ -86,6 +87,7 @@ class PublishedSvt(OneByOne):
         return True
 
     def _cuts(self, q: Question) -> bool:
+        self.claim.check_room(self.limit, self.hits + 1, self.epsilon)
         scale = priv_pc_sensitivity(self.rows) / self.epsilon
         value = float(self.queryable.ask(Release(p_value(q, "priv-pc"), Laplace(scale=8 * scale))))
         assert self._threshold is not None
@@ -112,6 +114,7 @@ class PublishedSieve(OneByOne):
     scope: Scope = "test"
     evidence: list[Evidence] = field(default_factory=list)
     hits: int = 0
+    limit: float = math.inf
     _threshold: float | None = None
     _sample: SampleGate | None = None
 
@@ -135,6 +138,7 @@ class PublishedSieve(OneByOne):
         self._sample = self.queryable if self.rate == 1 else self.queryable.open(Sample(rate=self.rate, epsilon=1.0))
 
     def _cuts(self, q: Question) -> bool:
+        self.claim.check_room(self.limit, self.hits + 1, self.epsilon, parts=2)
         statistic = p_value(q, "priv-pc")
         assert self._sample is not None
         assert self._threshold is not None
@@ -168,6 +172,7 @@ class PublishedChoice(Steady):
     scope: Scope = "node"
     evidence: list[Evidence] = field(default_factory=list)
     visits: int = 0
+    limit: float = math.inf
     answered: int = 0
     slipped: dict[Pair, set[str]] = field(default_factory=dict)
 
@@ -177,6 +182,7 @@ class PublishedChoice(Steady):
         return self.claim.total(self.visits, self.epsilon)
 
     def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+        self.claim.check_room(self.limit, self.visits + 1, self.epsilon)
         self.visits += 1
         self.answered += len(tests)
         best = self._best(tests)
