@@ -17,6 +17,7 @@ import dpcurate
 from dpcurate.cli import main
 from dpcurate.errors import LedgerError, QueryError
 from dpcurate.networks import load
+from dpcurate.outputs import Folder
 from dpcurate.private.ledger import Ledger, RunFacts
 from dpcurate.private.ledger.file import File
 from dpcurate.private.origin import Origin
@@ -262,22 +263,26 @@ def _csv(name: str) -> None:
     pandas.DataFrame(TABLE).to_csv(name, index=False)
 
 
+FILES = ["edges.csv", "graph.dot", "graph.graphml", "graph.json", "report.html", "report.json"]
 WORDS = ["discover", "asia.csv", "--schema", "asia.toml", "--epsilon", "1", "--ledger", "asia.ledger", "-o", "result"]
 
 
+@pytest.mark.parametrize(("nth", "after"), [(0, False), (0, True), (5, True)], ids=["none", "one", "all"])
 def test_a_command_that_was_stopped_while_it_wrote_its_files_goes_on(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, nth: int, after: bool
 ) -> None:
     with monkeypatch.context() as patch, killed():
-        dying(patch, dpcurate.Discovery, "report", 0, after=True)
+        dying(patch, Folder, "write", nth, after=after)
         main(WORDS)
-    assert Path("result/graph.json").exists()
+    written = sorted(file.name for file in Path("result").iterdir())
+    assert len(written) == nth + after  # and no half a file beside them
+    assert set(written) <= set(FILES)
     before = spent(here / "asia.ledger")
     capsys.readouterr()
     assert main([*WORDS, "--purpose", "a second try", "--by", "bob"]) == 0
     assert "this resumes run 1" in capsys.readouterr().err
     assert spent(here / "asia.ledger") == before
-    assert Path("result/report.html").exists()
+    assert sorted(file.name for file in Path("result").iterdir()) == FILES
     assert main(WORDS) == 1  # it is finished now, so this would be another run
     assert "nothing is left" in capsys.readouterr().err
     assert main(["ledger", "log", "asia.ledger"]) == 0

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dpcurate.accounting import Privacy
+from dpcurate.accounting import Budget, Privacy
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, FoundEffects
 from dpcurate.effects.reported import plain, with_effects
@@ -111,6 +111,7 @@ class Discovery(Exports):
             expected=Expected.of(learned.linked.values(), Cut().linked) if learned.linked else None,
             fit=learned.fit,
             repeated=learned.repeated,
+            budget=self._spent,
         )
 
     @property
@@ -118,6 +119,14 @@ class Discovery(Exports):
         """Both verdicts for a terminal; that on directions only where an edge is drawn."""
         drawn = self.directions if self.graph.edges else None
         return tuple(line for verdict in (self.verdict, drawn) if verdict is not None for line in verdict.lines)
+
+    @property
+    def _spent(self) -> Budget | None:
+        """What this run spent; None where that is no epsilon."""
+        epsilon = self.privacy.run_epsilon
+        if not epsilon or math.isinf(epsilon):
+            return None
+        return Budget(epsilon=epsilon, delta=self.privacy.delta)
 
     @property
     def directions(self) -> DirectionVerdict | None:

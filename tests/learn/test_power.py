@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpcurate import Budget, Curator, Numeric, Schema, networks
+from dpcurate import Budget, Categorical, Curator, Numeric, Schema, networks
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.family_search import FamilySearch
@@ -22,6 +22,7 @@ from dpcurate.learn.measure_once.release import buy, first_weights
 from dpcurate.learn.outcome import NoiseLevel
 from dpcurate.learn.power import HIGH, LOW, Power, log_prior_odds, smallest_effect
 from dpcurate.learn.verdict import HOPELESS, NOTHING, verdict_on, visible
+from dpcurate.planning.estimate import _of_features, _of_levels
 
 
 def noise(rows=10_000.0, *, rows_noise=30.0, variance=1e-4, coordinates=1):
@@ -90,6 +91,38 @@ def test_the_smallest_effect_is_where_the_methods_own_odds_are_even(coordinates,
     found = log_bayes_factors(Residuals(values, variance * same, same), Constants().effect_sizes)
     prior = Constants().expected_neighbours(columns) / (columns - 1)
     assert found[0] == pytest.approx(math.log((1 - prior) / prior))
+
+
+def test_among_three_columns_noise_hides_effects_although_the_prior_odds_are_even():
+    for variance in (0.01, 0.1, 0.5):
+        assert smallest_effect(variance=variance, coordinates=1, columns=3) > 1.5 * math.sqrt(variance)
+
+
+def test_nothing_is_seen_where_the_row_count_is_lost_in_its_noise():
+    clear, lost = (Power.of(variance=1e-4, coordinates=1, columns=8, rows=rows, rows_noise=20) for rows in (61.0, 59.0))
+    assert clear == Power.of(variance=1e-4, coordinates=1, columns=8)
+    assert lost.f1 < NOTHING
+    assert visible(lost)[0] == "Noise hides every link, even between columns that determine each other."
+
+
+@pytest.mark.parametrize(
+    ("schema", "rows"),
+    [
+        (networks.load("asia").schema, 500),
+        (networks.load("child").schema, 500),
+        (Schema(tuple(Numeric(x, -4, 4) for x in "abc")), 900),
+        (Schema((Numeric("a", -4, 4), Categorical("b", ("0", "1", "2")))), 900),
+    ],
+    ids=["levels", "wide", "numbers", "mixed"],
+)
+def test_the_noise_of_the_row_count_is_forecast(schema, rows):
+    budget = Budget(epsilon=1, delta=1e-10)
+    drawn = np.random.default_rng(3)
+    table = {c.name: drawn.choice(c.levels if c.has_levels else np.linspace(-3, 3, 30), rows) for c in schema.columns}
+    few = all(c.has_levels for c in schema.columns)
+    forecast = _of_levels(schema, budget) if few else _of_features(schema, budget)
+    found = MeasureOnce().fit(Curator(table, schema, budget=budget, insecure_seed=1)).noise
+    assert math.sqrt(forecast.count) == pytest.approx(found.rows_noise, rel=0.1)
 
 
 def test_prior_odds_are_those_of_the_search():

@@ -13,7 +13,8 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.expected import Expected
 from dpcurate.learn.fit import Fit
 from dpcurate.learn.outcome import NoiseLevel
-from dpcurate.learn.verdict import verdict_on
+from dpcurate.learn.verdict import HOPELESS, WORTHWHILE, verdict_on, ways_to
+from dpcurate.planning.estimate import _of_levels, estimate
 from dpcurate.schema import Categorical, Numeric, Schema
 
 QUIET = NoiseLevel(rows=100_000, rows_noise=30, variance=1.2e-5, coordinates=1)
@@ -62,19 +63,46 @@ def test_copies_and_a_bad_fit_lower_it_and_are_named():
 
 def test_it_says_how_much_more_is_needed_and_that_is_enough():
     weak = Expected(drawn=9, right=7.0, missed=9.0)
-    said = str(on(LOUD, expected=weak))
-    assert "times the epsilon or" in said
-    rows = float(said.split("times the rows")[0].split()[-1])
-    more = replace(LOUD, rows=rows * LOUD.rows, variance=5e-4 / rows + (0.02 - 5e-4) / rows**2)
+    said = str(on(LOUD, expected=weak, budget=Budget(epsilon=1, delta=1e-10)))
+    epsilon, rows = said.split("A clear view takes about epsilon = ")[1].split(" rows.")[0].split(" or ")
+    times = 1.03 * float(rows.replace(",", "")) / LOUD.rows  # it is rounded to two digits
+    more = replace(LOUD, rows=times * LOUD.rows, variance=5e-4 / times + (0.02 - 5e-4) / times**2)
     assert verdict_on(more, columns=15, declared=None).level == "fine"
+    quieter = Budget(epsilon=1, delta=1e-10).ceiling / Budget(epsilon=1.03 * float(epsilon), delta=1e-10).ceiling
+    louder = replace(LOUD, variance=5e-4 + (0.02 - 5e-4) * float(quieter))
+    assert verdict_on(louder, columns=15, declared=None).level == "fine"
     assert verdict_on(LOUD, columns=15, declared=None).level != "fine"
 
 
 def test_where_rows_are_what_lacks_no_epsilon_is_asked_for():
     few = NoiseLevel(rows=100, rows_noise=1, variance=0.0101, coordinates=1)
-    said = str(on(few, expected=Expected(drawn=9, right=7.0, missed=9.0)))
-    assert "times the rows" in said
-    assert "times the epsilon" not in said
+    said = str(on(few, expected=Expected(drawn=9, right=7.0, missed=9.0), budget=Budget(epsilon=1, delta=1e-10)))
+    assert "A clear view takes about" in said
+    assert "epsilon =" not in said
+
+
+def test_what_is_needed_where_all_is_noise_is_what_the_announcement_says():
+    """A forecast from the same figures and the verdict name the same epsilon and the same number of rows."""
+    schema = Schema(tuple(Categorical(name, ("0", "1")) for name in "abc"), rows=40)
+    budget = Budget(epsilon=1, delta=1e-10)
+
+    def seen(epsilons, rows):
+        whole = Budget(epsilon=epsilons, delta=1e-10)
+        return estimate(schema, round(40 * rows), budget=whole)
+
+    announced = ways_to(WORTHWHILE, seen, epsilon=1, rows=40)
+    assert announced.startswith("epsilon = ")
+    power = estimate(schema, 40, budget=budget)
+    assert power.f1 < HOPELESS  # the count alone has noise of half the rows
+    released = NoiseLevel(rows=40.0, rows_noise=18.64, variance=power_variance(schema, budget), coordinates=1)
+    verdict = verdict_on(released, columns=3, declared=40, budget=budget)
+    assert verdict.level == "hopeless"
+    assert "Noise hides every link" in str(verdict)
+    assert f"An F1 of 0.5 takes about {announced}." in str(verdict)
+
+
+def power_variance(schema, budget):
+    return 1 / 40 + _of_levels(schema, budget).pair / 40**2
 
 
 def test_noise_is_not_what_limits_a_quiet_run():

@@ -7,18 +7,15 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from dpcurate.accounting import Budget
-from dpcurate.accounting.search import least
 from dpcurate.cli.texts import say
 from dpcurate.errors import DpcurateError
 from dpcurate.learn.power import Power
-from dpcurate.learn.verdict import HOPELESS, visible
+from dpcurate.learn.verdict import HOPELESS, WORTHWHILE, visible, ways_to
 from dpcurate.planning.estimate import estimate
 from dpcurate.planning.plan import ESTIMATED
 from dpcurate.runs import RunBudget
 from dpcurate.schema import Schema
 
-WORTHWHILE = 0.5
-"""The skeleton F1 for which it is told what would be needed."""
 MOST = 1e6
 """Times as much epsilon, or as many rows, as would be needed at most."""
 NO_ROWS = (
@@ -68,16 +65,8 @@ def _part(budget: Budget, share: float) -> Budget:
 
 def _needed(expected: Expected, epsilon: float, rows: int) -> str:
     """How much more epsilon, or how many more rows, would do."""
-
-    def worthwhile(epsilons: float, times_rows: float) -> bool:
-        return expected(epsilons, times_rows).f1 >= WORTHWHILE
-
-    ways = []
-    if worthwhile(MOST, 1):
-        ways.append(f"epsilon = {epsilon * least(lambda times: worthwhile(times, 1), 1, MOST):.2g}")
-    if worthwhile(1, MOST):
-        ways.append(f"{float(f'{rows * least(lambda times: worthwhile(1, times), 1, MOST):.2g}'):,.0f} rows")
-    takes = f"An F1 of {WORTHWHILE:g} takes about {' or '.join(ways)}; f" if ways else "F"
+    ways = ways_to(WORTHWHILE, expected, epsilon=epsilon, rows=rows, most=MOST)
+    takes = f"An F1 of {WORTHWHILE:g} takes about {ways}; f" if ways else "F"
     return f"{takes}ewer columns and fewer levels help. `dpcurate plan` shows what to expect, and spends nothing."
 
 

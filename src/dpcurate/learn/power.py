@@ -13,6 +13,10 @@ from math import exp, inf, log, log1p, sqrt
 from dpcurate.accounting.search import doubled, least
 from dpcurate.learn.measure_once.constants import Constants
 
+CLEARLY = 3.0
+"""Standard deviations of noise that make a difference clear."""
+HIDDEN = 10.0
+"""An effect that no pair has, since it is no correlation: nothing is seen."""
 EDGES_PER_COLUMN = 1.2
 """In published networks of 5 to 76 columns."""
 
@@ -44,9 +48,15 @@ class Power:
     columns: int
 
     @classmethod
-    def of(cls, *, variance: float, coordinates: int, columns: int) -> Power:
-        """At this variance of each of a typical pair's coordinates (see `NoiseLevel`)."""
-        return cls(effect=smallest_effect(variance=variance, coordinates=coordinates, columns=columns), columns=columns)
+    def of(
+        cls, *, variance: float, coordinates: int, columns: int, rows: float = inf, rows_noise: float = 0.0
+    ) -> Power:
+        """At this variance of each of a typical pair's coordinates, and this noise of the row count (see `NoiseLevel`).
+
+        Where the count is lost in its noise nothing is seen: every share of the rows is a share of that number.
+        """
+        effect = smallest_effect(variance=variance, coordinates=coordinates, columns=columns)
+        return cls(effect=max(effect, HIDDEN) if lost(rows, rows_noise) else effect, columns=columns)
 
     @property
     def edges(self) -> float:
@@ -82,12 +92,18 @@ class Power:
         return min(LOW.at(self.effect), self.f1), max(HIGH.at(self.effect), self.f1)
 
 
+def lost(rows: float, rows_noise: float) -> bool:
+    """Whether a released number of rows does not differ from none."""
+    return rows < CLEARLY * rows_noise
+
+
 def smallest_effect(*, variance: float, coordinates: int, columns: int, constants: Constants | None = None) -> float:
     """The correlation of two columns that is seen with probability about 1/2; above 1 none is.
 
     A pair of k coordinates, white and of this variance without a link, holds the effect phi if the sum of its
     squares is about phi^2 + k variance. It is seen where the Bayes factor of that sum, the method's own, outweighs
-    its prior odds against an edge.
+    its prior odds against an edge, and where that sum is beyond what one pair in twenty reaches without a link: among
+    two or three columns the prior odds are even.
     """
     constants = constants or Constants()
     needed = -log_prior_odds(columns, constants)
@@ -96,7 +112,8 @@ def smallest_effect(*, variance: float, coordinates: int, columns: int, constant
         return _log_bayes_factor(squared / variance + coordinates, coordinates, variance, constants) >= needed
 
     high = doubled(seen, variance)
-    return sqrt(least(seen, 0.0, high)) if high < inf else inf
+    by_chance = 2 * sqrt(2 * coordinates) * variance  # two standard deviations of the sum without a link
+    return sqrt(max(least(seen, 0.0, high), by_chance)) if high < inf else inf
 
 
 def log_prior_odds(columns: int, constants: Constants) -> float:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import sqrt
 from typing import Literal
 
+from dpcurate.accounting import Budget
 from dpcurate.accounting.search import least
 from dpcurate.learn.expected import Expected
 from dpcurate.learn.fit import Fit
 from dpcurate.learn.outcome import NoiseLevel
-from dpcurate.learn.power import Power
+from dpcurate.learn.power import CLEARLY, Power, lost
 
 Level = Literal["fine", "partial", "weak", "hopeless"]
 
 HOPELESS = 0.3
 """A skeleton F1 expected below this is no result; `dpcurate discover` asks before it spends on one."""
+WORTHWHILE = 0.5
+"""The skeleton F1 for which it is told what would be needed where all is noise."""
 PARTIAL, WEAK = 0.8, 0.55
 """An expected skeleton F1 below these is no clear view, and a weak one."""
 RIGHT = 0.8
@@ -26,8 +29,6 @@ MISFIT, MISFITS = 0.1, 3
 the table; in a small one a single weak edge that is missed would be a tenth of them."""
 NOTHING = 0.15
 """Below this F1 is where even the strongest links are hidden."""
-CLEARLY = 3.0
-"""Standard deviations of noise that make a difference clear."""
 MOST_DROPPED = 0.5
 """Of the rows a schema declares; where fewer are seen, it is told."""
 MOST_TIMES = 1000.0
@@ -74,14 +75,22 @@ def verdict_on(
     expected: Expected | None = None,
     fit: Fit | None = None,
     repeated: Sequence[str] = (),
+    budget: Budget | None = None,
 ) -> Verdict:
     """The verdict on a run with this noise.
 
     `declared` is the row count in the schema, `expected` what the edge probabilities imply for the graph that is drawn
-    (without it, what runs with this noise find on average), `repeated` the columns that repeat others.
+    (without it, what runs with this noise find on average), `repeated` the columns that repeat others,
+    `budget` what the run spent, if it has an epsilon.
     """
-    power = Power.of(variance=noise.variance, coordinates=noise.coordinates, columns=columns)
-    empty = noise.rows < CLEARLY * noise.rows_noise
+    power = Power.of(
+        variance=noise.variance,
+        coordinates=noise.coordinates,
+        columns=columns,
+        rows=noise.rows,
+        rows_noise=noise.rows_noise,
+    )
+    empty = lost(noise.rows, noise.rows_noise)
     few = declared is not None and noise.rows + CLEARLY * noise.rows_noise < MOST_DROPPED * declared
     misfit = fit is not None and fit.dependent >= MISFITS and fit.unexplained > MISFIT
     f1 = power.f1 if expected is None else expected.f1
@@ -94,7 +103,7 @@ def verdict_on(
         level = "hopeless"
     said = [*_rows(noise, declared, empty=empty, few=few)]
     said += visible(power) if expected is None else [_shown(power), *_drawn(expected, level)]
-    said += _advice(noise, power, columns, level=level, misfit=misfit, repeated=repeated, fit=fit)
+    said += _advice(noise, power, columns, budget, level=level, misfit=misfit, repeated=repeated, fit=fit)
     low, high = power.range if expected is None else expected.range
     return Verdict(
         level=level,
@@ -126,6 +135,7 @@ def _advice(
     noise: NoiseLevel,
     power: Power,
     columns: int,
+    budget: Budget | None,
     *,
     level: Level,
     misfit: bool,
@@ -147,26 +157,56 @@ def _advice(
         return said or ["A larger budget would change little: what is unsure is not unsure because of noise."]
     if level == "hopeless":
         said.append("Do not read the graph: it needs more rows, a larger epsilon or fewer columns.")
-    return [*said, *_needed(noise, columns)]
+    return [*said, *_needed(noise, columns, budget, power, level)]
 
 
-def _needed(noise: NoiseLevel, columns: int) -> list[str]:
-    """How many times the epsilon, or the rows, would give a clear view of a typical table."""
+def _needed(noise: NoiseLevel, columns: int, budget: Budget | None, power: Power, level: Level) -> list[str]:
+    """What a clear view of a typical table takes, or, where all is noise, one that is worth its budget."""
     sampling = 1 / max(noise.rows, 1.0)
     private = max(noise.variance - sampling, 0.0)
 
-    def clear(variance: float) -> bool:
-        return Power.of(variance=variance, coordinates=noise.coordinates, columns=columns).f1 >= PARTIAL
+    def seen(epsilons: float, rows: float) -> Power:
+        quieter = 1.0 if budget is None or epsilons == 1 else _quieter(budget, epsilons)
+        return Power.of(
+            variance=sampling / rows + private * quieter / rows**2,
+            coordinates=noise.coordinates,
+            columns=columns,
+            rows=max(noise.rows, 1.0) * rows,
+            rows_noise=noise.rows_noise * sqrt(quieter),
+        )
 
-    def ways(of: str, variance: Callable[[float], float]) -> list[str]:
-        if not clear(variance(MOST_TIMES)):
-            return []
-        times = least(lambda times: clear(variance(times)), 1.0, MOST_TIMES)
-        return [f"{ceil(10 * times) / 10:g} times the {of}"]
+    goal = WORTHWHILE if level == "hopeless" and power.f1 < WORTHWHILE else PARTIAL
+    ways = ways_to(goal, seen, epsilon=None if budget is None else budget.epsilon, rows=max(noise.rows, 1.0))
+    what = f"An F1 of {WORTHWHILE:g}" if goal == WORTHWHILE else "A clear view"
+    return [f"{what} takes about {ways}."] if ways else []
 
-    found = ways("epsilon", lambda times: sampling + private / times**2)
-    found += ways("rows", lambda times: sampling / times + private / times**2)
-    return [f"A clear view takes about {' or '.join(found)}."] if found else []
+
+def _quieter(budget: Budget, epsilons: float) -> float:
+    """Noise variance with so many times the epsilon, over what it is."""
+    more = Budget(epsilon=float(budget.epsilon or 0) * epsilons, delta=budget.delta)
+    ratio = float(budget.ceiling / more.ceiling)
+    return ratio**2 if budget.pure else ratio
+
+
+def ways_to(
+    goal: float, seen: Callable[[float, float], Power], *, epsilon: float | None, rows: float, most: float = MOST_TIMES
+) -> str:
+    """How much epsilon, or how many rows, this F1 takes, in words; `seen` is told how many times of both there are."""
+
+    def enough(epsilons: float, times_rows: float) -> bool:
+        return seen(epsilons, times_rows).f1 >= goal
+
+    ways = []
+    if epsilon and enough(most, 1):
+        ways.append(f"epsilon = {_rounded(epsilon * least(lambda times: enough(times, 1), 1, most)):g}")
+    if enough(1, most):
+        ways.append(f"{_rounded(rows * least(lambda times: enough(1, times), 1, most)):,.0f} rows")
+    return " or ".join(ways)
+
+
+def _rounded(value: float) -> float:
+    """To two digits."""
+    return float(f"{value:.2g}")
 
 
 def _shown(power: Power) -> str:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from dpcurate.accounting import Budget
 from dpcurate.errors import QueryError
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.features import LONGEST, MOST_GROUPS
-from dpcurate.learn.measure_once.release import first_weights
+from dpcurate.learn.measure_once.release import Weights, first_weights
 from dpcurate.learn.power import Power
+from dpcurate.queries import BRANCHES, DEEPEST
 from dpcurate.schema import Column, Neighbours, Ordinal, Schema
 
 LEVELS_MARGIN = 0.5
@@ -34,42 +36,73 @@ def estimate(schema: Schema, rows: int, *, budget: Budget, neighbours: Neighbour
         raise QueryError(f"a graph needs at least two columns, the schema has {len(schema.names)}")
     few = all(c.has_levels and not isinstance(c, Ordinal) and c.size <= FEW_LEVELS for c in schema.columns)
     noise = _of_levels(schema, budget) if few else _of_features(schema, budget)
-    noise *= schema.rows_per_unit**2 * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
+    times = schema.rows_per_unit**2 * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
     sizes = [c.size - 1 if few else _features(c) for c in schema.columns]
     pair = median(a * b for i, a in enumerate(sizes) for b in sizes[:i])
-    return Power.of(variance=1 / rows + noise / rows**2, coordinates=round(pair), columns=len(sizes))
+    return Power.of(
+        variance=1 / rows + times * noise.pair / rows**2,
+        coordinates=round(pair),
+        columns=len(sizes),
+        rows=rows,
+        rows_noise=math.sqrt(times * noise.count),
+    )
 
 
-def _of_levels(schema: Schema, budget: Budget) -> float:
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """Noise variances of sums over rows."""
+
+    pair: float
+    """Of a pair's coordinate, where both its columns have variance 1."""
+    count: float
+    """Of the number of rows."""
+
+
+def _of_levels(schema: Schema, budget: Budget) -> _Noise:
     """By contrasts of pairs, or in a wide table around margins if that is less noisy."""
     levels = [column.size for column in schema.columns]
     constants = Constants()
-    contrasts = _contrasts(levels, budget, constants)
+    pairs = [(a, b) for b in range(len(levels)) for a in range(b)]
+    weights = first_weights(levels, pairs, constants.skew)
+    unit = _unit(levels, weights, budget, 1.0)
+    contrasts = _Noise(unit * (median(levels) / LEVELS_MARGIN) ** 2, unit / weights[()] ** 2)
     if len(levels) < constants.wide or budget.pure:
         return contrasts
     rho = float(budget.ceiling) * (1 - constants.share_margins) * (1 - constants.share_norms)
-    return min(contrasts, _products(schema.columns, rho, PAIRS_CLIP))
+    products = _products(schema.columns, rho, PAIRS_CLIP)
+    if contrasts.pair <= products:
+        return contrasts
+    margins = {columns: weight for columns, weight in weights.items() if len(columns) < 2}
+    return _Noise(products, _unit(levels, margins, budget, constants.share_margins) / margins[()] ** 2)
 
 
-def _contrasts(levels: Sequence[int], budget: Budget, constants: Constants) -> float:
-    """Noise variance of a pair's coordinate, a sum over rows, where both its columns have variance 1."""
-    pairs = [(a, b) for b in range(len(levels)) for a in range(b)]
-    weights = first_weights(levels, pairs, constants.skew)
+def _unit(levels: Sequence[int], weights: Weights, budget: Budget, share: float) -> float:
+    """Noise variance of a set of weight 1 in one release of all these for a share of the budget."""
     lengths = [(r - 1) / r for r in levels]
     squares = sum(w**2 * math.prod(lengths[a] for a in u) for u, w in weights.items())
     absolute = sum(w * math.prod(2 * lengths[a] for a in u) for u, w in weights.items())
-    noise = 2 * (absolute / budget.ceiling) ** 2 if budget.pure else squares / (2 * budget.ceiling)
-    return noise * (median(levels) / LEVELS_MARGIN) ** 2
+    cost = share * budget.ceiling
+    return float(2 * (absolute / cost) ** 2 if budget.pure else squares / (2 * cost))
 
 
-def _of_features(schema: Schema, budget: Budget) -> float:
+def _of_features(schema: Schema, budget: Budget) -> _Noise:
     constants = FeatureConstants()
     cost = float(budget.ceiling) * (1 - constants.share_histograms - constants.share_norms)
+    count = _counted(schema.columns, budget, constants.share_histograms)
     if not budget.pure:
-        return _products(schema.columns, cost, FEATURES_CLIP)
+        return _Noise(_products(schema.columns, cost, FEATURES_CLIP), count)
     size = sum(map(_features, schema.columns))
     clip = FEATURES_CLIP * sum(map(_length, schema.columns))
-    return 2 * (((size - 1) / 2 + 0.71) * clip / cost) ** 2 / _spread(schema.columns) ** 2
+    return _Noise(2 * (((size - 1) / 2 + 0.71) * clip / cost) ** 2 / _spread(schema.columns) ** 2, count)
+
+
+def _counted(columns: Sequence[Column], budget: Budget, share: float) -> float:
+    """Noise variance of the number of rows, as the histograms of all columns have it."""
+    histograms = sum(1 if column.has_levels else DEEPEST for column in columns)
+    first = sum(column.size if column.has_levels else BRANCHES for column in columns)
+    cost = share * budget.ceiling
+    each = 2 * (histograms / cost) ** 2 if budget.pure else histograms / (2 * cost)
+    return float(each * first / len(columns) ** 2)
 
 
 def _products(columns: Sequence[Column], rho: float, clip: float) -> float:

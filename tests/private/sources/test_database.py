@@ -627,7 +627,7 @@ def test_no_other_server_is_asked_than_the_one_that_is_named(url):
 
 
 def test_levels_that_look_like_statements(server):
-    levels = ("x'y", "a\\b", "'; drop table typed --", "%s", "{}", "$1", "$$", "E'\\x'", "z" * 10**6)
+    levels = ("x'y", "a\\b", "a\nb", "'; drop table typed --", "%s", "{}", "$1", "$$", "E'\\x'", "z" * 10**6)
     server.load("injected", pd.DataFrame({"a": [x for x in levels for _ in range(2)]}), a="text")
     found = open_source(server.url("injected"), Schema((Categorical("a", levels),)))
     assert found.totals([CountRows(("a",), (len(levels),))])[0].tolist() == [2] * len(levels)
