@@ -15,7 +15,7 @@ import pytest
 import dpcurate
 from dpcurate import Budget, Curator
 from dpcurate.learn.measure_once import MeasureOnce
-from dpcurate.learn.measure_once.constants import FeatureConstants
+from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.schema import Categorical, Numeric, Ordinal, Schema
 
 SOURCE = Path(dpcurate.__file__).parent
@@ -51,6 +51,17 @@ def test_every_function_method_and_constant_of_learn_is_used():
         "LEFT = 1\n\n\nclass Toy:\n    def _missed(self):\n        pass\n\n    def wholly_unused(self):\n        pass\n"
     )
     assert unused([*modules, dead], others) == ["LEFT", "Toy", "_missed", "wholly_unused"]
+
+
+@pytest.mark.parametrize("constants", [Constants, FeatureConstants])
+def test_every_field_of_the_constants_is_read(constants):
+    texts = [path.read_text(encoding="utf-8") for path in (SOURCE / "learn" / "measure_once").glob("*.py")]
+    read = set(re.findall(r"(?:constants|_believed|features)\.(\w+)", "\n".join(texts)))
+    of_itself = set(
+        re.findall(r"self\.(\w+)", (SOURCE / "learn/measure_once/constants.py").read_text(encoding="utf-8"))
+    )
+    assert {field.name for field in fields(constants)} <= read | of_itself
+    assert "wholly_unused" not in read
 
 
 @cache
