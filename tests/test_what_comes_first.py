@@ -158,6 +158,9 @@ def test_the_page_shows_the_order_and_what_follows_from_it(ledger: Path) -> None
     assert "<li>dysp comes before smoke</li>" in shown or "<li>dysp comes before bronc</li>" in shown
     hidden = page(dpcurate.discover_from(ledger, order="dysp | smoke", latent=True))
     assert "In no group, so without limits: asia, tub, lung, bronc, either, xray." in hidden
+    backwards = page(dpcurate.discover_from(ledger, order=BACKWARDS, latent=True))
+    assert "comes before smoke</li>" in backwards
+    assert "<li>smoke comes before" not in backwards
     assert "--from-answers LEDGER --order &#x27;FIRST, COLUMNS | *&#x27;</code>" in page(dpcurate.discover_from(ledger))
     forbidden = dpcurate.Knowledge.of(forbidden_edges=[("asia", "dysp")])
     assert 'class="order"' not in page(dpcurate.discover_from(ledger, knowledge=forbidden))
