@@ -64,6 +64,13 @@ def test_noise_that_hides_what_directions_rest_on_is_told_first():
         assert verdict_on_directions(given, None).level == "noisy"
 
 
+def test_curved_features_do_not_make_a_run_too_noisy_for_directions():
+    many = NoiseLevel(rows=20_000, rows_noise=90, variance=0.00065, coordinates=25)
+    assert verdict_on_directions(fit(), many).level == "readable"
+    louder = NoiseLevel(rows=20_000, rows_noise=90, variance=0.0025, coordinates=25)
+    assert verdict_on_directions(fit(), louder).level == "noisy"
+
+
 def test_the_evidence_is_in_the_sentence_and_plurals_are_right():
     assert "1 of the 33 pairs without an edge stays dependent" in str(verdict_on_directions(fit(dependent=1), QUIET))
     assert "9 of the 33 pairs without an edge stay dependent" in str(verdict_on_directions(fit(dependent=9), QUIET))

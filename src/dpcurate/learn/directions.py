@@ -23,6 +23,8 @@ CROWDED, FEW = 0.65, 6
 edges themselves are what hidden causes leave behind."""
 NOISY = 0.12
 """Where no smaller correlation than this can be seen, nothing shows whether directions can be read."""
+STRAIGHT = 4
+"""Directions rest on so many coordinates of a pair at most: curved features are for links that bend."""
 TRUST: Mapping[Level, float] = MappingProxyType({"readable": 1.0, "unreadable": 0.27, "noisy": 0.4})
 """What is left of the distance of P(direction) from 1/2. All of these were chosen on random worlds, and checked on real
 tables (docs/confidence.md)."""
@@ -110,7 +112,8 @@ def _smallest_effect(fit: Fit, noise: NoiseLevel | None) -> float:
 
     if noise is None:
         return 1.0
-    return Power.of(variance=noise.variance, coordinates=noise.coordinates, columns=fit.columns).effect
+    few = min(noise.coordinates, STRAIGHT)
+    return Power.of(variance=noise.variance, coordinates=few, columns=fit.columns).effect
 
 
 def _unexplained(fit: Fit) -> str:
