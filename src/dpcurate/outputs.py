@@ -34,7 +34,8 @@ _BESIDE_A_LEDGER = re.compile(r"-(journal|wal|shm|run-\d+)\Z")
 _FILE_MODE, _FOLDER_MODE = 0o644, 0o755
 """Before the umask, so that nothing is ever writable for a group or for everybody."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_BY_HANDLE = {os.open, os.stat, os.unlink, os.rename, os.link} <= os.supports_dir_fd
+_FOLDER = getattr(os, "O_DIRECTORY", 0)
+_BY_HANDLE = bool(_FOLDER) and {os.open, os.stat, os.unlink, os.rename, os.link} <= os.supports_dir_fd
 """Whether a folder can be held by a handle, which goes on to mean it when its name is given to another one."""
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
@@ -204,7 +205,7 @@ def _held(folder: Path) -> Iterator[_At]:
     if not _BY_HANDLE:
         yield _At(folder, None)
         return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    handle = os.open(folder, os.O_RDONLY | _FOLDER)
     try:
         yield _At(folder, handle)
     finally:
