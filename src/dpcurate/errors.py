@@ -64,6 +64,10 @@ class PrivacyWarning(UserWarning):
     """A budget that is allowed and promises little."""
 
 
+class PowerWarning(UserWarning):
+    """An audit that would most likely not notice 0.7 of the noise."""
+
+
 class RefusedError(DpcurateError):
     """Refused: nothing was read, nothing was spent."""
 

@@ -64,7 +64,7 @@ def test_a_method_in_the_registry_is_known_everywhere(toy, capsys):
     assert "Counts one column and finds nothing." in origin(found)
     assert "toy" in plan(SCHEMA, 100, epsilons=(1.0,), methods=["toy"], worlds=1).methods
     assert audited()["toy"] == Toy()
-    assert {c.name for c in cases(1.0) if c.name.startswith("toy")} == {"toy, zcdp", "toy, pure"}
+    assert [c.name for c in cases() if c.name.startswith("toy")] == ["toy"]
 
 
 def test_the_planner_takes_the_default_unless_told(toy):

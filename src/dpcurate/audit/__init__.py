@@ -2,8 +2,20 @@
 
 from dpcurate.audit.controls import Control, all_controls
 from dpcurate.audit.pairs import Pair
-from dpcurate.audit.run import Audit, Bound, audit, audit_published
+from dpcurate.audit.run import Audit, Bound, audit, audit_published, forecast
 from dpcurate.audit.targets import OpenedGate as Gate
 from dpcurate.audit.targets import Sampled, Script
 
-__all__ = ["Audit", "Bound", "Control", "Gate", "Pair", "Sampled", "Script", "all_controls", "audit", "audit_published"]
+__all__ = [
+    "Audit",
+    "Bound",
+    "Control",
+    "Gate",
+    "Pair",
+    "Sampled",
+    "Script",
+    "all_controls",
+    "audit",
+    "audit_published",
+    "forecast",
+]

@@ -1,6 +1,6 @@
-"""From frequencies to lower bounds that hold with a stated confidence.
+"""From frequencies to lower bounds that hold with a stated confidence, and the power of such a bound.
 
-Two samples of one number each (the auditor's score of what was released), one sample a table. An
+The input is one score a run (the auditor's summary of what was released) for each of the two tables. An
 event, "the score is at least t" or "below t", is chosen on one half of the runs and counted on
 the other half.
 """
@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, logit, ndtri
+from scipy.stats import binom
 
 from dpcurate.arrays import FloatArray
 
-Currency = Literal["epsilon", "rho", "mu"]
+Currency = Literal["epsilon", "rho", "mu", "range"]
 ORDERS = np.concatenate([[1.0], 1.0 + np.geomspace(0.05, 2000.0, 60)])
 """Orders of Renyi divergence that are tried; every one of them gives a valid bound."""
+QUANTILES = (np.arange(40) + 0.5) / 40
+"""Quantiles of each binomial count over which a power is averaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,10 @@ class LowerBound:
     event: ThresholdEvent | str
     favoured: float
     other: float
+
+
+CAUTION = 1e-3
+"""An event is chosen as if less error were allowed: otherwise luck would favour a rare one too often."""
 
 
 def at_least(hits: FloatArray, runs: int, error: float) -> FloatArray:
@@ -82,27 +89,56 @@ def mu_of(p: FloatArray, q: FloatArray) -> FloatArray:
     return np.where(p > q, ndtri(p) - ndtri(q), 0.0)
 
 
+def range_of(p: FloatArray, q: FloatArray) -> FloatArray:
+    """The least epsilon for which an epsilon-bounded-range mechanism has an event of these probabilities.
+
+    The log ratio of every outcome's probabilities lies in some [t, t + epsilon] (Durfee and Rogers 2019), so the odds
+    of an event differ by a factor of at most e^epsilon.
+    """
+    with np.errstate(invalid="ignore"):
+        return np.where(p > q, logit(p) - logit(q), 0.0)
+
+
 def _least(currency: Currency, p: FloatArray, q: FloatArray, delta: float) -> FloatArray:
     if currency == "epsilon":
         return epsilon_of(p, q, delta)
-    return rho_of(p, q) if currency == "rho" else mu_of(p, q)
+    return {"rho": rho_of, "mu": mu_of, "range": range_of}[currency](p, q)
 
 
 def lower_bound(
     first: FloatArray, second: FloatArray, currency: Currency, *, error: float, delta: float = 0.0
 ) -> LowerBound:
     """A lower bound that is wrong with probability at most `error`, from scores on either table."""
-    event = _choose(first[0::2], second[0::2], currency, error, delta)
+    event = _choose(first[0::2], second[0::2], len(first[1::2]), currency, error, delta)
     return _counted(first[1::2], second[1::2], event, currency, error, delta)
 
 
-def _choose(first: FloatArray, second: FloatArray, currency: Currency, error: float, delta: float) -> ThresholdEvent:
+def power(
+    first: FloatArray, second: FloatArray, runs: int, currency: Currency, limit: float, *, error: float, delta: float
+) -> float:
+    """The chance that the bound of an audit of so many runs exceeds the limit, from the scores of a pilot.
+
+    One half of the pilot chooses the event that is best for so many runs, the other half says how probable it is.
+    """
+    counted = runs // 2
+    event = _choose(first[0::2], second[0::2], counted, currency, error, delta)
+    k, n, j, m = _hits(first[1::2], second[1::2], event)
+    favoured = binom.ppf(QUANTILES, counted, (k + 1) / (n + 2))[:, None]
+    other = binom.ppf(QUANTILES, counted, (j + 1) / (m + 2))[None, :]
+    return float((_bound(favoured, counted, other, counted, currency, error, delta) > limit).mean())
+
+
+def _choose(
+    first: FloatArray, second: FloatArray, runs: int, currency: Currency, error: float, delta: float
+) -> ThresholdEvent:
+    """The event with the best bound, if it has the same frequency in so many runs."""
     one, two = np.sort(first), np.sort(second)
     cuts = _candidates(np.concatenate([one, two]))
-    over_one = len(one) - np.searchsorted(one, cuts).astype(np.float64)
-    over_two = len(two) - np.searchsorted(two, cuts).astype(np.float64)
-    above = _bound(over_two, len(two), over_one, len(one), currency, error, delta)
-    below = _bound(len(one) - over_one, len(one), len(two) - over_two, len(two), currency, error, delta)
+    over_one = (1 - np.searchsorted(one, cuts) / len(one)) * runs
+    over_two = (1 - np.searchsorted(two, cuts) / len(two)) * runs
+    cautious = CAUTION * error
+    above = _bound(over_two, runs, over_one, runs, currency, cautious, delta)
+    below = _bound(runs - over_one, runs, runs - over_two, runs, currency, cautious, delta)
     if above.max() >= below.max():
         return ThresholdEvent(float(cuts[int(above.argmax())]), True)
     return ThresholdEvent(float(cuts[int(below.argmax())]), False)
@@ -123,11 +159,16 @@ def _bound(k: FloatArray, n: int, j: FloatArray, m: int, currency: Currency, err
 def _counted(
     first: FloatArray, second: FloatArray, event: ThresholdEvent, currency: Currency, error: float, delta: float
 ) -> LowerBound:
-    one, two = np.sum(first >= event.threshold), np.sum(second >= event.threshold)
-    n, m = len(first), len(second)
-    k, j, n, m = (int(two), int(one), m, n) if event.above else (n - int(one), m - int(two), n, m)
+    k, n, j, m = _hits(first, second, event)
     lower = _bound(np.array(float(k)), n, np.array(float(j)), m, currency, error, delta)
     return LowerBound(float(lower), event, k / n, j / m)
+
+
+def _hits(first: FloatArray, second: FloatArray, event: ThresholdEvent) -> tuple[int, int, int, int]:
+    """How often the event occurred, in how many runs: on the table that favours it, and on the other."""
+    one, two = int(np.sum(first >= event.threshold)), int(np.sum(second >= event.threshold))
+    n, m = len(first), len(second)
+    return (two, m, one, n) if event.above else (n - one, n, m - two, m)
 
 
 def hits_bound(favoured: int, other: int, runs: int, event: str, *, error: float, delta: float) -> LowerBound:

@@ -40,8 +40,8 @@ def order_cases() -> list[tuple[str, Pair, AnyQuery]]:
     """Every proved statistic of the registry with either noise, a choice, a quantile, and either gate."""
     relation, tau = Neighbours.ADD_REMOVE, Tau("a", "b", ("c",))
     releases: list[tuple[str, Pair, AnyQuery]] = [
-        (name, worst_pair(statistic, relation), Release(statistic, noise))
-        for name, statistic in examples().items()
+        (example.name, example.pair(relation), Release(example.statistic, noise))
+        for example in examples()
         for noise in (Laplace(epsilon=1.0), Gaussian(rho=1.0))
     ]
     others: tuple[AnyQuery, ...] = (

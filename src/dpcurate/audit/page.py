@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpcurate.audit.long import REPEATS, Study
+from dpcurate.audit.long import Study
 from dpcurate.audit.run import Audit
 from dpcurate.errors import QueryError
 from dpcurate.outputs import save_text
+from dpcurate.queries import Release
 
 
 def controls_table(audits: Sequence[Audit]) -> str:
@@ -26,29 +27,23 @@ def controls_table(audits: Sequence[Audit]) -> str:
 
 
 def proved_table(studies: Sequence[Study]) -> str:
-    """A row for each case, with a column for each epsilon."""
-    names = list(dict.fromkeys(one.name for one in studies))
-    epsilons = list(dict.fromkeys(one.epsilon for one in studies))
-    head = " | ".join(f"epsilon = {e:g}" for e in epsilons)
+    """A row for each case: what was charged, and what audits found with all and with 0.7 of the noise."""
     lines = [
-        f"| proved (first bound) | runs | {head} | audits that accused | 0.7 of the noise caught |",
-        "|---|---|" + "---|" * (len(epsilons) + 2),
+        "| audited | statistic | charged | runs | found | found with 0.7 of the noise | 0.7 accused |",
+        "|---|---|---|---|---|---|---|",
     ]
-    return "\n".join(lines + [_row(name, [one for one in studies if one.name == name]) for name in names])
+    return "\n".join(lines + [_row(one) for one in studies])
 
 
-def _row(name: str, each: Sequence[Study]) -> str:
-    bounds = " | ".join(f"{one.whole[0].found.lower:.4g} of {one.whole[0].limit.value:.4g}" for one in each)
-    accused = sum(one.accused + any(b.exceeded for b in one.whole) for one in each)
-    caught = ", ".join("yes" if one.caught else "no" for one in each)
-    runs = ", ".join(_short(one.runs) for one in each)
-    currency = each[0].whole[0].limit.currency
-    audits = len(each) * (REPEATS + 1)
-    return f"| {name} ({currency}) | {runs} | {bounds} | {accused} of {audits} | {caught} |"
-
-
-def _short(runs: int) -> str:
-    return f"{runs / 1000:.3g}k"
+def _row(one: Study) -> str:
+    first, weak = one.honest.bounds[0], one.weak.bounds[0]
+    charged = f"{first.limit.currency} {first.limit.value:.3g}"
+    asked = one.case.audited
+    statistic = type(asked.statistic).__name__ if isinstance(asked, Release) else ""
+    found = f"{first.found.lower:.3g}{' ACCUSED' if one.honest.accused else ''}"
+    caught = "yes" if one.weak.accused else "no"
+    cells = [one.case.name, statistic, charged, f"{one.case.runs:,}", found, f"{weak.found.lower:.3g}", caught]
+    return f"| {' | '.join(cells)} |"
 
 
 def write(path: Path, sections: dict[str, str]) -> None:

@@ -7,15 +7,15 @@ public row count of the schema is a constant and need not be near the number of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
 from dpcurate.errors import QueryError
 from dpcurate.private.replay import OpenPair, randomness
 from dpcurate.queries import Counts, Exact, Release
-from dpcurate.schema import Categorical, Column, Neighbours, Numeric, Schema
+from dpcurate.schema import OWN, Categorical, Column, Neighbours, Numeric, Schema
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 
@@ -32,15 +32,25 @@ class Pair:
 
     def opened(self) -> OpenPair:
         """Open both, after a check that they may be neighbours at all."""
-        pair = OpenPair.of((self.first, self.second), self.schema, self.neighbours)
+        tables = self.first, self.second
+        binned = OpenPair.of(tables, _binned(self.schema), self.neighbours)
         asked = Release(Counts(self.schema.names), Exact())
-        one, two = (pair.unlimited(which, randomness(0)).ask(asked).value for which in (0, 1))
+        one, two = (binned.unlimited(which, randomness(0)).ask(asked).value for which in (0, 1))
         apart = float(np.abs(one - two).sum())
         if apart > (1 if self.neighbours is ADD else 2) * self.schema.rows_per_unit:
             raise QueryError(
                 f"the two tables differ in {apart:g} rows and are no neighbours under {self.neighbours.value}"
             )
-        return pair
+        return OpenPair.of(tables, self.schema, self.neighbours)
+
+
+def _binned(schema: Schema) -> Schema:
+    """The same schema with bins for numbers that have none, so that rows can be counted."""
+    return replace(schema, columns=tuple(c if c.has_levels else _halved(cast(Numeric, c)) for c in schema.columns))
+
+
+def _halved(column: Numeric) -> Numeric:
+    return replace(column, bins=2, missing=column.low if column.missing == OWN else column.missing)
 
 
 def levels(*sizes: int, rows: int | None = None) -> Schema:
@@ -78,6 +88,11 @@ def sums(relation: Neighbours) -> Pair:
     return swap(schema, [(0, 0, 0)], (1, 1, 1), (0, 0, 1), "rows (0,0,0), (1,1,1); the second becomes (0,0,1)")
 
 
+def opposite(relation: Neighbours) -> Pair:
+    """Three binary columns: a row with the second level in every column, which under replace takes the first."""
+    return three_tests(relation)
+
+
 def gradients(relation: Neighbours) -> Pair:
     """Two numeric columns at their bounds: attains the clip, with opposite matrices under replace."""
     return _two_numbers(relation, (1.0, -1.0))
@@ -100,7 +115,7 @@ def quarters(relation: Neighbours) -> Pair:
     """
     schema = Schema((Numeric("a", 0, 4, bins=4),))
     if relation is ADD:
-        return add(schema, [(0.5,)], (0.5,), "one row in the first quarter; another one more")
+        return add(schema, [(3.5,)], (0.5,), "one row in the last quarter; one in the first more")
     name = "rows in the first, first, second and last quarter; the first moves to the last"
     return swap(schema, [(0.5,), (1.5,), (3.5,)], (0.5,), (3.5,), name)
 
@@ -137,7 +152,7 @@ def ranks(relation: Neighbours) -> Pair:
     return swap(levels(2, 2, 3), records, (1, 1, 0), (0, 1, 1), name)
 
 
-def p_values(relation: Neighbours, steps: int = 60, rows: int = 10**6) -> Pair:
+def p_values(relation: Neighbours, steps: int = 120, rows: int = 10**6) -> Pair:
     """Nears kendall-p: a rising and a falling stratum that nearly cancel, and a row against its stratum's order."""
     schema = levels(steps + 2, steps + 2, 2, rows=rows)
     rising = [(i + 1, i + 1, 0) for i in range(steps)]
@@ -173,6 +188,14 @@ def three_tests(relation: Neighbours, rows: int = 4) -> Pair:
     if relation is ADD:
         return add(schema, [(0, 0, 0)], (1, 1, 1), "one row (0,0,0); one row (1,1,1) more")
     return swap(schema, [(0, 0, 0)], (1, 1, 1), (0, 0, 0), "rows (0,0,0), (1,1,1); the second becomes (0,0,0)")
+
+
+def mixed(relation: Neighbours) -> Pair:
+    """A number and two levels, which the default method measures by features; the row that differs is far out."""
+    schema = Schema((Numeric("a", -1, 1), Categorical("b", ("0", "1"))), rows=4)
+    if relation is ADD:
+        return add(schema, [(-1.0, 0)], (1.0, 1), "a row (-1, 0); a row (1, 1) more")
+    return swap(schema, [(-1.0, 0)], (1.0, 1), (-1.0, 0), "rows (-1, 0), (1, 1); the second becomes (-1, 0)")
 
 
 def many(relation: Neighbours, rows: int = 40_000) -> Pair:

@@ -1,4 +1,4 @@
-"""Everything that is proved, at one epsilon: what an audit must not accuse.
+"""Everything that is proved, with the budget and the runs at which 0.7 of its noise is accused.
 
 Statistics come from the registry of statistics and methods from the registry of methods, so a new one
 is audited or refused, never forgotten.
@@ -13,17 +13,28 @@ from typing import Any, cast
 
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit.examples import ABC, examples
-from dpcurate.audit.pairs import Pair, equal_rows, quarters
+from dpcurate.audit.pairs import Pair, equal_rows, mixed, quarters
 from dpcurate.audit.run import Audited
 from dpcurate.audit.targets import OpenedGate, Sampled, Script
-from dpcurate.learn.measure_once import Constants
-from dpcurate.learn.methods import Method, entry_of, private
+from dpcurate.learn.measure_once import Constants, MeasureOnce
+from dpcurate.learn.methods import Method, private
 from dpcurate.queries import CELLS, Choose, Counts, Gaussian, Laplace, Noise, Quantile, Release, Score, Tau
 from dpcurate.schema import Neighbours
 
+NOISES: Mapping[type[Noise], tuple[Noise, int]] = {
+    Gaussian: (Gaussian(rho=0.5), 4_000),
+    Laplace: (Laplace(epsilon=1.0), 12_000),
+}
+"""Each costs rho = 0.5. Laplace noise shows its whole cost less often, so it takes more runs."""
+CHOICE, GATE, SAMPLE = 2.0, 3.0, 2.0
+"""The epsilon of a choice, which is charged rho = 0.5; of a gate; and inside a secret sample."""
+METHOD = Budget(epsilon=20.0, delta=DELTA)
+"""What a method may spend in one run: at epsilon = 1 its 0.7 of the noise takes a hundred times as many runs."""
+METHOD_RUNS, FEW_RUNS = 800, 100
+"""Runs of a method that has power at that budget, and of one that has none."""
 MIDDLE = {Neighbours.ADD_REMOVE: 2.5, Neighbours.REPLACE: 2.0}
 """Half-way between the two values of tau on its pair of tables."""
-NOES = 8
+NOES = 6
 SHORT: Mapping[str, object] = {
     "max_order": 0,  # the tests that one row moves most
     "iterations": 2,
@@ -35,61 +46,85 @@ VARIANTS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "curate-pc": {"at rate 0.5": {"rate": 0.5}, "on tau": {"statistic": "tau"}},
     "curate-score": {"adaptive": {"budgets": "released"}, "clipped at a quantile": {"clipping": "quantile"}},
 }
-REPLAYED = ("measure-once", "curate-pc", "notears-moments", "noleaks", "curate-score")
-"""Methods that ask for releases alone."""
+GAUSSIAN_ONLY = ("measure-once", "noleaks", "curate-score", "curate-score adaptive")
+"""Methods whose releases all have Gaussian noise of at least one integer step. Of the others the parts are audited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One audit of something proved; without a pair of its own it gets the built-in one."""
+    """One audit of something proved; without a pair of its own it gets the built-in one.
+
+    `powerful` says whether its runs are enough to accuse 0.7 of the noise.
+    """
 
     name: str
     audited: Audited
     neighbours: Neighbours
-    budget: Budget
+    runs: int
+    budget: Budget = METHOD
     pair: Pair | None = None
+    powerful: bool = True
 
 
-def cases(epsilon: float) -> list[Case]:
-    """Every statistic with either noise and relation, every mechanism, every method, at one epsilon."""
-    zcdp, pure = Budget(epsilon=epsilon, delta=DELTA), Budget(epsilon=epsilon, delta=0)
+def cases() -> list[Case]:
+    """Every statistic with either noise and relation, every mechanism, every method."""
     return [
-        *(case for relation in Neighbours for case in _releases(relation, zcdp, epsilon)),
-        *(case for relation in Neighbours for case in _mechanisms(relation, pure, epsilon)),
-        *(case for name, method in methods().items() for case in _of_method(name, method, zcdp, pure)),
+        *(case for relation in Neighbours for case in _releases(relation)),
+        *(case for relation in Neighbours for case in _mechanisms(relation)),
+        *(case for name, method in methods().items() for case in _of_method(name, method)),
     ]
 
 
-def _releases(relation: Neighbours, zcdp: Budget, epsilon: float) -> list[Case]:
-    noises: dict[str, Noise] = {"laplace": Laplace(epsilon=epsilon), "gaussian": Gaussian(rho=zcdp.rho)}
-    return [
-        Case(f"{name}, {kind}, {relation.value}", Release(statistic, noise), relation, zcdp)
-        for name, statistic in examples().items()
-        for kind, noise in noises.items()
-    ]
+def _releases(relation: Neighbours) -> list[Case]:
+    found = []
+    for example in examples():
+        for kind in example.noises:
+            noise, runs = NOISES[kind]
+            name = f"{example.name}, {kind.__name__.lower()}, {relation.value}"
+            asked = Release(example.statistic, noise)
+            found.append(Case(name, asked, relation, runs, pair=example.pair(relation)))
+    return found
 
 
-def _mechanisms(relation: Neighbours, pure: Budget, epsilon: float) -> list[Case]:
-    """Two candidates that move in opposite directions; noes that move down before a yes that moves up; samples."""
+def _mechanisms(relation: Neighbours) -> list[Case]:
+    """Two candidates that move in opposite directions; noes that move down before a yes that moves up; a sample."""
     tau = Tau("a", "b", ("c",))
     falls, rises = Score(tau, MIDDLE[relation], "above"), Score(tau, MIDDLE[relation], "below")
-    counts, margin = (Release(Counts(columns), Laplace(epsilon=epsilon)) for columns in (ABC, ABC[:1]))
-    audited: dict[str, tuple[Audited, Pair | None]] = {
-        "exponential mechanism": (Choose(candidates=(falls, rises), epsilon=epsilon), None),
-        "quantile": (_ranked(relation, epsilon), quarters(relation)),
-        "above-threshold": (OpenedGate(epsilon=epsilon, scores=(falls,) * NOES + (rises,)), None),
-        "sample": (Sampled(rate=0.5, epsilon=epsilon, release=counts), None),
-        "sample of equal rows": (Sampled(rate=0.25, epsilon=epsilon, release=margin), equal_rows(relation)),
-    }
-    return [Case(f"{name}, {relation.value}", what, relation, pure, pair) for name, (what, pair) in audited.items()]
+    counts = Release(Counts(ABC), Laplace(epsilon=SAMPLE))
+    sampled = Sampled(rate=0.5, epsilon=SAMPLE, release=counts)
+    gate = OpenedGate(epsilon=GATE, scores=(falls,) * NOES + (rises,))
+    return [
+        Case(
+            f"exponential mechanism, {relation.value}",
+            Choose(candidates=(falls, rises), epsilon=CHOICE),
+            relation,
+            4_000,
+        ),
+        Case(f"quantile, {relation.value}", ranked(relation), relation, 4_000, pair=quarters(relation)),
+        Case(f"above-threshold, {relation.value}", gate, relation, 60_000),
+        Case(f"secret sample, {relation.value}", sampled, relation, 4_000),
+    ]
 
 
-def _ranked(relation: Neighbours, epsilon: float) -> Quantile:
-    """Which half of the range is nearer to a rank below all rows, or which quarter holds the median."""
-    added = relation is Neighbours.ADD_REMOVE
-    shift, parts = (-3, 2) if added else (0, 4)
-    cuts = tuple(range(0, CELLS + 1, CELLS // parts))
-    return Quantile(column="a", probability=0.5, epsilon=epsilon, shift=shift, cuts=cuts)
+def ranked(relation: Neighbours) -> Quantile:
+    """Where a rank below all rows is; or where between three rows the median is.
+
+    Below all rows, one half comes nearer and three parts of the other go away. Between rows, many short intervals
+    that all come nearer, or all go away, leave little weight to the rest.
+    """
+    if relation is Neighbours.ADD_REMOVE:
+        parts = (0, *range(CELLS // 2, 7 * CELLS // 8, CELLS // 8), CELLS)
+        return Quantile(column="a", probability=0.5, epsilon=CHOICE, shift=-3, cuts=parts)
+    row = CELLS // 8, 3 * CELLS // 8, 7 * CELLS // 8
+    fine = [*range(row[0] + 32, row[1], 32), *range(row[1] + 32, row[2], 32)]
+    return Quantile(column="a", probability=0.5, epsilon=CHOICE, cuts=(0, *fine, CELLS))
+
+
+def sample_of_equal_rows(relation: Neighbours, epsilon: float) -> Case:
+    """For a coin that equal rows share; the sample of twenty rows hides how much noise there is."""
+    margin = Release(Counts(ABC[:1]), Laplace(epsilon=epsilon))
+    sampled = Sampled(rate=0.25, epsilon=epsilon, release=margin)
+    return Case("sample of equal rows", sampled, relation, 8_000, pair=equal_rows(relation), powerful=False)
 
 
 def methods() -> dict[str, Method]:
@@ -111,14 +146,16 @@ def _short(method: Method) -> Method:
     return cast(Method, dataclasses.replace(cast(Any, method), **change))
 
 
-def _of_method(name: str, method: Method, zcdp: Budget, pure: Budget) -> list[Case]:
-    entry = entry_of(method)
-    budgets = (zcdp, pure) if entry is None or entry.pure else (zcdp,)
-    whole = [Case(f"{name}, {_kind(b)}", method, Neighbours.ADD_REMOVE, b) for b in budgets]
-    if name not in REPLAYED:
-        return whole
-    return whole + [Case(f"{name}, replayed, {_kind(b)}", Script(method), Neighbours.ADD_REMOVE, b) for b in budgets]
-
-
-def _kind(budget: Budget) -> str:
-    return "pure" if budget.pure else "zcdp"
+def _of_method(name: str, method: Method) -> list[Case]:
+    relation = Neighbours.ADD_REMOVE
+    powerful = name in GAUSSIAN_ONLY
+    runs = METHOD_RUNS if powerful else FEW_RUNS
+    found = [Case(name, method, relation, runs, METHOD, powerful=powerful)]
+    if powerful:
+        found.append(Case(f"{name}, replayed", Script(method), relation, 2 * METHOD_RUNS, METHOD))
+    if isinstance(method, MeasureOnce):
+        found += [
+            Case(f"{name} by features", method, relation, METHOD_RUNS, METHOD, mixed(relation)),
+            Case(f"{name} by features, replayed", Script(method), relation, 2 * METHOD_RUNS, METHOD, mixed(relation)),
+        ]
+    return found

@@ -1,13 +1,15 @@
-"""The audit: frequencies on two tables, a lower bound with its confidence, and what it is held against."""
+"""The audit: frequencies on two tables, a lower bound with its confidence, what it is held against, and its power."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.arrays import FloatArray
 from dpcurate.audit import pairs
 from dpcurate.audit.bounds import LowerBound, hits_bound, lower_bound
+from dpcurate.audit.bounds import power as power_of
 from dpcurate.audit.controls import Control, is_published, published
 from dpcurate.audit.examples import worst_pair
 from dpcurate.audit.pairs import Pair
@@ -25,13 +27,20 @@ from dpcurate.audit.targets import (
     of_sampled,
     of_script,
 )
-from dpcurate.errors import QueryError
+from dpcurate.errors import PowerWarning, QueryError
 from dpcurate.learn.methods import Method, entry_of, get
 from dpcurate.queries import Choose, Quantile, Release
 from dpcurate.schema import Neighbours
 
 WEAK = 0.7
-"""The power of an audit is its chance to catch the same mechanism with this much of its noise."""
+"""The power of an audit is its chance to accuse the same mechanism with this much of its noise."""
+ENOUGH = 0.5
+"""An audit of less power says little when it accuses nobody."""
+PILOT, FEWEST = 4, 100
+"""A forecast takes a quarter of the runs, and at least so many."""
+CONFIDENCE = 0.9999
+DEFAULT = Budget(epsilon=20.0, delta=DELTA)
+"""What a method may spend unless told: at a small epsilon no number of runs that fits into a day has power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +67,8 @@ class Bound:
 class Audit:
     """What an audit found. `confidence` is that of all its bounds together.
 
-    `power` is the share of repeated audits that caught the mechanism with 0.7 times its noise (None:
-    not measured). `secure` says whether the noise came from the secure source or a seeded stream.
+    `power` is the chance that such an audit accuses the same mechanism with 0.7 of its noise, as forecast
+    (None: not forecast). `secure` says whether the noise came from the secure source or a seeded stream.
     """
 
     subject: str
@@ -89,10 +98,16 @@ class Audit:
             *(f"  {bound}" for bound in self.bounds),
         ]
         if self.power is not None:
-            lines.append(
-                f"  power: the same mechanism with {WEAK:g} of its noise is caught in {self.power:.0%} of audits"
-            )
+            lines.append(f"  {power_sentence(self.power)}")
         return "\n".join(lines)
+
+
+def power_sentence(power: float) -> str:
+    """What a forecast means, in a line."""
+    said = f"power: with {WEAK:g} of the noise, {power:.0%} of such audits would accuse"
+    if power >= ENOUGH:
+        return said
+    return f"{said}. WARNING: this audit has too little power, so no accusation means little: use more runs or epsilon"
 
 
 Audited = Release | Choose | Quantile | OpenedGate | Sampled | Script | Control | Method | str
@@ -102,45 +117,88 @@ def audit(
     subject: Audited,
     *,
     pair: Pair | None = None,
-    budget: Budget | None = None,
-    runs: int = 20_000,
-    confidence: float = 0.9999,
+    budget: Budget = DEFAULT,
+    runs: int = 4_000,
+    confidence: float = CONFIDENCE,
     seed: int | None = 0,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
-    power: int = 0,
+    power: float | None = None,
 ) -> Audit:
-    """Run a query, a gate, a method (or its name) or a negative control many times on two tables.
+    """Run a query, a gate, a method (or its name) or a negative control many times on two neighbouring tables.
 
     `pair` is a pair of neighbouring tables, the built-in worst one unless given. `budget` is what a method may
-    spend. `runs` is the number of runs on each table, half of which choose the event. `seed=None` draws
-    from the secure source. `power` is how many audits of the weakened mechanism to make.
+    spend in each run. `runs` is the number of runs on each table, half of which choose the event. `seed=None` draws
+    from the secure source. `power` is a forecast that was made before; otherwise one is made, and an audit
+    with too little power gives a `PowerWarning`.
     """
+    _check(runs, confidence)
+    if isinstance(subject, Control):
+        return _control(subject, runs, confidence, seed or 0)
+    target = target_of(subject, pair, budget, Neighbours.of(neighbours))
+    if power is None:
+        power = _forecast(target, runs, confidence, seed)
+        if power < ENOUGH:
+            warnings.warn(power_sentence(power), PowerWarning, stacklevel=2)
+    return replace(measure(target, runs, confidence, seed), power=power)
+
+
+def forecast(
+    subject: Audited,
+    *,
+    pair: Pair | None = None,
+    budget: Budget = DEFAULT,
+    runs: int = 4_000,
+    confidence: float = CONFIDENCE,
+    seed: int | None = 0,
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+) -> float:
+    """The power of an audit before it is made: its chance to accuse the same mechanism with 0.7 of its noise.
+
+    It takes a quarter of the runs. Negative controls need no forecast: they are accused or not.
+    """
+    _check(runs, confidence)
+    return _forecast(target_of(subject, pair, budget, Neighbours.of(neighbours)), runs, confidence, seed)
+
+
+def _check(runs: int, confidence: float) -> None:
     if not 0 < confidence < 1:
         raise QueryError(f"confidence lies between 0 and 1, got {confidence!r}")
     if runs < 10:
         raise QueryError(f"an audit needs at least 10 runs on each table, got {runs}")
-    if isinstance(subject, Control):
-        return _control(subject, runs, confidence, seed or 0)
-    target = target_of(subject, pair, budget, Neighbours.of(neighbours))
-    bounds = _bounds(target, runs, confidence, seed, 1.0)
-    weak = [_bounds(target, runs, confidence, None if seed is None else seed + 1 + i, WEAK) for i in range(power)]
-    caught = sum(any(b.exceeded for b in one) for one in weak) / power if power else None
-    return Audit(target.name, target.pair, target.neighbours, runs, confidence, bounds, caught, seed is None)
 
 
-def audit_published(method: str, *, confidence: float = 0.9999, seed: int = 0, scale: float = 1.0) -> tuple[Audit, ...]:
+def _forecast(target: Target, runs: int, confidence: float, seed: int | None) -> float:
+    pilot = min(runs, max(FEWEST, runs // PILOT))
+    scores = target.run(pilot, None if seed is None else seed + 1, WEAK)
+    error = _error_each(target, scores, confidence)
+    return max(
+        power_of(first, second, runs, limit.currency, limit.value, error=error, delta=target.delta)
+        for limit in target.limits
+        for first, second in scores
+    )
+
+
+def measure(target: Target, runs: int, confidence: float, seed: int | None, noise: float = 1.0) -> Audit:
+    """An audit without a forecast; `noise` below 1 makes the mechanism draw less than it is charged for."""
+    bounds = bounds_of(target, target.run(runs, seed, noise), confidence)
+    return Audit(target.name, target.pair, target.neighbours, runs, confidence, bounds, secure=seed is None)
+
+
+def audit_published(
+    method: str, *, confidence: float = CONFIDENCE, seed: int = 0, scale: float = 1.0
+) -> tuple[Audit, ...]:
     """The negative controls of a method's published variant, with `scale` times their usual number of runs."""
     return tuple(_control(c, max(10, int(c.runs * scale)), confidence, seed) for c in published(method))
 
 
-def _bounds(target: Target, runs: int, confidence: float, seed: int | None, factor: float) -> tuple[Bound, ...]:
-    return bounds_of(target, target.run(runs, seed, factor), confidence)
-
-
 def bounds_of(target: Target, scores: FloatArray, confidence: float) -> tuple[Bound, ...]:
     """A bound for every currency, the best of all views; all of them share the error."""
-    error = (1 - confidence) / (len(target.limits) * len(scores))
+    error = _error_each(target, scores, confidence)
     return tuple(Bound(limit, _best(limit, scores, error, target.delta)) for limit in target.limits)
+
+
+def _error_each(target: Target, scores: FloatArray, confidence: float) -> float:
+    return (1 - confidence) / (len(target.limits) * len(scores))
 
 
 def _best(limit: Limit, scores: FloatArray, error: float, delta: float) -> LowerBound:
@@ -156,9 +214,8 @@ def _control(control: Control, runs: int, confidence: float, seed: int) -> Audit
     return Audit(control.name, control.pair, "add-remove", runs, confidence, (bound,))
 
 
-def target_of(subject: Audited, pair: Pair | None, budget: Budget | None, relation: Neighbours) -> Target:
+def target_of(subject: Audited, pair: Pair | None, budget: Budget, relation: Neighbours) -> Target:
     """How to run something on its pair of tables, and what it may cost."""
-    spend = budget or Budget(epsilon=1.0, delta=DELTA)
     if isinstance(subject, Release):
         return of_release(subject, pair or worst_pair(subject.statistic, relation))
     if isinstance(subject, Choose):
@@ -171,9 +228,9 @@ def target_of(subject: Audited, pair: Pair | None, budget: Budget | None, relati
         return of_sampled(subject, pair or worst_pair(subject.release.statistic, relation))
     if isinstance(subject, Script):
         chosen = pair or method_pair(subject.method, relation)
-        return of_script(type(subject.method).__name__, subject, chosen, spend)
+        return of_script(type(subject.method).__name__, subject, chosen, budget)
     assert not isinstance(subject, Control)
-    return _of_method(subject, pair, spend, relation)
+    return _of_method(subject, pair, budget, relation)
 
 
 def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relation: Neighbours) -> Target:

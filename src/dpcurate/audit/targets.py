@@ -219,11 +219,9 @@ def of_method(name: str, method: Method, pair: Pair, budget: Budget) -> Target:
     """A method: each run has a fresh session with a fresh ledger, and all answers are seen."""
     tables = pair.opened()
     session = _Session(tables, method, budget, Truth(tables))
-    limits = [Limit("epsilon" if budget.pure else "rho", float(budget.ceiling))]
-    steps = session.steps()
-    if not budget.pure:
-        limits.extend(mu_limits(float(budget.ceiling), steps))
-    return _target(name, pair, tuple(limits), session)
+    ceiling = Limit("epsilon" if budget.pure else "rho", float(budget.ceiling))
+    by_mu = () if budget.pure else mu_limits(float(budget.ceiling), session.steps())
+    return _target(name, pair, (*by_mu, ceiling), session)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,7 +273,7 @@ def _limits(event: Event, steps: float) -> tuple[Limit, ...]:
     if event.mechanism == "gaussian":
         return *mu_limits(rho, steps), Limit("rho", rho)
     if event.mechanism == "exponential":
-        return Limit("rho", rho), Limit("epsilon", epsilon)
+        return Limit("range", epsilon), Limit("rho", rho)
     return (Limit("epsilon", epsilon),)
 
 

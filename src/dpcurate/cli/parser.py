@@ -378,16 +378,22 @@ def _network(commands: _Parsers) -> None:
 
 def _audit(commands: _Parsers) -> None:
     line = "try to tell two neighbouring tables apart by what a method releases; touches no private data"
-    more = "examples:\n  dpcurate audit em-pc --epsilon 1\n  dpcurate audit curate-pc --variant published"
+    more = "examples:\n  dpcurate audit curate-pc --runs 1000\n  dpcurate audit curate-pc --variant published"
     parser = _command(commands, "audit", line, "audit:run", more=more)
     parser.add_argument("method", nargs="?", metavar="METHOD", help="a name from 'dpcurate methods'")
     line = "the form with a proof (default), or the one in the paper"
     parser.add_argument("--variant", choices=("proved", "published"), default="proved", help=line)
-    parser.add_argument("--epsilon", type=_number, default=1.0, metavar="E", help="budget of each run (default: 1)")
-    line = "runs on each of the two tables (default: 4000)"
-    parser.add_argument("--runs", type=_whole, default=4000, metavar="N", help=line)
+    parser.add_argument(
+        "--epsilon",
+        type=_number,
+        default=20.0,
+        metavar="E",
+        help="budget of each run (default: 20; little shows below)",
+    )
+    line = "runs on each of the two tables (default: 1000)"
+    parser.add_argument("--runs", type=_whole, default=1000, metavar="N", help=line)
     _seed(parser, "audit")
-    line = "audit all methods and controls instead; takes about 40 minutes"
+    line = "audit every statistic, mechanism, method and control instead; takes about 10 minutes"
     parser.add_argument("--long", action="store_true", help=line)
 
 
