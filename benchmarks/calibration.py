@@ -26,8 +26,7 @@ from typing import Any
 from benchmarks.wide import version
 from benchmarks.worlds import FAMILIES, World
 from dpcurate import Budget, Curator, fit
-from dpcurate.learn.measure_once import confidence as signs
-from dpcurate.learn.measure_once import method
+from dpcurate.learn.measure_once import confidence, method
 from dpcurate.learn.measure_once.arrows import adjacency
 
 DELTA = 1e-10
@@ -141,13 +140,16 @@ def _signs(seen: list[Any], a: int, b: int) -> tuple[float, bool, list[float]]:
     walk, drawn = float(decision.probabilities[a, b]), bool(adjacent[a, b])
     if not drawn and walk <= LEAST:
         return walk, drawn, []
-    pair = (a, b)
-    earlier, later = sorted(pair, key=decision.order.index)
-    weakest = signs.weakest_odds(families, adjacent, pair)[0]
-    given_later = families.gain(later, earlier, tuple(x for x in decision.parents[later] if x != earlier))
-    given_earlier = families.gain(earlier, later, tuple(x for x in decision.parents[earlier] if x != later))
+    given_parents, weakest = confidence.signs(decision, families, adjacent, (a, b))
+    given_earlier = _given_other_parents(families, decision, a, b)
     common = int(adjacent[a] @ adjacent[b].astype(int))
-    return walk, drawn, [float(x) for x in (weakest, given_later, given_earlier, common)]
+    return walk, drawn, [float(x) for x in (weakest, given_parents, given_earlier, common)]
+
+
+def _given_other_parents(families: Any, decision: Any, a: int, b: int) -> float:
+    """The log odds of an edge given the other parents of the earlier column."""
+    earlier, later = sorted((a, b), key=decision.order.index)
+    return float(families.gain(earlier, later, tuple(x for x in decision.parents[earlier] if x != later)))
 
 
 class Results:

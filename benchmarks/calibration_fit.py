@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.calibration_page import GROUPS
+from dpcurate.learn.measure_once.confidence import BOUND
 
 if TYPE_CHECKING:
     from benchmarks.calibration import Run
@@ -17,8 +18,8 @@ FEWEST = 30
 """Pairs in a group of a family that are judged."""
 
 
-def compressed(log_odds: float) -> float:
-    return float(np.arcsinh(min(max(log_odds, -10.0), 60.0) / 2))
+def bounded(log_odds: float, bound: float = BOUND) -> float:
+    return min(max(log_odds, -bound), bound)
 
 
 def apart(run: Run) -> float:
@@ -28,13 +29,18 @@ def apart(run: Run) -> float:
 
 CANDIDATES: dict[str, Signs] = {
     "walk": lambda _, p: (p[2],),
-    "weakest": lambda _, p: (compressed(p[4][0]),),
+    "walk, bounded": lambda _, p: (bounded(p[2]),),
     "walk, drawn": lambda _, p: (p[2], p[3]),
-    "walk, weakest": lambda _, p: (p[2], compressed(p[4][0])),
-    "walk, weakest, fit": lambda run, p: (p[2], compressed(p[4][0]), apart(run)),
-    "walk, weakest, drawn, triangles": lambda _, p: (p[2], compressed(p[4][0]), p[3], min(p[4][3], 3)),
-    "all": lambda run, p: (p[2], *map(compressed, p[4][:3]), p[3], min(p[4][3], 3), apart(run)),
+    "parents": lambda _, p: (bounded(p[4][1]),),
+    "weakest": lambda _, p: (bounded(p[4][0]),),
+    "parents, weakest": lambda _, p: (bounded(p[4][1]), bounded(p[4][0])),
+    "parents, weakest, bound 2": lambda _, p: (bounded(p[4][1], 2), bounded(p[4][0], 2)),
+    "parents, weakest, bound 8": lambda _, p: (bounded(p[4][1], 8), bounded(p[4][0], 8)),
+    "parents, weakest, walk": lambda _, p: (bounded(p[4][1]), bounded(p[4][0]), bounded(p[2])),
+    "parents, weakest, fit": lambda run, p: (bounded(p[4][1]), bounded(p[4][0]), apart(run)),
+    "parents, weakest, drawn, triangles": lambda _, p: (bounded(p[4][1]), bounded(p[4][0]), p[3], min(p[4][3], 3)),
 }
+"""The one that is used is 'parents, weakest'."""
 
 
 def compare(runs: Sequence[Run]) -> str:

@@ -1,9 +1,10 @@
-"""P(linked) of every pair and P(this way round) of every edge: probabilities about the truth.
+"""P(edge) of every pair and P(direction) of every edge: probabilities about the truth.
 
 The log odds of the search are right about noise and sampling and blind to its own mistakes: an order that has an
 effect before its causes asks for edges that another would not. Such an edge shows in what PC would ask: some set of
-neighbours explains it away, or its ends have a common neighbour. How much each sign weighs was fitted on random worlds
-(`python -m benchmarks.confidence --fit --first 2000 --seeds 14`).
+neighbours explains it away. So two log odds are weighed: those given the other parents of the later column, and the
+least ones given neighbours. Far from even odds both rest on a model of the table that is never quite right, so they
+count up to a bound. The weights are fitted on random worlds (`python -m benchmarks.calibration --compare`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from math import asinh, exp, log
+from math import exp
 from random import Random
 
 import numpy as np
@@ -23,23 +24,20 @@ from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.orientation import ways
 
-KEPT = (0.17, 0.87, -0.18, 0.64, 0.14, -0.64)
-"""Weights of the signs of an edge: always, weakest, weakest if above 0, later, earlier, triangles."""
-LEFT_OUT = (-0.35, 0.74, 0.38)
-"""Weights of the signs of a pair that the search left out: always, walk, weakest."""
-HALF = 0.49
-"""A pair that was left out is never more likely than not."""
+WEIGHTS = (-0.07, 0.77, 0.29)
+"""Always, of the log odds given the other parents of the later column, of the least ones given neighbours."""
+BOUND = 4.0
+"""No log odds count more than this."""
 UNLIKELY = 0.02
 """Below this P(edge) of the search a pair is not looked at again."""
 MOST_GIVEN = 3
 MOST_NEIGHBOURS = 7
 """Sets are drawn from so many neighbours of an end, those that depend most on the other end."""
-MOST_TRIANGLES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """[a, b] of every pair: P(linked), and P(a -> b) if linked."""
+    """[a, b] of every pair: P(edge), and P(a -> b) if there is one."""
 
     linked: FloatArray
     ways: FloatArray
@@ -55,49 +53,29 @@ def confidence(decision: Decision, families: FamilySearch, interaction: Interact
 
 
 def linked_probabilities(decision: Decision, families: FamilySearch, adjacent: BoolArray) -> FloatArray:
-    """P(linked) of every pair."""
+    """P(edge) of every pair."""
     linked = np.minimum(decision.probabilities, UNLIKELY)
     looked_at = [(a, b) for a, b in families.constraints.pairs if adjacent[a, b] or linked[a, b] == UNLIKELY]
     families.remember(
         (y, x, given) for pair in looked_at for x, y, given in _given_neighbours(families, adjacent, pair)
     )
-    for a, b in families.constraints.pairs:
-        if adjacent[a, b]:
-            linked[a, b] = linked[b, a] = _logistic(KEPT, signs_of_edge(decision, families, adjacent, (a, b)))
-        elif decision.probabilities[a, b] > UNLIKELY:
-            signs = signs_left_out(decision, families, adjacent, (a, b))
-            linked[a, b] = linked[b, a] = min(HALF, _logistic(LEFT_OUT, signs))
+    for a, b in looked_at:
+        linked[a, b] = linked[b, a] = edge_probability(*signs(decision, families, adjacent, (a, b)))
     return np.where(families.constraints.required, 1.0, linked)
 
 
-def _logistic(weights: tuple[float, ...], signs: tuple[float, ...]) -> float:
-    return 1 / (1 + exp(-weights[0] - sum(w * x for w, x in zip(weights[1:], signs, strict=True))))
+def edge_probability(given_parents: float, weakest: float) -> float:
+    """From the signs of a pair."""
+    always, *weights = WEIGHTS
+    bounded = (min(max(x, -BOUND), BOUND) for x in (given_parents, weakest))
+    return 1 / (1 + exp(-always - sum(w * x for w, x in zip(weights, bounded, strict=True))))
 
 
-def signs_of_edge(decision: Decision, families: FamilySearch, adjacent: BoolArray, edge: Columns) -> tuple[float, ...]:
-    """The weakest log odds given neighbours, those given the other parents of either end, and common neighbours."""
-    earlier, later = sorted(edge, key=decision.order.index)
-    weakest = _compressed(weakest_odds(families, adjacent, edge)[0])
-    return (
-        weakest,
-        max(weakest, 0.0),
-        _compressed(families.gain(later, earlier, _without(decision.parents[later], earlier))),
-        _compressed(families.gain(earlier, later, _without(decision.parents[earlier], later))),
-        min(int(adjacent[earlier] @ adjacent[later].astype(int)), MOST_TRIANGLES),
-    )
-
-
-def signs_left_out(
-    decision: Decision, families: FamilySearch, adjacent: BoolArray, pair: Columns
-) -> tuple[float, float]:
-    """The log odds averaged over the walk of the search, and the weakest given neighbours."""
-    p = min(float(decision.probabilities[pair]), 0.98)
-    return log(p / (1 - p)), _compressed(weakest_odds(families, adjacent, pair)[0])
-
-
-def _compressed(log_odds: float) -> float:
-    """Near a straight line around 0 and a logarithm far from it: large evidence is only as right as the model."""
-    return asinh(min(max(log_odds, -10.0), 60.0) / 2)
+def signs(decision: Decision, families: FamilySearch, adjacent: BoolArray, pair: Columns) -> tuple[float, float]:
+    """The log odds of an edge given the other parents of the later column, and the least ones given neighbours."""
+    earlier, later = sorted(pair, key=decision.order.index)
+    given = tuple(x for x in decision.parents[later] if x != earlier)
+    return families.gain(later, earlier, given), weakest_odds(families, adjacent, pair)[0]
 
 
 def weakest_odds(families: FamilySearch, adjacent: BoolArray, pair: Columns) -> tuple[float, Columns]:
@@ -117,7 +95,3 @@ def _sets_near(families: FamilySearch, adjacent: BoolArray, x: int, y: int) -> I
     near = sorted(sorted(near, key=lambda z: -families.row(y, ())[z])[:MOST_NEIGHBOURS])
     for size in range(MOST_GIVEN + 1):
         yield from combinations(near, size)
-
-
-def _without(parents: Columns, parent: int) -> Columns:
-    return tuple(x for x in parents if x != parent)
