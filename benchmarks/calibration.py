@@ -2,6 +2,7 @@
 
     python -m benchmarks.calibration --results FILE [--families linear bent] [--seeds 6] [--first 1000] [--workers 2]
     python -m benchmarks.calibration --results FILE --compare   # what was seen, fitted and judged, no run
+    python -m benchmarks.calibration --results FILE --restate   # what was seen, as the weights of now state it, no run
     python -m benchmarks.calibration --results FILE --write docs/confidence.md
 
 Each seed has one number of rows and is learnt at every epsilon. A run is one line of the results; runs that are there
@@ -200,21 +201,25 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--first", type=int, default=1000)
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--compare", action="store_true", help="fit candidates and judge them on families held out")
+    options.add_argument("--restate", action="store_true", help="runs of all versions, with the weights of now")
     options.add_argument("--write", type=Path, metavar="PAGE", help="write the page, such as docs/confidence.md")
     return options
 
 
 def main() -> None:
     """Run what is missing and say what was found."""
-    from benchmarks.calibration_fit import compare
-    from benchmarks.calibration_page import page
+    from benchmarks.calibration_fit import compare, restated
+    from benchmarks.calibration_page import page, verdicts
 
     options, code = parser().parse_args(), version("auto")
     results = Results(options.results)
-    if not options.compare:
-        work(options, results, code)
-    runs = list(chosen(results.runs.values(), options, code))
-    print(compare(runs) if options.compare else page(runs))
+    if options.restate:
+        runs = list(map(restated, results.runs.values()))
+    else:
+        if not options.compare:
+            work(options, results, code)
+        runs = list(chosen(results.runs.values(), options, code))
+    print(compare(runs) if options.compare else "\n".join([page(runs), *verdicts(runs)]))
     if options.write:
         options.write.write_text(page(runs), encoding="utf-8")
 

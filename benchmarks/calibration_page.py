@@ -19,6 +19,9 @@ the share that is linked in truth. Runs whose verdict is *mostly noise* are left
 drawn graph (P(edge) from 0.5), over all runs; the Brier score is per true edge. Families marked * were not used to fit
 P(edge). Where columns are hidden, a pair is linked if it is adjacent in the ancestral graph of the visible columns.
 
+P(edge) follows from two log odds by three weights, so runs need not be made again when the weights change: `--restate`
+states them anew, for the evidence that a run had.
+
 Written by `python -m benchmarks.calibration --results FILE --write docs/confidence.md`.
 """
 
@@ -46,10 +49,6 @@ def page(runs: Sequence[Run]) -> str:
         "## By rows and epsilon",
         "",
         *table((f"{n:,} rows, epsilon {e:g}", of(runs, rows=n, epsilon=e)) for n in rows for e in epsilons),
-        "",
-        "## By verdict",
-        "",
-        *verdicts(runs),
     ]
     return "\n".join(parts) + "\n"
 

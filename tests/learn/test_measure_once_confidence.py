@@ -58,7 +58,7 @@ def test_an_edge_that_a_neighbour_explains_away_is_less_sure():
     plain = pairwise(4, X1X2=20.0, X2X3=20.0)
     decision = Decision(((1,), (), (1,), ()), (1, 0, 2, 3), sure(plain).linked)
     kept = [sure(ExplainedAway(plain, value), decision).linked[0, 1] for value in (20.0, 2.0, -4.0)]
-    assert kept[0] > 0.98 > kept[1] > kept[2]
+    assert kept[0] > 0.97 > kept[1] > kept[2]
     assert kept[2] < 0.9
 
 
@@ -66,11 +66,11 @@ def test_more_evidence_is_surer_up_to_a_bound_and_never_certain():
     rising = [sure(pairwise(6, X1X2=x)).linked[0, 1] for x in (1.0, 2.0, 3.0, 20.0, 1e6)]
     assert rising[:4] == sorted(set(rising[:4]))
     assert rising[3] == rising[4] == edge_probability(BOUND, BOUND)
-    assert 0.98 < rising[-1] < 0.99
+    assert 0.97 < rising[-1] < 0.98
 
 
 def test_even_odds_are_even_and_the_parents_count_more():
-    assert 0.45 < edge_probability(0.0, 0.0) < 0.5
+    assert 0.4 < edge_probability(0.0, 0.0) < 0.5
     assert edge_probability(-BOUND, BOUND) < 0.5 < edge_probability(BOUND, -BOUND) < edge_probability(BOUND, BOUND)
     assert edge_probability(-50.0, -50.0) == edge_probability(-BOUND, -BOUND) < 0.02
 

@@ -24,7 +24,7 @@ from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.orientation import ways
 
-WEIGHTS = (-0.07, 0.77, 0.29)
+WEIGHTS = (-0.23, 0.72, 0.28)
 """Always, of the log odds given the other parents of the later column, of the least ones given neighbours."""
 BOUND = 4.0
 """No log odds count more than this."""
