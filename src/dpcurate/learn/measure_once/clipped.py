@@ -31,7 +31,8 @@ def weighted_means(
     variances = np.array([s @ (x - m) ** 2 for s, x, m in zip(shares, squares, means, strict=True)])
     apart, kept = [], []
     for column, (share, own) in enumerate(zip(shares, squares, strict=True)):
-        mean, variance = np.delete(means, column).sum(), max(np.delete(variances, column).sum(), 1e-9)
+        mean = max(np.delete(means, column).sum(), 1e-9)  # released histograms may make all the others constant
+        variance = max(np.delete(variances, column).sum(), 1e-9)
         rest = gammaincinv(mean**2 / variance, QUANTILES) * variance / mean
         weights = np.minimum(1.0, square / np.maximum(own[:, None] + rest, 1e-12))
         apart.append((share * (weights - np.sqrt(weights)).mean(axis=1)) @ features[column].values)
