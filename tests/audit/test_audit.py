@@ -113,7 +113,7 @@ def test_bounds_are_wrong_no_more_often_than_stated():
 CASES = cases()
 CONFIDENCE = 0.999
 """Of one audit in this file; each uses one seed, so it ends the same way every time."""
-FEWER = {Gaussian: 1.0, Laplace: 0.5}
+FEWER = {Gaussian: 1.0, Laplace: 0.75}
 """The share of the page's runs that is enough at this confidence."""
 
 
@@ -321,10 +321,10 @@ BROKEN = {
 @pytest.mark.parametrize("relation", [relation.value for relation in Neighbours])
 @pytest.mark.parametrize(("broken", "name"), [(broken, name) for broken, names in BROKEN.items() for name in names])
 def test_broken_code_is_accused_by_the_audit_that_runs_it(monkeypatch, broken, name, relation):
-    """With a third of the runs with which the same case passes above."""
+    """With a third of the runs with which the same case passes above; a bare threshold shows in rare events alone."""
     case = named(f"{name}, {relation}")
     broken(monkeypatch)
-    found = audited(case, runs_of(case) // 3)
+    found = audited(case, runs_of(case) // (1 if broken is no_noise_on_the_threshold else 3))
     assert found.accused, str(found)
 
 
@@ -336,9 +336,9 @@ def test_a_replay_of_exact_releases_is_accused(monkeypatch, name):
 
 def test_one_coin_for_equal_rows_is_accused_with_the_secure_source(monkeypatch):
     case = sample_of_equal_rows(Neighbours.ADD_REMOVE, 2.0)
-    assert not audited(case, 1_500, seed=None).accused
+    assert not audited(case, 3_000, seed=None).accused
     one_coin_for_equal_rows(monkeypatch)
-    assert audited(case, 1_500, seed=None).accused
+    assert audited(case, 3_000, seed=None).accused
 
 
 def test_shared_noise_is_seen_where_likelihoods_see_nothing():

@@ -211,7 +211,7 @@ def test_views_keep_the_node_order() -> None:
     assert dag.skeleton == cpdag.skeleton
     assert ordered_edges(cpdag) == [("d", "->", "b"), ("c", "--", "b"), ("a", "->", "b")]
     assert str(cpdag) == "Cpdag of 4 nodes: d -> b, c -- b, a -> b"
-    assert str(Dag.of("a")) == "Dag of 1 nodes: no edges"
+    assert str(Dag.of("a")) == "Dag of 1 node: no edges"
 
 
 def test_adjacency_has_rows_as_causes() -> None:

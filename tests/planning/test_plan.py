@@ -378,7 +378,7 @@ def test_f1_missed_and_false_edges_are_of_the_same_graph(rows):
 def test_what_is_simulated_is_the_graph_that_a_result_shows(monkeypatch):
     """Of a method with probabilities, pairs more likely linked than not."""
     learned = Learned(Cpdag.of("ab", lines=[("a", "b")]), Skeleton.of("ab", [("a", "b")]), {frozenset("ab"): 0.3})
-    monkeypatch.setattr(simulation, "get", lambda _: SimpleNamespace(fit=lambda _: learned))
+    monkeypatch.setattr(simulation, "get", lambda _: SimpleNamespace(fit=lambda _, known: learned))
     schema = {"a": ("0", "1"), "b": ("0", "1")}
     found = plan(schema, 100, epsilons=(1,), methods=("em-pc",), worlds=1)
     assert (found.cells["em-pc", 1.0].missed, found.cells["em-pc", 1.0].false) == (1, 0)

@@ -46,7 +46,7 @@ HOSTILE = (
     "</script><script>alert(2)</script>",
     "\"'><img src=x onerror=alert(3)>",
     "$title ${script} $$",
-    "line\u2028break\u2029\nnew\x85",
+    "line\u2028break\u2029\nnew",
     "--><!-- {{7*7}} &lt;b&gt;",
     "=cmd|' /C calc'!A0 \u202egnp.exe",
 )
