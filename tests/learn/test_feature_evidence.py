@@ -296,3 +296,20 @@ def test_links_that_bend_and_products_are_found():
     without = MeasureOnce(features=FeatureConstants(curved_below=0.0))
     blind = without.fit(Curator(values, schema, budget=Budget(epsilon=2, delta=1e-10), insecure_seed=1))
     assert not blind.skeleton.edges & wanted
+
+
+def test_two_products_of_the_same_columns_are_no_evidence_of_a_link_between_them():
+    """No sum of functions of a and b explains a product of them, but both show that their spread depends on a and b."""
+    random, rows = np.random.default_rng(8), 40_000
+    a, b = random.standard_normal((2, rows))
+    values = {"a": a, "b": b}
+    values |= {name: a * b + 1.5 * random.standard_normal(rows) for name in ("one", "other")}
+    values["sum"] = a + b + 0.8 * random.standard_normal(rows)
+    values["after"] = values["sum"] + random.standard_normal(rows)
+    schema = Schema(tuple(Numeric(name, -30, 30) for name in values))
+    curator = Curator(values, schema, budget=Budget(epsilon=5, delta=1e-10), insecure_seed=1)
+    released = buy_features(curator, curator.remaining, FeatureConstants()).released
+    evidence = FeatureEvidence(released, Constants().effect_sizes, FeatureConstants())
+    assert evidence.one(3, 2, (0, 1)) < 2 < 50 < evidence.one(3, 2, ())
+    assert evidence.one(2, 0, (1,)) > 20
+    assert evidence.one(5, 4, (0, 1)) > 50

@@ -113,8 +113,11 @@ class FeatureEvidence(DependenceEvidence):
         if bends.any():
             missed += constants.misfit**2 / math.sqrt(a.shape[2] * b.shape[1])
         share_a, share_b = (self._shares_of_products(x.shape[-1], curved) for x, (_, curved) in ((a, left), (b, right)))
+        spread_a, spread_b = _spreads(a, left[1]), _spreads(b[:, None], right[1])
         for s, t in combinations(range(len(given)), 2):
             one, other = np.minimum(a[s], a[t]) * share_a, np.minimum(b[s], b[t]) * share_b
+            one = np.maximum(one, _of_spreads(spread_a[s], spread_a[t], one.shape[-1], left[1]))
+            other = np.maximum(other, _of_spreads(spread_b[s], spread_b[t], len(other), right[1])[0])
             missed += one[:, :, None] * other[None, None, :]
         return np.asarray(missed)
 
@@ -141,6 +144,23 @@ class FeatureEvidence(DependenceEvidence):
         stacked = np.concatenate(logs)
         top = stacked.max(axis=0)
         return np.asarray(top + np.log(np.exp(stacked - top).mean(axis=0)))
+
+
+def _spreads(effects: FloatArray, curved: int) -> FloatArray:
+    """(members, columns): how far the spread of each column depends on a member beyond what its mean does."""
+    if not curved:
+        return np.zeros(effects.shape[:2])
+    return np.asarray(np.maximum(effects[..., -curved:].sum(axis=2) - effects[..., :-curved].sum(axis=2), 0.0))
+
+
+def _of_spreads(one: FloatArray, other: FloatArray, size: int, curved: int) -> FloatArray:
+    """(columns, coordinates): the variance of a score that is a product of two members, each of which moves its spread.
+
+    A column is x y + noise, and x y has the share r of its variance: then the square of x explains about r^2 / 4 of
+    the square of the column.
+    """
+    share = np.minimum(2 * np.sqrt(np.minimum(one, other)), 1.0)
+    return np.asarray(share[:, None] * (np.arange(size) < size - curved))
 
 
 @dataclass(frozen=True, slots=True)
