@@ -39,7 +39,7 @@ from dpcurate.runs import RunRecord
 from dpcurate.schema import Schema
 from dpcurate.wording import how_many, printable
 
-WORDS_OF_EDGES = ("from", "to", "edge", "effect_in_words")
+WORDS_OF_EDGES = ("from", "to", "edge", "meaning", "effect_in_words")
 LIKELIEST = 3
 """Undecided pairs that are named in a summary."""
 

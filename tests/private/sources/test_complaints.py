@@ -107,7 +107,10 @@ def test_a_source_that_fails_after_opening_says_nothing_of_why(form):
         assert refused.value.__cause__ is refused.value.__context__ is None
         assert curator.ledger.spent == pytest.approx(0.5 * asked)
         texts.add(str(refused.value))
-    assert texts == {"the table could not be read; what was charged stays charged. Ask its owner to look at it"}
+    assert texts == {
+        "the table could not be read; what was charged stays charged. Ask its owner to look at it, and then the same "
+        "again: that is not charged twice"
+    }
 
 
 def test_rows_that_change_between_passes_cost_what_they_always_do():

@@ -380,7 +380,7 @@ def test_what_is_no_frame_or_cannot_be_read_is_told_in_a_sentence(session, tmp_p
 
 
 def test_levels_and_expressions_that_are_absurd(session):
-    levels = ("x'y", "a\\b", "'; drop table t --", "\x01", "${x}", "{}", "a\nb", "z" * 10**5, "\\u0041", "\\'")
+    levels = ("x'y", "a\\b", "'; drop table t --", "${x}", "{}", "a\nb", "z" * 10**5, "\\u0041", "\\'")
     table = session.createDataFrame([(x,) for x in levels], "a string")
     found = open_source(table, Schema((Categorical("a", levels),)))
     assert found.totals([CountRows(("a",), (len(levels),))])[0].tolist() == [1] * len(levels)

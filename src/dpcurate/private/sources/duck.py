@@ -269,8 +269,9 @@ def open_frame(table: Any, schema: Schema | None) -> Duck:
     try:
         connection.register("dpcurate_table", frame)
     except Exception as error:
+        names = {"dpcurate_table"}  # what is quoted after it is a column's name, not a cell
         raise OwnerError(
-            f"a table of type {type(table).__name__} could not be opened; {KNOWN_TABLES} ({first_line(error)})"
+            f"a table of type {type(table).__name__} could not be opened; {KNOWN_TABLES} ({first_line(error, names)})"
         ) from error
     return Duck(connection, "dpcurate_table")
 
