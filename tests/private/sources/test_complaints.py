@@ -18,6 +18,10 @@ from dpcurate.schema import Categorical, Numeric, Schema
 SCHEMA = Schema((Categorical("a", ("x", "y")), Numeric("v", 0, 10)))
 SECRET = "Mr Secret 1234"
 BAD = {"a": ["x", "y", "x"], "v": ["1", "2", SECRET]}
+UNREADABLE = (
+    "the table could not be read; what was charged stays charged. Ask its owner to look at it, and then the same "
+    "again: that is not charged twice"
+)
 
 
 @pytest.mark.parametrize(
@@ -107,10 +111,7 @@ def test_a_source_that_fails_after_opening_says_nothing_of_why(form):
         assert refused.value.__cause__ is refused.value.__context__ is None
         assert curator.ledger.spent == pytest.approx(0.5 * asked)
         texts.add(str(refused.value))
-    assert texts == {
-        "the table could not be read; what was charged stays charged. Ask its owner to look at it, and then the same "
-        "again: that is not charged twice"
-    }
+    assert texts == {UNREADABLE}
 
 
 def test_rows_that_change_between_passes_cost_what_they_always_do():
@@ -122,3 +123,60 @@ def test_rows_that_change_between_passes_cost_what_they_always_do():
         for query in (Means(("v",)), Moments(("v",))):
             curator.ask(Release(query, Gaussian(rho=0.5)))
     assert len({(c.ledger.spent, c.passes, str(c.ledger.events)) for c in curators}) == 1
+
+
+ibis_words = pytest.mark.filterwarnings("ignore:fetch_:DeprecationWarning", "ignore:The 'future.infer_string' option")
+
+
+def ibis_table(frame, tmp_path):
+    ibis = pytest.importorskip("ibis")
+    path = tmp_path / "t.duckdb"
+    with duckdb.connect(path) as made:
+        made.register("frame", frame)
+        made.execute("CREATE TABLE t AS SELECT CAST(a AS VARCHAR) AS a, CAST(v AS VARCHAR) AS v FROM frame")
+    connection = ibis.duckdb.connect(path)
+    return connection, connection.table("t")
+
+
+READABLE = pd.DataFrame({"a": ["x", "y"] * 50, "v": [str(n % 10) for n in range(100)]})
+
+
+@ibis_words
+def test_an_ibis_expression_that_fails_on_a_cell_is_told_without_the_cell(tmp_path):
+    _, table = ibis_table(pd.concat([READABLE, pd.DataFrame({"a": ["x"], "v": [SECRET]})]), tmp_path)
+    with pytest.raises(OwnerError) as refused:
+        open_source(table.mutate(v=table.v.cast("float64")), SCHEMA)
+    assert SECRET not in str(refused.value)
+
+
+SABOTAGE = {
+    "a cell that cannot be cast": f"INSERT INTO t VALUES ('x', '{SECRET}')",
+    "no table": "DROP TABLE t",
+    "another type": "ALTER TABLE t ALTER v TYPE DATE USING DATE '2020-01-01'",
+    "another column": "ALTER TABLE t RENAME v TO w",
+}
+
+
+@ibis_words
+@pytest.mark.parametrize("change", SABOTAGE.values(), ids=SABOTAGE)
+def test_an_ibis_table_that_changes_after_opening_says_nothing_of_why(change, tmp_path):
+    connection, table = ibis_table(READABLE, tmp_path)
+    curator = Curator(table.mutate(v=table.v.cast("float64")), SCHEMA, budget=Budget(rho=10))
+    connection.raw_sql(change)
+    for asked, query in enumerate((Means(("v",)), Moments(("v",))), start=1):
+        with pytest.raises(SourceError) as refused:
+            curator.ask(Release(query, Gaussian(rho=0.5)))
+        assert str(refused.value) == UNREADABLE
+        assert refused.value.__cause__ is refused.value.__context__ is None
+        assert curator.ledger.spent == pytest.approx(0.5 * asked)
+
+
+@ibis_words
+def test_rows_added_to_an_ibis_table_after_opening_cost_nothing_more(tmp_path):
+    connection, table = ibis_table(READABLE, tmp_path)
+    curator = Curator(table.mutate(v=table.v.cast("float64")), SCHEMA, budget=Budget(rho=10))
+    connection.raw_sql("INSERT INTO t VALUES ('x', '3'), (NULL, NULL), ('z', '11')")
+    curator.ask(Release(Means(("v",)), Gaussian(rho=0.5)))
+    connection.raw_sql("DELETE FROM t")
+    curator.ask(Release(Moments(("v",)), Gaussian(rho=0.5)))
+    assert curator.ledger.spent == pytest.approx(1)

@@ -32,13 +32,13 @@ from contract import (
 
 import dpcurate
 from dpcurate import Budget, Curator
-from dpcurate.errors import OwnerError, QueryError, SchemaError
+from dpcurate.errors import OwnerError, QueryError, SchemaError, SourceError
 from dpcurate.private import sources
 from dpcurate.private.row_sums import CountRows, GradientRows, MomentRows
 from dpcurate.private.sources import Held, Queried, batches, check_rows, open_source, queried, spark
 from dpcurate.private.sources.encode import cells_sql
 from dpcurate.private.sources.engine import kinds_of
-from dpcurate.queries import Counts, Gaussian, Release
+from dpcurate.queries import Counts, Gaussian, Means, Moments, Release
 from dpcurate.schema import Categorical, Numeric, Person, Schema, draft
 
 pyspark = pytest.importorskip("pyspark", reason="the extra dpcurate[spark] is not installed")
@@ -342,6 +342,61 @@ def test_draft_and_check(session):
     assert list(check_rows(table, SCHEMA)) == list(check_rows(frame(), SCHEMA))
     prices = table.selectExpr("colour", "CAST(dose AS DECIMAL(6, 3)) AS price")
     assert Schema.loads(draft(prices))["price"].kind == "numeric"
+
+
+# --- frames that fail or change after they were opened --------------------------------------------
+
+SECRET = "Mr Secret 1234"
+NUMBERS = Schema((Categorical("a", (0, 1)), Numeric("v", 0, 10)))
+ASKED = [Release(query, Gaussian(rho=0.5)) for query in (Means(("v",)), Moments(("v",)))]
+UNREADABLE = (
+    "the table could not be read; what was charged stays charged. Ask its owner to look at it, and then the same "
+    "again: that is not charged twice"
+)
+
+
+@pytest.mark.parametrize("fails_in", ["a cell", "a partition"])
+def test_a_frame_that_fails_after_opening_says_nothing_of_why(fails_in, session, tmp_path, capfd):
+    from pyspark.sql import functions as f
+
+    bomb = str(tmp_path / "bomb")
+
+    def cell(value):
+        if os.path.exists(bomb) and value == 7:
+            raise ValueError("Mr Secret 1234 is not a number")
+        return value
+
+    def partition(batches):
+        from pyspark import TaskContext
+
+        yield from batches
+        if os.path.exists(bomb) and TaskContext.get().partitionId() == 1:
+            raise ValueError("Mr Secret 1234 was in this partition")
+
+    frame = session.range(100, numPartitions=2).selectExpr("id % 2 AS a", "CAST(id % 10 AS DOUBLE) AS v")
+    with pytest.warns(FutureWarning, match="pandas"):
+        forms = {
+            "a cell": frame.withColumn("v", f.udf(cell, "double")("v")),
+            "a partition": frame.mapInArrow(partition, frame.schema),
+        }
+    curator = Curator(forms[fails_in], NUMBERS, budget=Budget(rho=10))
+    (tmp_path / "bomb").touch()
+    with pytest.raises(SourceError) as refused:
+        curator.ask(ASKED[0])
+    assert str(refused.value) == UNREADABLE
+    assert refused.value.__cause__ is refused.value.__context__ is None
+    assert curator.ledger.spent == pytest.approx(0.5)
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+def test_random_columns_cost_what_others_do(session):
+    frame = session.range(100).selectExpr("id % 2 AS a", "CAST(id % 10 AS DOUBLE) AS v")
+    random = frame.selectExpr("a", "rand() * 30 - 10 AS v").where("rand() < 0.5")
+    curators = [Curator(table, NUMBERS, budget=Budget(rho=10)) for table in (frame, random)]
+    for curator in curators:
+        for query in ASKED:
+            curator.ask(query)
+    assert len({(c.ledger.spent, c.passes, str(c.ledger.events)) for c in curators}) == 1
 
 
 # --- what is refused ------------------------------------------------------------------------------
