@@ -13,6 +13,7 @@ import pytest
 import dpcurate
 from dpcurate import networks
 from dpcurate.cli import main
+from dpcurate.cli.network import write_rows
 from dpcurate.errors import OutputError
 from dpcurate.outputs import NO_INPUTS, Folder, Inputs, save_text
 from dpcurate.private.ledger import Ledger
@@ -278,6 +279,17 @@ def test_words_of_a_result_cannot_steer_a_terminal(here):
     assert str(found.run).isprintable()
     for said in (str(found), repr(found.run), str(answer), found.report_text("a.txt"), answer.report_text("a.txt")):
         assert said.replace("\n", "").isprintable()
+
+
+def test_rows_of_a_network_are_not_written_into_a_folder_that_took_the_place_of_the_checked_one(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    folder = Folder.of_file(out / "x.csv", NO_INPUTS, force=True)
+    out.rename(tmp_path / "moved")
+    out.mkdir()
+    with pytest.raises(OutputError, match="was replaced by another one"):
+        write_rows(networks.load("asia"), folder, "x.csv", rows=5, seed=1)
+    assert not list(out.iterdir())
 
 
 # --- the disk -----------------------------------------------------------------------------------------------------

@@ -142,7 +142,10 @@ class Folder:
 
     def write(self, name: str, text: str) -> Path:
         """Write one file, if the folder is still the one that was checked."""
-        raw = _encoded(text)
+        return self.write_bytes(name, _encoded(text))
+
+    def write_bytes(self, name: str, raw: bytes) -> Path:
+        """The same of bytes."""
         target = self.path / name
         self.inputs.refuse(target)
         with _held(self.path) as at:
@@ -260,18 +263,6 @@ def _linked(at: _At, draft: str, name: str) -> bool:
             return False
         raise
     return True
-
-
-@contextmanager
-def drafted(folder: Folder, name: str) -> Iterator[Path]:
-    """For writers that need a path: an empty file beside the target, which gets its name if the block ends well."""
-    with _held(folder.path) as at, _draft(at) as (draft, file):
-        mode = stat.S_IMODE(os.stat(at.path / draft).st_mode)
-        file.close()
-        yield at.path / draft
-        os.chmod(at.path / draft, mode)  # the writer may have made the file anew
-        folder.check([name])
-        _name(at, draft, name, replace=folder.force)
 
 
 def _encoded(text: str) -> bytes:

@@ -37,17 +37,13 @@ from dpcurate.schema import (
 
 def test_a_column_knows_its_public_facts():
     colour = Categorical("colour", ("red", "green", "blue"), missing="red", outside="blue")
-    assert (colour.size, colour.steps, colour.drops, colour.kind) == (3, 2, False, "categorical")
+    assert (colour.size, colour.steps, colour.kind) == (3, 2, "categorical")
     assert Ordinal("size", ("s", "m", "l")).kind == "ordinal"
-    assert Categorical("a", (0, 1)).drops
-    assert Categorical("a", (0, 1), missing="0").drops  # a cell outside still drops the row
     age = Numeric("age", 0, 100, bins=4)
     assert age.edges == (25.0, 50.0, 75.0)
     assert age.levels == ("[0, 25)", "[25, 50)", "[50, 75)", "[75, 100]")
-    assert (age.size, age.steps, age.drops) == (4, GRID, True)
+    assert (age.size, age.steps) == (4, GRID)
     assert (age.has_levels, colour.has_levels) == (True, True)
-    assert not Numeric("age", 0, 100, missing=3).drops
-    assert Numeric("age", 0, 100, missing=3, outside="drop").drops
 
 
 def test_a_number_is_a_number_unless_it_is_given_bins():
@@ -55,9 +51,7 @@ def test_a_number_is_a_number_unless_it_is_given_bins():
     assert (age.bins, age.edges, age.has_levels) == (None, (), False)
     assert (age.size, age.steps, age.levels) == (1, GRID, ("[0, 100]",))
     assert Numeric("age", 0, 100, edges=(18, 65)) == Numeric("age", 0, 100, bins=3, edges=(18, 65))
-    own = Numeric("age", 0, 100, missing="own")
-    assert (own.missing, own.drops) == ("own", False)
-    assert Numeric("age", 0, 100, missing="own", outside="drop").drops
+    assert Numeric("age", 0, 100, missing="own").missing == "own"
     assert Categorical("a", ("own", "x"), missing="own").missing == "own"  # a level of that name
     assert Categorical("a", ("x", "y"), missing="own") == Categorical("a", ("x", "y", "missing"), missing="missing")
     assert Categorical("a", ("x", "missing"), missing="own").levels == ("x", "missing")
@@ -163,8 +157,6 @@ def test_a_schema_answers_questions_about_its_columns():
     assert schema["b"] is B
     assert schema.sizes(("x", "a")) == (5, 2)
     assert schema.rows_per_unit == 3
-    assert schema.drops
-    assert not Schema((B, X)).drops
     assert Schema((B,)).rows_per_unit == 1
     assert Schema.of(schema) is schema
     assert Schema.of({"a": (0, 1)}).names == ("a",)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from dpcurate import networks
 from dpcurate.cli.texts import columns, say, show
 from dpcurate.errors import FormatError, OutputError
 from dpcurate.networks import Network
-from dpcurate.outputs import Folder, Inputs, drafted
+from dpcurate.outputs import Folder, Inputs
 from dpcurate.wording import how_many
 
 _COPY = {".parquet": "FORMAT parquet", ".csv": "FORMAT csv, HEADER true"}
@@ -56,9 +57,11 @@ def write_rows(network: Network, folder: Folder, name: str, *, rows: int, seed: 
     connection = duckdb.connect()
     connection.execute("SET pandas_analyze_sample = 0")  # text stays text
     connection.register("drawn", network.sample(rows, seed=seed))
-    with drafted(folder, name) as draft:
+    with TemporaryDirectory(prefix="dpcurate-") as private:  # DuckDB takes a path, and follows any link there
+        draft = Path(private, "rows")
         place = str(draft).replace("'", "''")
         try:
             connection.execute(f"COPY (SELECT * FROM drawn) TO '{place}' ({how})")
         except duckdb.Error as problem:
             raise OutputError(f"cannot write {str(folder.path / name)!r}: {problem}") from None
+        folder.write_bytes(name, draft.read_bytes())

@@ -200,11 +200,6 @@ class Categorical:
         """The integer that stands for 1 when the column is used as a number in [-1, 1]."""
         return len(self.levels) - 1
 
-    @property
-    def drops(self) -> bool:
-        """Whether a cell can make its row vanish."""
-        return DROP in (self.missing, self.outside)
-
 
 @dataclass(frozen=True, slots=True)
 class Ordinal(Categorical):
@@ -293,11 +288,6 @@ class Numeric:
     def steps(self) -> int:
         """The integer that stands for 1 when the column is used as a number in [-1, 1]."""
         return GRID
-
-    @property
-    def drops(self) -> bool:
-        """Whether a cell can make its row vanish."""
-        return DROP in (self.missing, self.outside)
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -120,11 +120,6 @@ class Schema:
         return table_html(heads, told, f"Schema of {len(self.columns)} columns, {rows}{unit}")
 
     @property
-    def drops(self) -> bool:
-        """Whether some rule can leave a row out."""
-        return any(c.drops for c in self.columns)
-
-    @property
     def rows_per_unit(self) -> int:
         """How many rows one unit of privacy may hold."""
         return 1 if self.person is None else self.person.rows
