@@ -6,6 +6,7 @@ import gc
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,35 @@ def test_a_result_is_the_same_whether_or_not_the_run_was_stopped_after_its_last_
     assert (logged.facts.method, logged.facts.purpose, logged.outcome) == ("auto", "to see", "finished")
     assert (logged.facts.epsilon, logged.facts.schema) == (1.0, ASIA.schema.hash)
     assert found.privacy.run == pytest.approx(before[0])
+
+
+def test_a_clock_that_goes_backwards_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither which run is resumed, nor the order of the log, nor which run is the newest."""
+    days = iter(range(10**6))
+
+    class Backwards(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime(2040, 1, 1, tzinfo=tz) - timedelta(days=next(days))
+
+    for place in ("dpcurate.private.ledger.notes", "dpcurate.runs"):
+        monkeypatch.setattr(f"{place}.datetime", Backwards)
+    path, small = tmp_path / "l", load("cancer")
+    table = small.sample(1000, seed=3)
+    budget = dpcurate.Budget(epsilon=4, delta=1e-10)
+    Ledger.create(path, table="t", schema=small.schema, neighbours="add-remove", budget=budget)
+    dpcurate.discover(table, small.schema, epsilon=0.5, ledger=path)
+    with monkeypatch.context() as patch, killed():
+        dying(patch, Ledger, "keep", 0, after=True)
+        dpcurate.discover(table, small.schema, epsilon=1, ledger=path)
+    found = dpcurate.discover(table, small.schema, epsilon=1, ledger=path)
+    log = Ledger.open(path).log()
+    assert [(one.number, one.outcome, one.facts.epsilon) for one in log] == [(1, "finished", 0.5), (2, "finished", 1.0)]
+    assert all(one.ended is not None and one.ended < one.started for one in log)
+    assert log[1].started < log[0].started
+    assert log[1].spent == pytest.approx(dpcurate.Budget(epsilon=1, delta=1e-10).ceiling)
+    assert found.run is not None
+    assert (found.run.number, dpcurate.discover_from(path).run.number) == (2, 2)
 
 
 @pytest.mark.parametrize(
