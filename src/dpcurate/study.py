@@ -210,8 +210,8 @@ class Study:
             epsilon: how much of what is left this run may spend; all of it if not given.
             method: a name (`dpcurate methods` lists them) or a recipe.
             knowledge: forbidden and required edges, or the path of a file that lists them.
-            order: what comes first, such as ``"sex, age | smoker | *"`` or lists of names, in place of the schema's order;
-                an empty one stands for no order.
+            order: what comes first, such as ``"sex, age | smoker | *"`` or lists of names, in place of the schema's
+                order; an empty one stands for no order.
             latent: whether common causes may be missing from the table; the graph is then a PAG.
             quantify: the part of the budget set aside for a fitted model, such as 0.5.
             by: who runs it, for the log (default: the login name).
