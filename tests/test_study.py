@@ -55,6 +55,7 @@ def test_preview_and_log_read_and_spend_nothing(tmp_path: Path) -> None:
     study = dpcurate.open(Untouched(), ASIA.schema, ledger=tmp_path / "l", epsilon=1)
     preview = study.preview(epsilon=0.5)
     assert float(preview.budget.of_run.ceiling) == pytest.approx(float(Budget(epsilon=0.5, delta=1e-10).ceiling))
+    assert "the most that may ever be spent on the table is epsilon = 1" in str(preview)
     assert study.log == ()
     assert study.remaining == float(Budget(epsilon=1, delta=1e-10).ceiling)
     assert not (tmp_path / "l").exists()

@@ -297,6 +297,8 @@ class RunBudget:
         name = repr(str(self.ledger))
         if self.resumes is not None:
             return f"{name}; this resumes run {self.resumes.number}, and what that has paid for is not paid again"
+        if self.left is None and self.share is not None:
+            return f"{name}, which is new; the most that may ever be spent on the table is {self.budget}"
         if self.left is None:
             return f"{name}, which is new; the epsilon of this run becomes the ceiling of the table"
         return f"{name}, where {self.left:.4g} of {self.budget.currency} = {float(self.budget.ceiling):.4g} is left"
