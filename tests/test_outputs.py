@@ -376,3 +376,14 @@ def test_fresh_reproductions_remove_their_own_cells_only(tmp_path):
     (tmp_path / "other" / "paper.md").write_text("mine")
     with pytest.raises(OutputError, match=r"paper.md' exists"):
         run_grid([], tmp_path / "other", workers=1)
+
+
+def test_a_report_in_json_of_a_table_in_memory_names_no_place(tmp_path):
+    """The record of a run knows its table object; the file must not, and must be written while the table lives."""
+    net = networks.load("cancer")
+    table = net.sample(500, seed=3)
+    found = dpcurate.discover(table, net.schema, epsilon=1)
+    counted = dpcurate.ask(table, net.schema, Counts(("Cancer",)), epsilon=1)
+    report = json.loads(found.report(tmp_path / "r.json").read_text())
+    assert set(report["run"]) == {"by", "at", "purpose", "table", "number", "schema_file", "settings", "again"}
+    assert "origin" not in counted.to_json()

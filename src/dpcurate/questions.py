@@ -50,7 +50,7 @@ class Asked:
         """Everything public: tables, privacy, and who asked what for."""
         p = self.privacy
         told = {"private": p.private, "statement": str(p), "neighbours": p.neighbours, "unit": p.unit}
-        return one_a_line({"tables": [t.to_dict() for t in self.tables], "privacy": told, "run": asdict(self.run)})
+        return one_a_line({"tables": [t.to_dict() for t in self.tables], "privacy": told, "run": self.run.to_dict()})
 
     def report(self, path: str | Path) -> Path:
         """Write it; the suffix says how: .csv, .json or .txt."""

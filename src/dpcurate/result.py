@@ -281,7 +281,7 @@ class Discovery(Exports):
             "order": [] if self.knowledge is None else [sorted(tier) for tier in self.knowledge.tiers],
             "schema": self.schema.hash,
             "versions": dict(self.versions),
-            "run": None if self.run is None else asdict(self.run),
+            "run": None if self.run is None else self.run.to_dict(),
         }
 
     def _cut_named(self) -> dict[str, float] | str | None:

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,10 @@ class RunRecord:
         said = f"made by {self.by} on {self.clock(self.at)}" + (f" for: {self.purpose}" if self.purpose else "")
         said = one_line(said)
         return said + ("" if self.again is None else f"; from its stored answers again on {self.clock(self.again)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain values, without the origin, which means something in this process alone."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "origin"}
 
     @staticmethod
     def clock(time: str) -> str:
