@@ -21,7 +21,7 @@ BARE = """
 import os, signal, sys
 for module in ("fcntl", "pwd", "grp", "resource", "termios"):
     sys.modules[module] = None  # importing it fails, as it does on Windows
-import multiprocessing, subprocess, tempfile, numpy, scipy.special, duckdb, opendp.prelude  # as they are there
+import multiprocessing, subprocess, tempfile, numpy, scipy.special, duckdb, opendp.measurements  # as they are there
 for owner, names in {
     os: "fork forkpty register_at_fork sched_getaffinity getuid geteuid getgid getegid chown mkfifo uname "
     "O_DIRECTORY O_NOFOLLOW O_CLOEXEC O_NONBLOCK pread pwrite getloadavg sysconf killpg getpgid setsid",
