@@ -12,10 +12,10 @@ import pytest
 
 import dpcurate
 from dpcurate import networks
+from dpcurate._files import NO_INPUTS, Folder, Inputs, save_text
 from dpcurate.cli import main
 from dpcurate.cli.network import write_rows
 from dpcurate.errors import OutputError
-from dpcurate.outputs import NO_INPUTS, Folder, Inputs, save_text
 from dpcurate.private.ledger import Ledger
 from dpcurate.queries import Counts
 
@@ -191,7 +191,7 @@ def test_a_dangling_link_that_appears_meanwhile_stays_where_there_are_no_hard_li
 
     folder = Folder.made(tmp_path / "out", ["a", "b"], NO_INPUTS, force=False)
     os.symlink("nothing", tmp_path / "out" / "a")
-    monkeypatch.setattr("dpcurate.outputs.os.link", none)
+    monkeypatch.setattr("dpcurate._files.os.link", none)
     with pytest.raises(OutputError, match="appeared while the run was under way"):
         folder.write("a", "new")
     assert os.readlink(tmp_path / "out" / "a") == "nothing"
@@ -205,7 +205,7 @@ def test_a_temporary_name_that_is_taken_is_not_written_to(tmp_path, monkeypatch,
     taken = tmp_path / "out" / ".dpcurate-0000000000000000.tmp"
     (tmp_path / "mine").write_text("mine")
     (os.symlink if link else os.link)(tmp_path / "mine", taken)
-    monkeypatch.setattr("dpcurate.outputs.secrets.token_hex", lambda _: "0" * 16)
+    monkeypatch.setattr("dpcurate._files.secrets.token_hex", lambda _: "0" * 16)
     with pytest.raises(OutputError, match=r"cannot write .*: File exists"):
         folder.write("a", "new")
     assert (tmp_path / "mine").read_text() == "mine"
@@ -245,7 +245,7 @@ def test_a_folder_that_is_replaced_between_two_steps_gets_nothing(tmp_path, monk
         os.symlink(tmp_path / "victim", tmp_path / "out")
         synced(handle)
 
-    monkeypatch.setattr("dpcurate.outputs.os.fsync", swap)
+    monkeypatch.setattr("dpcurate._files.os.fsync", swap)
     folder.write("a", "new")
     assert os.listdir(tmp_path / "victim") == []
     assert os.listdir(tmp_path / "old") == ["a"]
@@ -314,7 +314,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     (tmp_path / "a").write_text("old")
-    monkeypatch.setattr("dpcurate.outputs.os.fsync", full)
+    monkeypatch.setattr("dpcurate._files.os.fsync", full)
     with pytest.raises(OutputError, match=r"cannot write .*: No space left on device"):
         save_text(tmp_path / "a", "new")
     assert os.listdir(tmp_path) == ["a"]
@@ -328,7 +328,7 @@ def test_what_was_paid_for_is_printed_if_the_disk_is_full(here, capsys, monkeypa
 
     capsys.readouterr()
     with monkeypatch.context() as patch:
-        patch.setattr("dpcurate.outputs.os.fsync", full)
+        patch.setattr("dpcurate._files.os.fsync", full)
         assert discover("-o", "out", "--quantify", "0.5", ledger=ledger) == 1
     out, err = capsys.readouterr()
     edges, _, rest = out.partition("{")
@@ -349,7 +349,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing(here, capsys, monkeypatch
         raise OSError(30, "Read-only file system")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpcurate.outputs.os.open", read_only)
+        patch.setattr("dpcurate._files.os.open", read_only)
         assert discover("-o", "out") == 1
     assert (
         "cannot write to the folder 'out': Read-only file system; nothing was read or spent" in capsys.readouterr().err

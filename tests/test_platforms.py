@@ -61,7 +61,7 @@ FALLBACKS = {
     "private/sources/held.py": {"sched_getaffinity"},
     "private/process.py": {"register_at_fork"},
     "private/ledger/file.py": {"register_at_fork", "fork"},
-    "outputs.py": {"O_DIRECTORY", "O_NOFOLLOW"},  # files are then written by their paths
+    "_files.py": {"O_DIRECTORY", "O_NOFOLLOW"},  # files are then written by their paths
     "learn/measure_once/memory.py": {"sysconf"},
     "planning/simulation.py": {"pthread_sigmask", "SIG_SETMASK", "SIG_BLOCK"},
 }

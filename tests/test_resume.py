@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import dpcurate
+from dpcurate._files import Folder
 from dpcurate.cli import main
 from dpcurate.errors import LedgerError, QueryError
 from dpcurate.networks import load
-from dpcurate.outputs import Folder
 from dpcurate.private.ledger import Ledger, RunFacts
 from dpcurate.private.ledger.file import File
 from dpcurate.private.origin import Origin

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray
+from dpcurate._typing import BoolArray
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.latent import ancestors, true_pag
 from dpcurate.schema import Schema

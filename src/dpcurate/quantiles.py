@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpcurate import plain
+from dpcurate import _validation
 from dpcurate.accounting import Budget
 from dpcurate.accounting.search import least
 from dpcurate.errors import QueryError
@@ -50,11 +50,11 @@ class Quantiles:
     probabilities: tuple[float, ...] = (0.25, 0.5, 0.75)
 
     def __post_init__(self) -> None:
-        given = plain.listed(self.probabilities, "the probabilities of quantiles come as a tuple of numbers")
+        given = _validation.listed(self.probabilities, "the probabilities of quantiles come as a tuple of numbers")
         asked = [Quantile(column=self.column, probability=p, epsilon=1) for p in given]  # refuses what is wrong
         if not asked:
             raise QueryError("quantiles need at least one probability, such as 0.5")
-        plain.keep(self, column=asked[0].column, probabilities=tuple(float(q.probability) for q in asked))
+        _validation.keep(self, column=asked[0].column, probabilities=tuple(float(q.probability) for q in asked))
         if len(set(self.probabilities)) < len(self.probabilities):
             raise QueryError("a probability stands more than once; ask for it once")
 

@@ -7,10 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dpcurate._files import NO_INPUTS, Inputs, save_text
+from dpcurate._messages import printable
 from dpcurate.accounting import Privacy
 from dpcurate.errors import FormatError, LedgerError, QueryError
 from dpcurate.graphs.formats.jsontext import one_a_line
-from dpcurate.outputs import NO_INPUTS, Inputs, save_text
 from dpcurate.private.ledger.place import real
 from dpcurate.private.ledger.released import stored_runs
 from dpcurate.private.ledger.runs import FINISHED
@@ -20,7 +21,6 @@ from dpcurate.quantiles import Quantiles, first_queries, last_epsilon, measure, 
 from dpcurate.queries import Counts, Estimates, Means, Quantile, Queryable, Release, Tables
 from dpcurate.runs import RunBudget, RunRecord, RunSpec
 from dpcurate.schema import Schema
-from dpcurate.wording import printable
 
 Question = Counts | Tables | Means | Quantiles
 SUFFIXES, NEW_LINE = (".csv", ".json", ".txt"), "\n"

@@ -10,6 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dpcurate._files import NO_INPUTS, Inputs, save_text
+from dpcurate._messages import how_many, printable
+from dpcurate._tables import frame_of
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects, FoundEffects
@@ -33,11 +36,8 @@ from dpcurate.learn.outcome import Learned, Pair
 from dpcurate.learn.verdict import Verdict, verdict_on
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
-from dpcurate.notebook import frame_of
-from dpcurate.outputs import NO_INPUTS, Inputs, save_text
 from dpcurate.runs import RunRecord
 from dpcurate.schema import Schema
-from dpcurate.wording import how_many, printable
 
 WORDS_OF_EDGES = ("from", "to", "edge", "meaning", "effect_in_words")
 LIKELIEST = 3

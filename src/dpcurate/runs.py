@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dpcurate._files import NO_INPUTS, Inputs
+from dpcurate._messages import one_line
 from dpcurate.accounting import DELTA, Budget, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError
-from dpcurate.outputs import NO_INPUTS, Inputs
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
 from dpcurate.private.origin import Origin, place_of
@@ -22,7 +23,6 @@ from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
 from dpcurate.queryables import limited
 from dpcurate.schema import Neighbours, Schema
-from dpcurate.wording import one_line
 
 NEGLIGIBLE = 1e-6
 """Less than this part of a budget buys nothing but noise, which would look like a result."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate import questions
+from dpcurate._files import NO_INPUTS, Inputs
 from dpcurate.accounting import DELTA, Budget, Privacy
 from dpcurate.accounting.cautions import cautions, warn
 from dpcurate.errors import BudgetError, BudgetExceeded, NotStored, QueryError
@@ -26,7 +27,6 @@ from dpcurate.learn.power import Power
 from dpcurate.models.fitting import check_part, fit_model, model_graph
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
-from dpcurate.outputs import NO_INPUTS, Inputs
 from dpcurate.planning.estimate import estimate
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun

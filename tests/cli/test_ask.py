@@ -117,7 +117,7 @@ def test_a_folder_that_cannot_be_written_is_found_out_before_anything_is_spent(h
         raise OSError(30, "Read-only file system")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpcurate.outputs.os.open", read_only)
+        patch.setattr("dpcurate._files.os.open", read_only)
         assert ask("--counts", "sex", "--epsilon", "0.5", "-o", "a.csv") == 1
     assert "cannot write to the folder '.': Read-only file system; nothing was read or spent" in capsys.readouterr().err
     assert spent() == 0
@@ -135,7 +135,7 @@ def test_an_answer_that_could_not_be_written_is_shown_and_the_same_command_pays_
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpcurate.outputs.os.fsync", full)
+        patch.setattr("dpcurate._files.os.fsync", full)
         assert ask("--counts", "sex", "--epsilon", "0.5", "-o", "a.csv") == 1
     first, paid = capsys.readouterr().out, spent()
     assert "count" in first

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from dpcurate import Budget, Curator, Schema, networks
+from dpcurate._messages import one_line, printable
 from dpcurate.accounting import Cost, Event, epsilon_of
 from dpcurate.cli import main
 from dpcurate.cli.parser import build
@@ -31,7 +32,6 @@ from dpcurate.private.ledger import Ledger
 from dpcurate.private.session import Session
 from dpcurate.queryables import Watched, limited
 from dpcurate.schema import TextFormat
-from dpcurate.wording import one_line, printable
 
 DOCS = Path(__file__).parents[2] / "docs" / "choosing-epsilon.md"
 FILES = {"report.html", "report.json", "graph.json", "graph.dot", "graph.graphml", "edges.csv"}
@@ -197,7 +197,7 @@ def test_a_report_that_fails_does_not_lose_the_edges(here, capsys, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpcurate.outputs.os.fsync", full)
+    monkeypatch.setattr("dpcurate._files.os.fsync", full)
     assert discover("--epsilon", "1", "-o", "result") == 1
     out, err = capsys.readouterr()
     edges, _, rest = out.partition("{")
@@ -757,7 +757,7 @@ def test_the_parser_imports_nothing_heavy():
         "print([m for m in sys.modules if m not in before and m.startswith(('dpcurate.', 'numpy', 'duckdb', 'scipy'))])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    light = ("dpcurate.accounting", "dpcurate.wording")  # standard library only
+    light = ("dpcurate.accounting", "dpcurate._messages")  # standard library only
     loaded = {m for m in eval(out) if not m.startswith(light)}
     assert loaded <= {"dpcurate.cli", "dpcurate.cli.parser", "dpcurate.cli.texts", "dpcurate.errors"}
 

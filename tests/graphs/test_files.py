@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpcurate._files import LARGEST, LARGEST_TOML, load, toml
+from dpcurate._messages import shown
 from dpcurate.errors import DpcurateError, FormatError, SchemaError
-from dpcurate.files import LARGEST, LARGEST_TOML, load, toml
 from dpcurate.graphs import formats
 from dpcurate.graphs.formats import FORMATS, dumps
 from dpcurate.graphs.graph import Cpdag
@@ -23,7 +24,6 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.networks import load as load_network
 from dpcurate.networks import parse, write
 from dpcurate.schema import Categorical, Numeric, Person, Schema
-from dpcurate.wording import shown
 
 GRAPH = Cpdag.of(["a b", 'q"', "c", "dé"], [("a b", 'q"'), ("c", 'q"')], [("c", "dé")])
 SCHEMA = Schema((Categorical("a b", ("x", 'y"')), Numeric("n", 0, 9, bins=3)), rows=100, person=Person("id", 2))

@@ -10,6 +10,7 @@ from itertools import combinations
 import pytest
 
 from dpcurate import Budget, Curator, networks
+from dpcurate._messages import how_many
 from dpcurate.errors import BudgetExceeded, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
@@ -34,7 +35,6 @@ from dpcurate.published.constraint import reach
 from dpcurate.queries import Counts, Exact, KendallP, Moments, Release
 from dpcurate.queryables import Watched
 from dpcurate.schema import Categorical
-from dpcurate.wording import how_many
 
 
 class PublishedOracle(OracleQueryable):

@@ -58,7 +58,7 @@ def test_no_edges_are_an_empty_frame_with_its_columns(found):
 
 
 def test_without_pandas_it_says_what_to_install(found, monkeypatch):
-    monkeypatch.setattr("dpcurate.notebook.import_module", lambda name: (_ for _ in ()).throw(ImportError(name)))
+    monkeypatch.setattr("dpcurate._tables.import_module", lambda name: (_ for _ in ()).throw(ImportError(name)))
     with pytest.raises(DpcurateError, match="pip install pandas"):
         found.to_frame()
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dpcurate._messages import shown
 from dpcurate.accounting.conversions import epsilon_of, rho_of
 from dpcurate.errors import BudgetError
-from dpcurate.wording import shown
 
 if TYPE_CHECKING:  # it imports NumPy, which a command's help need not wait for
-    from dpcurate.plain import Number
+    from dpcurate._validation import Number
 
 DELTA = 1e-10
 """The delta of a budget that names none."""

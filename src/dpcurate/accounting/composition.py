@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from dpcurate._typing import FloatArray
 from dpcurate.accounting.budgets import Event
 from dpcurate.accounting.conversions import epsilon_of, gaussian_epsilon
 from dpcurate.accounting.search import doubled, least
-from dpcurate.arrays import FloatArray
 from dpcurate.errors import BudgetError, QueryError
 
 _CEILING = "as a ceiling fixed beforehand; a running total is bookkeeping"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpcurate.accounting.search import doubled, greatest, least
 
 if TYPE_CHECKING:  # it imports NumPy, which a command's help need not wait for
-    from dpcurate.plain import Number
+    from dpcurate._validation import Number
 
 MARGIN = 1e-12
 """What a converted value is moved to the safe side, which covers the rounding of the formula itself."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import betaincinv, logit, ndtri
 from scipy.stats import binom
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 
 Currency = Literal["epsilon", "rho", "mu", "range"]
 ORDERS = np.concatenate([[1.0], 1.0 + np.geomspace(0.05, 2000.0, 60)])

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.accounting import Budget, gaussian_multiplier
-from dpcurate.arrays import BoolArray, FloatArray
 from dpcurate.audit import pairs
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.targets import pieces

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dpcurate._files import save_text
 from dpcurate.audit.long import Study
 from dpcurate.audit.run import Audit
 from dpcurate.errors import QueryError
-from dpcurate.outputs import save_text
 from dpcurate.queries import Release
 
 

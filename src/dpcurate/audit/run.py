@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 
+from dpcurate._typing import FloatArray
 from dpcurate.accounting import DELTA, Budget
-from dpcurate.arrays import FloatArray
 from dpcurate.audit import pairs
 from dpcurate.audit.bounds import LowerBound, hits_bound, lower_bound
 from dpcurate.audit.bounds import power as power_of

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dpcurate._typing import FloatArray
 from dpcurate.accounting import Budget, Event
-from dpcurate.arrays import FloatArray
 from dpcurate.audit.bounds import Currency
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, ThresholdLikelihood, Truth, choice_ratio, linked

@@ -16,7 +16,7 @@ from typing import cast
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.private.replay import OpenPair, randomness
 from dpcurate.queries import (
     AboveThreshold,

@@ -9,17 +9,17 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from dpcurate._files import Folder, Inputs
+from dpcurate._messages import one_line
 from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import existing, say, show, some_table, table_name
 from dpcurate.errors import QueryError
-from dpcurate.outputs import Folder, Inputs
 from dpcurate.private.ledger.runs import FINISHED
 from dpcurate.quantiles import Quantiles
 from dpcurate.queries import Counts, Means
 from dpcurate.questions import Asked, Question, asked_from, check_report
 from dpcurate.schema import Schema
 from dpcurate.study import Preview, Study
-from dpcurate.wording import one_line
 
 _NEEDLESS = ("table", "schema", "epsilon", "counts", "mean", "quantiles", "delta", "neighbours", "ledger", "name")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 
+from dpcurate._messages import one_line
 from dpcurate.cli.texts import say
 from dpcurate.learn.cuts import Cut
 from dpcurate.result import Discovery
-from dpcurate.wording import one_line
 
 
 def asked_cut(args: Namespace) -> Cut | None:

@@ -6,12 +6,12 @@ from argparse import Namespace
 from dataclasses import replace
 
 from dpcurate import networks
+from dpcurate._files import NO_INPUTS
 from dpcurate.cli import discover
 from dpcurate.cli.files import result_folder
 from dpcurate.cli.network import write_rows
 from dpcurate.cli.parser import build
 from dpcurate.cli.texts import say
-from dpcurate.outputs import NO_INPUTS
 
 ROWS, SEED = 100_000, 1
 TABLE, SCHEMA = "asia.parquet", "asia.toml"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from dpcurate._messages import one_line
 from dpcurate.cli.texts import existing, show
 from dpcurate.graphs.difference import difference
 from dpcurate.graphs.results import load_result
-from dpcurate.wording import one_line
 
 
 def run(args: Namespace) -> None:

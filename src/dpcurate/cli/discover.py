@@ -7,6 +7,8 @@ import sys
 from argparse import Namespace
 from typing import Any
 
+from dpcurate._files import Inputs
+from dpcurate._messages import one_line
 from dpcurate.cli import from_answers, not_private, quantified
 from dpcurate.cli.asking import check_worth
 from dpcurate.cli.cuts import asked_cut, at_cut
@@ -16,12 +18,10 @@ from dpcurate.cli.settings import chosen
 from dpcurate.cli.texts import say, some_table, table_name
 from dpcurate.errors import OutputError
 from dpcurate.learn.cuts import Cut
-from dpcurate.outputs import Inputs
 from dpcurate.private.ledger.runs import FINISHED
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
 from dpcurate.study import Preview, Study
-from dpcurate.wording import one_line
 
 
 def run(args: Namespace) -> None:

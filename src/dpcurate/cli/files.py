@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
+from dpcurate._files import Folder, Inputs
+from dpcurate._messages import how_many, one_line
 from dpcurate.cli import quantified
 from dpcurate.cli.texts import existing, say, show
 from dpcurate.graphs.formats import text_for
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.order import with_order
-from dpcurate.outputs import Folder, Inputs
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
 from dpcurate.schema.first import example_order
-from dpcurate.wording import how_many, one_line
 
 GRAPHS = ("graph.json", "graph.dot", "graph.graphml")
 REPORTS = ("report.html", "report.json", "edges.csv")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from dpcurate._files import Inputs
+from dpcurate._messages import one_line
 from dpcurate.cli.cuts import at_cut
 from dpcurate.cli.files import hand_over, result_folder, tell_order
 from dpcurate.cli.quantified import MODEL, ROWS, SCORES, check_stored, refuse_stored, tell
@@ -13,9 +15,7 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.cuts import Cut
 from dpcurate.models.model import Model
-from dpcurate.outputs import Inputs
 from dpcurate.study import discover_from
-from dpcurate.wording import one_line
 
 _NEEDLESS = ("table", "schema", "epsilon", "delta", "neighbours", "ledger", "name", "by", "purpose", "insecure_seed")
 

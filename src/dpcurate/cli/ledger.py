@@ -7,6 +7,7 @@ import re
 from argparse import Namespace
 from collections.abc import Iterator
 
+from dpcurate._messages import one_line
 from dpcurate.accounting import DELTA, Budget, Event, epsilon_of
 from dpcurate.accounting.cautions import cautions
 from dpcurate.accounting.composition import RULES
@@ -16,7 +17,6 @@ from dpcurate.errors import QueryError
 from dpcurate.private.ledger import Ledger
 from dpcurate.runs import NEGLIGIBLE
 from dpcurate.schema import Neighbours
-from dpcurate.wording import one_line
 
 
 def init(args: Namespace) -> None:

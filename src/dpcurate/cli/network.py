@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dpcurate import networks
+from dpcurate._files import Folder, Inputs
+from dpcurate._messages import how_many
 from dpcurate.cli.texts import columns, say, show
 from dpcurate.errors import FormatError, OutputError
 from dpcurate.networks import Network
-from dpcurate.outputs import Folder, Inputs
-from dpcurate.wording import how_many
 
 _COPY = {".parquet": "FORMAT parquet", ".csv": "FORMAT csv, HEADER true"}
 

@@ -8,6 +8,8 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dpcurate._files import Inputs
+from dpcurate._messages import one_line
 from dpcurate.accounting import Budget
 from dpcurate.cli.cuts import at_cut
 from dpcurate.cli.files import hand_over, load_knowledge, load_schema, result_folder
@@ -20,14 +22,12 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
 from dpcurate.learn.cuts import Cut
 from dpcurate.learn.methods import Listed, Method
-from dpcurate.outputs import Inputs
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger
 from dpcurate.queryables import Notice
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
 from dpcurate.study import fit
-from dpcurate.wording import one_line
 
 WORDS = "NOT PRIVATE"
 MARK = "NOT-PRIVATE-"

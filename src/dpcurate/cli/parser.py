@@ -35,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
     """Says which command or choice was probably meant."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        from dpcurate.wording import did_you_mean
+        from dpcurate._messages import did_you_mean
 
         if action.choices is not None and value not in action.choices:
             what = "command" if isinstance(action.choices, dict) else "choice"

@@ -9,10 +9,10 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
+from dpcurate._files import Folder, Inputs
 from dpcurate.cli.files import load_schema
 from dpcurate.cli.progress import Bar
 from dpcurate.cli.texts import say, show
-from dpcurate.outputs import Folder, Inputs
 from dpcurate.planning.plan import EPSILONS, check_accuracy, check_report, plan
 
 EVERY = 5.0

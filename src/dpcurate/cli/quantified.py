@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from dpcurate._messages import how_many
 from dpcurate.cli.texts import say
 from dpcurate.errors import FormatError, QueryError
 from dpcurate.graphs.formats.bif_tokens import quote
@@ -19,7 +20,6 @@ from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
 from dpcurate.result import Discovery
 from dpcurate.schema import Column, Numeric, Schema
-from dpcurate.wording import how_many
 
 MODEL, SCORES = "model.bif", "model.json"
 ROWS = "synthetic.csv"

@@ -6,10 +6,10 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+from dpcurate._files import Folder, Inputs
 from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import say, show, some_table, table_name
 from dpcurate.errors import DpcurateError
-from dpcurate.outputs import Folder, Inputs
 from dpcurate.private.check import check as check_table
 from dpcurate.private.draft import drafted
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from dpcurate._messages import did_you_mean, shown
 from dpcurate.errors import QueryError
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Method
-from dpcurate.wording import did_you_mean, shown
 
 PARTS = ("reading", "claim")
 """Of a published recipe. The constants of the default are not for the command line: they were chosen together."""

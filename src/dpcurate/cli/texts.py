@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
+from dpcurate._messages import one_line, printable
 from dpcurate.errors import FormatError
-from dpcurate.wording import one_line, printable
 
 
 def say(text: object) -> None:

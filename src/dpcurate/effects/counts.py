@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert, sorted_set, subsets
 from dpcurate.learn.measure_once.moments import Released
 

@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._messages import one_line
+from dpcurate._typing import FloatArray
 from dpcurate.effects.table import MEAN, EffectTable, usual
-from dpcurate.wording import one_line
 
 State = Literal["estimated", "none", "several", "undecided", "not identified", "not determined"]
 """*none*: the graph rules an effect out. *undecided*: it does so unless pairs that are

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from dpcurate._messages import one_line
+from dpcurate._tables import frame_of, safe, table_html
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.from_contrasts import FromContrasts
 from dpcurate.effects.from_features import FromFeatures
@@ -19,9 +21,7 @@ from dpcurate.graphs.pag_adjustment import pag_adjustment
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.releases import Releases
-from dpcurate.notebook import frame_of, safe, table_html
 from dpcurate.schema import Schema, did_you_mean
-from dpcurate.wording import one_line
 
 
 class FoundEffects(tuple[Effect, ...]):

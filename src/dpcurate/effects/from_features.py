@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.gaussian import Gaussian, NormalMargin, gaussian, together
 from dpcurate.effects.question import Question, way_on

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.queries import FEATURE_STEPS

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.effects.effect import Effect, mean_table, short_number
 from dpcurate.effects.matching import Matched, means_and_slopes
 from dpcurate.effects.question import Question

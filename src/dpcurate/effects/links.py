@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 
 LIKELY_EFFECT = 2.0
 """How far the effect of a parent may well reach before anything is seen, in standard deviations or log odds."""

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.effects.links import Normal
 from dpcurate.effects.simulated import Simulator, even_numbers
 from dpcurate.learn.measure_once.distributions import Distribution

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.effects.links import Choice, Cut, Link, Normal
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.measure_once.distributions import Distribution

@@ -8,10 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._messages import did_you_mean
+from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.schema import MISSING
-from dpcurate.wording import did_you_mean
 
 MEAN = "mean"
 """The one column of the table of an outcome that is a number."""

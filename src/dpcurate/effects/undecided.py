@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import pairwise
 
+from dpcurate._messages import chance
 from dpcurate.effects.effect import Effect
 from dpcurate.graphs.graph import Graph
 from dpcurate.learn.found import FoundPair
-from dpcurate.wording import chance
 
 Steps = dict[str, dict[str, int]]
 """Where one may go from a column, and how many undecided pairs that takes: none or one."""

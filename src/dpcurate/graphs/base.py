@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcurate._messages import how_many, one_line
 from dpcurate.graphs.checks import Arrow, Edge, require_known
-from dpcurate.wording import how_many, one_line
 
 
 class BaseGraph:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
+from dpcurate._messages import closest
 from dpcurate.errors import GraphError
-from dpcurate.wording import closest
 
 Arrow = tuple[str, str]
 Edge = frozenset[str]

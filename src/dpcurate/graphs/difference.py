@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+from dpcurate._messages import chance, one_line
 from dpcurate.graphs.checks import Edge
 from dpcurate.graphs.formats.chances import Chance, Chances
 from dpcurate.graphs.graph import Graph, ordered_edges
-from dpcurate.wording import chance, one_line
 
 LEAST = 0.05
 """A probability that moved by less is not told."""

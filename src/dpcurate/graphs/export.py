@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.errors import FormatError
 from dpcurate.graphs.checks import Arrow, require_known
 from dpcurate.graphs.formats.draft import kind_of

@@ -17,7 +17,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from dpcurate import files
+from dpcurate import _files
 from dpcurate.errors import FormatError, GraphError
 from dpcurate.graphs.checks import Arrow, Edge, checked_nodes, find_cycle, hint
 
@@ -138,7 +138,7 @@ class Knowledge:
     @classmethod
     def load(cls, path: str | Path) -> Knowledge:
         """Read a TOML file; a FormatError says the line."""
-        return files.load(path, _loads)
+        return _files.load(path, _loads)
 
     def dumps(self) -> str:
         """TOML that `loads` reads back, all sorted: equal knowledge gives equal text."""
@@ -206,7 +206,7 @@ def _required_directions(knowledge: Knowledge) -> Iterator[Arrow]:
 
 
 def _loads(text: str) -> Knowledge:
-    table = files.toml(text, FormatError)
+    table = _files.toml(text, FormatError)
     fields = {key: _names(key, value, text) for key, value in table.items()}
     try:
         return Knowledge.of(**{key: [tuple(part) for part in parts] for key, parts in fields.items()})  # type: ignore[arg-type]
@@ -217,7 +217,7 @@ def _loads(text: str) -> Knowledge:
 
 
 def _dump_field(key: str, parts: Iterable[Iterable[str]]) -> str:
-    rows = "".join(f"  [{', '.join(map(files.toml_text, names))}],\n" for names in parts)
+    rows = "".join(f"  [{', '.join(map(_files.toml_text, names))}],\n" for names in parts)
     return f"{key} = [\n{rows}]\n"
 
 
@@ -238,7 +238,7 @@ def _names(key: str, value: Any, text: str) -> list[list[str]]:
 
 def _line_of_key(text: str, key: str) -> int | None:
     match = re.search(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?\s*[=\].]", text, re.MULTILINE)
-    return files.line_at(text, match.start()) if match else None
+    return _files.line_at(text, match.start()) if match else None
 
 
 def _line_of_names(text: str, names: tuple[str, ...]) -> int | None:
@@ -250,5 +250,5 @@ def _line_of_names(text: str, names: tuple[str, ...]) -> int | None:
         except tomllib.TOMLDecodeError:  # a comment that looks like a list
             continue
         if sorted(listed) == sorted(names) or (len(names) == 1 and names[0] in listed):
-            line = files.line_at(text, match.start())
+            line = _files.line_at(text, match.start())
     return line

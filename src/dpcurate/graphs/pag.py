@@ -20,10 +20,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from dpcurate._messages import shown
 from dpcurate.errors import GraphError
 from dpcurate.graphs.base import BaseGraph, put
 from dpcurate.graphs.checks import Arrow, Edge, checked_nodes, require_known, topological
-from dpcurate.wording import shown
 
 Mark = Literal["tail", "arrow", "circle"]
 Marks = Mapping[Arrow, Mark]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dpcurate import files
+from dpcurate import _files
 from dpcurate.errors import FormatError
 from dpcurate.graphs.difference import Result
 from dpcurate.graphs.formats import Chance, Chances, load, load_chances, loads
@@ -22,7 +22,7 @@ def load_result(path: str | Path) -> Result:
         place = place / REPORT
     if place.suffix.lower() in (".html", ".htm"):
         raise FormatError(f"{place.name!r} is a page for people; give the report.json beside it, or a graph file")
-    report = files.load(place, _report) if place.suffix.lower() == ".json" else None
+    report = _files.load(place, _report) if place.suffix.lower() == ".json" else None
     if report is None:
         return Result.of(load(place), load_chances(place), str(path))
     graph = loads(json.dumps(report["graph"]), "json")
@@ -31,7 +31,7 @@ def load_result(path: str | Path) -> Result:
 
 def _report(text: str) -> dict[str, Any] | None:
     """The report in the text; None if it holds no report, such as a graph alone."""
-    files.check_length(text)
+    _files.check_length(text)
     try:
         table = json.loads(text)
     except (ValueError, RecursionError):

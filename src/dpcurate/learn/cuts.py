@@ -8,13 +8,13 @@ from itertools import combinations
 from math import inf
 from numbers import Real
 
+from dpcurate._messages import shown
 from dpcurate.errors import QueryError
 from dpcurate.graphs.checks import Arrow, Edge, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Mark
 from dpcurate.learn.outcome import Learned
-from dpcurate.wording import shown
 
 BEST_F1 = "best-f1"
 """The method's own graph, where it has probabilities the one of the highest expected F1."""

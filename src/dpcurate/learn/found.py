@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+from dpcurate._messages import chance, one_line
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, ordered_edges
 from dpcurate.graphs.pag_words import meaning
 from dpcurate.learn.cuts import Cut
-from dpcurate.wording import chance, one_line
 
 State = Literal["linked", "undecided", "apart"]
 Way = Callable[[str, str], float | None]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.learn.measure_once.features import Features
 from dpcurate.schema import OWN, Numeric, Ordinal

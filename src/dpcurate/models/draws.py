@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks.inference import Factor, joint
 from dpcurate.networks.network import Network

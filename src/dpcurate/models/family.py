@@ -15,7 +15,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert, kron, sorted_set
 from dpcurate.learn.measure_once.moments import Margin, Released
 

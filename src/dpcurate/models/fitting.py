@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpcurate._messages import shown
 from dpcurate.errors import DomainTooLarge, NotStored, QueryError
 from dpcurate.graphs.graph import Dag, Pag
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
@@ -26,7 +27,6 @@ from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream
 from dpcurate.queries import Queryable
 from dpcurate.schema import Schema
-from dpcurate.wording import shown
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery

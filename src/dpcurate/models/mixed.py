@@ -11,7 +11,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._files import save_text
+from dpcurate._messages import did_you_mean, how_many, shown
+from dpcurate._typing import FloatArray
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.estimate import Effects
 from dpcurate.effects.gaussian import all_numbers
@@ -23,9 +25,7 @@ from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.models.columns import draw_column, is_scored, level_chances, score_quantile
 from dpcurate.models.scores import Covariance, Step
 from dpcurate.networks.streams import stream, whole
-from dpcurate.outputs import save_text
 from dpcurate.schema import Numeric, Schema
-from dpcurate.wording import did_you_mean, how_many, shown
 
 NOTE = (
     "A synthetic table with numbers keeps, up to the noise, the distribution of every column and straight links of a "

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._files import save_text
+from dpcurate._messages import how_many
+from dpcurate._typing import FloatArray
 from dpcurate.effects.effect import Effect, covariance_of
 from dpcurate.effects.table import EffectTable, place_of
 from dpcurate.errors import QueryError
@@ -21,9 +23,7 @@ from dpcurate.models.synthetic import NOTE, cells_of
 from dpcurate.models.tables import ConditionalTable, combinations_of
 from dpcurate.networks import bif
 from dpcurate.networks.network import Network
-from dpcurate.outputs import save_text
 from dpcurate.schema import Schema
-from dpcurate.wording import how_many
 
 
 @dataclass(frozen=True, slots=True, eq=False)

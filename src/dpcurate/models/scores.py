@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.constants import FeatureConstants
 from dpcurate.learn.measure_once.feature_release import Products, ReleasedFeatures, buy_features, products_of
 from dpcurate.queries import Queryable

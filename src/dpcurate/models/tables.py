@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 
 MOST_ROWS = 40
 """Rows of a table that are printed."""

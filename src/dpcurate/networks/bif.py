@@ -18,12 +18,12 @@ from typing import NoReturn
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
-from dpcurate.files import check_length
+from dpcurate._files import check_length
+from dpcurate._messages import did_you_mean, how_many
+from dpcurate._typing import FloatArray
 from dpcurate.graphs.formats.bif_grammar import MAX_CELLS, Grammar, ProbabilityBlock, Values
 from dpcurate.graphs.formats.bif_tokens import quote, show
 from dpcurate.networks.network import TOLERANCE, Network, Variable
-from dpcurate.wording import did_you_mean, how_many
 
 
 def parse(text: str) -> Network:

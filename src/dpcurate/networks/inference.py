@@ -12,7 +12,7 @@ from string import ascii_letters
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.errors import DomainTooLarge
 
 Factor = tuple[tuple[str, ...], FloatArray]

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.schema import did_you_mean

@@ -11,12 +11,12 @@ from importlib.resources import files as resources
 from importlib.util import find_spec
 from pathlib import Path
 
-from dpcurate import files
+from dpcurate import _files
+from dpcurate._messages import closest
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.bif_grammar import UNNAMED
 from dpcurate.networks.bif import parse
 from dpcurate.networks.network import Network
-from dpcurate.wording import closest
 
 SHIPPED = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
 _SUFFIXES = (".bif", ".bif.gz")
@@ -66,7 +66,7 @@ def _unknown(name: str) -> str:
 
 
 def _read(path: Path) -> Network:
-    network = files.load(path, parse, unpack=_unzipped)
+    network = _files.load(path, parse, unpack=_unzipped)
     stem = path.name.lower().removesuffix(".gz").removesuffix(".bif")
     return replace(network, name=stem) if network.name == UNNAMED and stem else network
 
@@ -76,9 +76,9 @@ def _unzipped(raw: bytes) -> bytes:
     if raw[:2] != b"\x1f\x8b":
         return raw
     try:
-        content = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(files.LARGEST + 1)
+        content = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(_files.LARGEST + 1)
     except (EOFError, zlib.error) as error:
         raise OSError(f"not a gzip file: {error}") from None
-    if len(content) > files.LARGEST:
-        raise OSError(f"unzipped it has more than {files.LARGEST} bytes, the limit")
+    if len(content) > _files.LARGEST:
+        raise OSError(f"unzipped it has more than {_files.LARGEST} bytes, the limit")
     return content

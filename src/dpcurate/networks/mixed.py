@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks.hidden import HiddenWorld

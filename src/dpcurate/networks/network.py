@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.errors import GraphError, QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.networks.hidden import HiddenWorld

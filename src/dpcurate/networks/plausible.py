@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from dpcurate._files import save_text
+from dpcurate._tables import safe, table_html
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.errors import FormatError, QueryError
 from dpcurate.graphs.order import GivenOrder
@@ -24,8 +26,6 @@ from dpcurate.learn.methods import get
 from dpcurate.learn.power import Power
 from dpcurate.networks.plausible import DEGREE, edge_count
 from dpcurate.networks.streams import whole
-from dpcurate.notebook import safe, table_html
-from dpcurate.outputs import save_text
 from dpcurate.planning.ceiling import EXACT
 from dpcurate.planning.estimate import estimate
 from dpcurate.planning.simulation import NO_NOISE, Progress, Refusal, Simulation, WorldRun, all_runs

@@ -7,11 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from dpcurate._messages import how_many, shown
 from dpcurate.private.draft.names import is_id
 from dpcurate.private.sources import look_at
 from dpcurate.private.sources.owner import PARTS, ColumnLook, IdLook, Look
 from dpcurate.schema import DROP, OWN, Numeric, Schema
-from dpcurate.wording import how_many, shown
 
 NEARLY_ALL = 0.95
 MUCH = 0.1

@@ -6,16 +6,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dpcurate._messages import how_many, shown
+from dpcurate._validation import number
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import BudgetError, LedgerError, QueryError
-from dpcurate.plain import number
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Randomness, Secure, Seeded
 from dpcurate.private.origin import Origin
 from dpcurate.private.session import Session
 from dpcurate.private.sources import check_rows, open_source
 from dpcurate.schema import Neighbours, Schema
-from dpcurate.wording import how_many, shown
 
 
 class Curator(Session):

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpcurate._typing import IntArray
 from dpcurate.accounting import Cost, gaussian_multiplier
-from dpcurate.arrays import IntArray
 from dpcurate.errors import QueryError
 from dpcurate.private.noise import Randomness, check_scale
 from dpcurate.queries import Exact, Gaussian, Laplace, Noise

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.arrays import IntArray
+from dpcurate._typing import IntArray
 from dpcurate.errors import QueryError, RefusedError
 
 AHEAD = 64

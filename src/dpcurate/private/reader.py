@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from dpcurate.arrays import IntArray
+from dpcurate._typing import IntArray
 from dpcurate.errors import SourceError
 from dpcurate.private.mechanisms import STEPS, Sensitivity
 from dpcurate.private.row_sums import CountRows, RowSum

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Exponential, Mechanism, Sensitivity, build
 from dpcurate.private.row_sums import Rows

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.accounting import Budget, Event
-from dpcurate.arrays import FloatArray, IntArray
 from dpcurate.errors import RefusedError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import GaussianNoise, build, integer_scale

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.schema import GRID, MISSING_VALUE
 
 Integers = IntArray

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpcurate import plain
+from dpcurate import _validation
+from dpcurate._messages import shown
 from dpcurate.accounting import Budget, Cost, Event, Privacy, amplified
 from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError, SourceError
 from dpcurate.private.ledger import Ledger, Run, RunFacts
@@ -51,7 +52,6 @@ from dpcurate.queries import (
     encoding,
 )
 from dpcurate.schema import Neighbours, Schema
-from dpcurate.wording import shown
 
 MOST_BOUND = 200_000
 
@@ -93,7 +93,7 @@ class Session(Unique):
         self._randomness = randomness
         self._allow_unproved = allow_unproved or math.isinf(ledger.budget.ceiling)
         self._reader = Reader(source)
-        self._paid: plain.Number = 0
+        self._paid: _validation.Number = 0
         self._unanswered: set[tuple[Query[Any], ...]] = set()
         self._known: dict[Statistic, tuple[Transformation, Sensitivity]] = {}
 
@@ -119,7 +119,7 @@ class Session(Unique):
         return self._ledger.remaining
 
     def reserve(self, amount: float) -> AbstractContextManager[object]:
-        plain_amount = plain.between(0, amount, plain.HUGE)
+        plain_amount = _validation.between(0, amount, _validation.HUGE)
         if plain_amount is None:
             raise BudgetError(
                 f"a block to reserve must be a finite amount above 0, got {shown(amount)}: nothing was set aside"

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, get_args
 
+from dpcurate._validation import check_choice, check_threshold
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
@@ -14,7 +15,6 @@ from dpcurate.learn.constraint.measures import known_rows
 from dpcurate.learn.constraint.recipes import deletable_pairs, learned, sizes
 from dpcurate.learn.constraint.search import EdgeTest, Searched, search
 from dpcurate.learn.constraint.working_graph import Style
-from dpcurate.learn.options import check_choice, check_threshold
 from dpcurate.published.claims import Claim, CurateReading, PublishedLearned
 from dpcurate.published.curate import PublishedCurate
 from dpcurate.published.edge_tests import PublishedChoice, PublishedExact, PublishedSieve, PublishedSvt

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.queries import Exact, Queryable, Release, Sample, SampleGate, Tables
 

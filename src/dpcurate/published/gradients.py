@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.score.descent import Loss
 from dpcurate.learn.score.objectives import Quadratic
 from dpcurate.published.draws import normals

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcurate._typing import FloatArray
 from dpcurate.accounting import after_sampling
-from dpcurate.arrays import FloatArray
 from dpcurate.learn.constraint.budgets import Errors, Leak, as_tests, slsqp
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dpcurate import plain
+from dpcurate import _validation
+from dpcurate._messages import shown
 from dpcurate.errors import QueryError
 from dpcurate.queries import PairStatistic
-from dpcurate.wording import shown
 
 StatedBound = Literal["priv-pc", "curate-printed", "curate-code"]
 
@@ -27,7 +27,7 @@ class PublishedKendallP(PairStatistic):
 
     def __post_init__(self) -> None:
         PairStatistic.__post_init__(self)
-        if plain.text(self.bound) not in get_args(StatedBound):
+        if _validation.text(self.bound) not in get_args(StatedBound):
             raise QueryError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {shown(self.bound)}")
 
 
@@ -39,5 +39,5 @@ class PublishedFlips(PairStatistic):
 
     def __post_init__(self) -> None:
         PairStatistic.__post_init__(self)
-        if plain.between(0, self.level, 1) is None:
+        if _validation.between(0, self.level, 1) is None:
             raise QueryError(f"a level lies between 0 and 1, got {shown(self.level)}")

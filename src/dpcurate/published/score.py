@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, Self, get_args
 
+from dpcurate._validation import check_choice
 from dpcurate.accounting.conversions import gaussian_multiplier
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Learned
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part
 from dpcurate.learn.score.descent import Descent, Lagrangian

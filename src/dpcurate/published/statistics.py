@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Sensitivity
 from dpcurate.private.statistics.kendall import P_STEPS, UNDEFINED, PairTransformation, strata, upper_tail

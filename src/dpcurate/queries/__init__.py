@@ -1,7 +1,7 @@
 """Every query: what may be asked of a curator, and what comes back.
 
 A query names a statistic and a release. It is a frozen value of text, numbers, tuples and other
-queries, each of exactly the type that stands here (plain.py), so nothing of the analyst's is called
+queries, each of exactly the type that stands here (_validation.py), so nothing of the analyst's is called
 inside the session. That holds for queries that were made by these classes in the session's own process.
 Send them from one process to another as data (`encoding.encode_queries`, `decode_queries`), never as
 pickles: a pickle runs its sender's code and passes by every check made here.

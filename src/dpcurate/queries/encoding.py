@@ -18,8 +18,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpcurate import plain
-from dpcurate.arrays import FloatArray
+from dpcurate import _validation
+from dpcurate._messages import shown
+from dpcurate._typing import FloatArray
 from dpcurate.errors import DecodeError, QueryError
 from dpcurate.queries.answer import Answer
 from dpcurate.queries.features import CELLS, FeatureMap, FeatureMoments, FeatureNorms, Histograms
@@ -29,7 +30,6 @@ from dpcurate.queries.numbers import Gradient, GradientNorms, Means, Moments
 from dpcurate.queries.pairs import KendallP, Tau
 from dpcurate.queries.releases import Choose, Quantile, Query, Release, Score
 from dpcurate.queries.tables import Contrasts, Counts, Tables
-from dpcurate.wording import shown
 
 KNOWN: dict[str, type[Any]] = {
     one.__name__: one
@@ -46,7 +46,7 @@ MOST_BYTES = 1 << 26
 """Bytes of the JSON; a connection may ask for less."""
 LONGEST_TEXT = 1000
 """Characters of a name."""
-MOST_DIGITS = math.ceil(plain.LONGEST * math.log10(2))
+MOST_DIGITS = math.ceil(_validation.LONGEST * math.log10(2))
 """Digits of a number: those of the longest fraction that a query may hold."""
 DEEPEST_NESTING = 12
 """Lists and objects in each other; a release of features takes nine."""

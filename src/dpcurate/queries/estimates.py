@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import product
 from typing import Any
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.errors import DpcurateError, QueryError
 from dpcurate.schema import GRID, OWN, Numeric, Schema
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate import plain
-from dpcurate.arrays import IntArray
+from dpcurate import _validation
+from dpcurate._messages import shown
+from dpcurate._typing import IntArray
 from dpcurate.errors import QueryError
 from dpcurate.queries.limits import clip_of, edges_of
 from dpcurate.schema import GRID
-from dpcurate.wording import shown
 
 FEATURE_STEPS = 1 << 10
 """Integer steps of a feature between 0 and 1."""
@@ -59,7 +59,7 @@ class Histograms:
     depth: int = DEEPEST
 
     def __post_init__(self) -> None:
-        plain.keep(self, columns=plain.columns(self.columns), depth=plain.number(self.depth))
+        _validation.keep(self, columns=_validation.columns(self.columns), depth=_validation.number(self.depth))
         if not self.columns:
             raise QueryError("histograms need at least one column")
         if type(self.depth) is not int or not 1 <= self.depth <= DEEPEST:
@@ -78,8 +78,8 @@ class FeatureMap:
     vectors: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        (column,) = plain.names(self.column)
-        plain.keep(self, column=column, vectors=_vectors(column, self.vectors))
+        (column,) = _validation.names(self.column)
+        _validation.keep(self, column=column, vectors=_vectors(column, self.vectors))
 
     @property
     def size(self) -> int:
@@ -88,8 +88,12 @@ class FeatureMap:
 
 
 def _vectors(column: str, given: Any) -> tuple[tuple[int, ...], ...]:
-    rows = given.tolist() if type(given) is np.ndarray else plain.listed(given, "features come as a tuple of vectors")
-    vectors = tuple(tuple(plain.listed(row, "a vector of features is a tuple of whole numbers")) for row in rows)
+    rows = (
+        given.tolist()
+        if type(given) is np.ndarray
+        else _validation.listed(given, "features come as a tuple of vectors")
+    )
+    vectors = tuple(tuple(_validation.listed(row, "a vector of features is a tuple of whole numbers")) for row in rows)
     even = len({len(vector) for vector in vectors}) == 1 and len(vectors[0]) > 0
     if not even or any(type(x) is not int or abs(x) > LARGEST_FEATURE for vector in vectors for x in vector):
         raise QueryError(
@@ -100,10 +104,10 @@ def _vectors(column: str, given: Any) -> tuple[tuple[int, ...], ...]:
 
 
 def _maps(given: Any) -> tuple[FeatureMap, ...]:
-    maps = plain.listed(given, "features come as a tuple of feature maps")
+    maps = _validation.listed(given, "features come as a tuple of feature maps")
     if not maps or any(type(m) is not FeatureMap for m in maps):
         raise QueryError("features come as a tuple of at least one FeatureMap (itself, not a subclass of it)")
-    plain.columns(tuple(m.column for m in maps))
+    _validation.columns(tuple(m.column for m in maps))
     size = sum(m.size for m in maps)
     if size > MOST_FEATURES:
         raise QueryError(f"{size} features are more than the {MOST_FEATURES} of one release: ask for fewer columns")
@@ -124,8 +128,8 @@ class FeatureMoments:
     singles: float = 1.0
 
     def __post_init__(self) -> None:
-        plain.keep(
-            self, maps=_maps(self.maps), clip=clip_of(self.clip), singles=plain.positive("singles", self.singles)
+        _validation.keep(
+            self, maps=_maps(self.maps), clip=clip_of(self.clip), singles=_validation.positive("singles", self.singles)
         )
 
     @property
@@ -142,7 +146,7 @@ class FeatureNorms:
     edges: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        plain.keep(self, maps=_maps(self.maps), edges=edges_of(self.edges))
+        _validation.keep(self, maps=_maps(self.maps), edges=edges_of(self.edges))
 
     @property
     def columns(self) -> tuple[str, ...]:

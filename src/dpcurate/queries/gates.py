@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol
 
-from dpcurate import plain
+from dpcurate import _validation
+from dpcurate._messages import shown
 from dpcurate.errors import QueryError
 from dpcurate.queries.releases import Query, Score, T, T_co
-from dpcurate.wording import shown
 
 
 class Gate(Generic[T_co]):
@@ -49,7 +49,7 @@ class AboveThreshold(Gate[ThresholdGate]):
     epsilon: float
 
     def __post_init__(self) -> None:
-        plain.keep(self, epsilon=plain.positive("epsilon", self.epsilon))
+        _validation.keep(self, epsilon=_validation.positive("epsilon", self.epsilon))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Sample(Gate[SampleGate]):
     epsilon: float
 
     def __post_init__(self) -> None:
-        rate = plain.number(self.rate)
+        rate = _validation.number(self.rate)
         if rate is None or not 0 < rate <= 1:
             raise QueryError(f"a sampling rate lies above 0 and at most at 1, got {shown(self.rate)}")
-        plain.keep(self, rate=rate, epsilon=plain.positive("epsilon", self.epsilon))
+        _validation.keep(self, rate=rate, epsilon=_validation.positive("epsilon", self.epsilon))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dpcurate import plain
+from dpcurate import _validation
+from dpcurate._messages import shown
+from dpcurate._validation import Number
 from dpcurate.errors import QueryError
-from dpcurate.plain import Number
-from dpcurate.wording import shown
 
 
 def clip_of(value: object) -> Number:
     """The norm that rows are shrunk to, or a refusal."""
-    clip = plain.number(value)
+    clip = _validation.number(value)
     if clip is None or not 1e-9 <= clip <= 1e9:  # squares of a row's entries must not underflow
         raise QueryError(f"clip must be a number between 1e-9 and 1e9, got {shown(value)}")
     return clip
@@ -18,7 +18,10 @@ def clip_of(value: object) -> Number:
 
 def edges_of(given: object) -> tuple[float, ...]:
     """Rising numbers above 0, or a refusal."""
-    numbers = [plain.between(0, e, plain.HUGE) for e in plain.listed(given, "edges must be rising numbers above 0")]
+    numbers = [
+        _validation.between(0, e, _validation.HUGE)
+        for e in _validation.listed(given, "edges must be rising numbers above 0")
+    ]
     edges = tuple(0.0 if e is None else float(e) for e in numbers)
     if not edges or min(edges) <= 0 or list(edges) != sorted(set(edges)):
         raise QueryError(f"edges must be rising numbers above 0, got {shown(given)}")

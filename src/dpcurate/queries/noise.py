@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpcurate import plain
+from dpcurate import _validation
+from dpcurate._messages import shown
+from dpcurate._validation import Number
 from dpcurate.accounting import SMALLEST_DELTA
 from dpcurate.errors import QueryError
-from dpcurate.plain import Number
-from dpcurate.wording import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Laplace:
     scale: float | None = None
 
     def __post_init__(self) -> None:
-        plain.keep(self, **_one_of(epsilon=self.epsilon, scale=self.scale))
+        _validation.keep(self, **_one_of(epsilon=self.epsilon, scale=self.scale))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +35,16 @@ class Gaussian:
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        plain.keep(self, **_one_of(sigma=self.sigma, rho=self.rho, epsilon=self.epsilon))
+        _validation.keep(self, **_one_of(sigma=self.sigma, rho=self.rho, epsilon=self.epsilon))
         if (self.epsilon is None) != (self.delta is None):
             raise QueryError("Gaussian noise by epsilon needs delta, and delta goes with epsilon only")
         if self.delta is not None:
-            delta = plain.between(0, self.delta, 1)
+            delta = _validation.between(0, self.delta, 1)
             if delta is None or delta < SMALLEST_DELTA:
                 raise QueryError(
                     f"delta must lie between 0 and 1, got {shown(self.delta)}; the least is {SMALLEST_DELTA:g}"
                 )
-            plain.keep(self, delta=delta)
+            _validation.keep(self, delta=delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _one_of(**choices: float | None) -> dict[str, Number]:
     given = {name: value for name, value in choices.items() if value is not None}
     if len(given) != 1:
         raise QueryError(f"give exactly one of {', '.join(choices)}")
-    return {name: plain.positive(name, value) for name, value in given.items()}
+    return {name: _validation.positive(name, value) for name, value in given.items()}
 
 
 Noise = Laplace | Gaussian | Exact

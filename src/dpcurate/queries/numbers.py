@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpcurate import plain
+from dpcurate import _validation
+from dpcurate._messages import shown
+from dpcurate._validation import TINY
 from dpcurate.errors import QueryError
-from dpcurate.plain import TINY
 from dpcurate.queries.limits import clip_of, edges_of
-from dpcurate.wording import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Means:
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        plain.keep(self, columns=plain.columns(self.columns))
+        _validation.keep(self, columns=_validation.columns(self.columns))
         if not self.columns:
             raise QueryError("means need at least one column")
 
@@ -39,7 +39,9 @@ class Moments:
     clip: float | None = None
 
     def __post_init__(self) -> None:
-        plain.keep(self, columns=plain.columns(self.columns), clip=None if self.clip is None else clip_of(self.clip))
+        _validation.keep(
+            self, columns=_validation.columns(self.columns), clip=None if self.clip is None else clip_of(self.clip)
+        )
         if not self.columns:
             raise QueryError("moments need at least one column")
 
@@ -48,7 +50,7 @@ NO_ROWS = "the weights of a gradient are rows of numbers"
 
 
 def _weight(value: object) -> float:
-    weight = plain.number(value)
+    weight = _validation.number(value)
     if weight is None:
         raise QueryError(f"{NO_ROWS}, got {shown(value)} among them")
     if not -1e6 <= weight <= 1e6:
@@ -58,7 +60,7 @@ def _weight(value: object) -> float:
 
 def _matrix(columns: tuple[str, ...], weights: Any) -> tuple[tuple[float, ...], ...]:
     """The weights of a gradient as a square tuple of rows of moderate numbers."""
-    rows = [[_weight(w) for w in plain.listed(row, NO_ROWS)] for row in plain.listed(weights, NO_ROWS)]
+    rows = [[_weight(w) for w in _validation.listed(row, NO_ROWS)] for row in _validation.listed(weights, NO_ROWS)]
     d = len(columns)
     if d < 2:
         raise QueryError("a gradient needs at least two columns")
@@ -80,8 +82,8 @@ class Gradient:
     clip: float
 
     def __post_init__(self) -> None:
-        plain.keep(self, columns=plain.columns(self.columns), clip=clip_of(self.clip))
-        plain.keep(self, weights=_matrix(self.columns, self.weights))
+        _validation.keep(self, columns=_validation.columns(self.columns), clip=clip_of(self.clip))
+        _validation.keep(self, weights=_matrix(self.columns, self.weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,5 +95,5 @@ class GradientNorms:
     edges: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        plain.keep(self, columns=plain.columns(self.columns), edges=edges_of(self.edges))
-        plain.keep(self, weights=_matrix(self.columns, self.weights))
+        _validation.keep(self, columns=_validation.columns(self.columns), edges=edges_of(self.edges))
+        _validation.keep(self, weights=_matrix(self.columns, self.weights))

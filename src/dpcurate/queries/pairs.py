@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpcurate import plain
+from dpcurate import _validation
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,10 @@ class PairStatistic:
     given: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        x, y, *given = plain.names(self.x, self.y, *plain.listed(self.given, "columns come as a tuple of names"))
-        plain.keep(self, x=x, y=y, given=tuple(given))
+        x, y, *given = _validation.names(
+            self.x, self.y, *_validation.listed(self.given, "columns come as a tuple of names")
+        )
+        _validation.keep(self, x=x, y=y, given=tuple(given))
 
 
 @dataclass(frozen=True, slots=True)

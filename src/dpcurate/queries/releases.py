@@ -7,14 +7,14 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Generic, Literal, TypeVar
 
-from dpcurate import plain
+from dpcurate import _validation
+from dpcurate._messages import shown
 from dpcurate.errors import QueryError
 from dpcurate.queries.answer import Answer
 from dpcurate.queries.features import CELLS
 from dpcurate.queries.noise import Exact, Gaussian, Laplace, Noise
 from dpcurate.queries.pairs import PairStatistic
 from dpcurate.queries.statistics import Statistic
-from dpcurate.wording import shown
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -55,12 +55,12 @@ class Score:
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, PairStatistic):
             raise QueryError("a score needs a statistic that is one number, such as Tau or KendallP")
-        threshold, side = plain.number(self.threshold), plain.text(self.side)
+        threshold, side = _validation.number(self.threshold), _validation.text(self.side)
         if threshold is None or not -1e12 <= threshold <= 1e12:
             raise QueryError(f"a threshold must be a finite number, at most 1e12 in size, got {shown(self.threshold)}")
         if side not in ("above", "below"):
             raise QueryError(f"side must be 'above' or 'below', got {shown(self.side)}")
-        plain.keep(self, threshold=threshold, side=side)
+        _validation.keep(self, threshold=threshold, side=side)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +76,8 @@ class Choose(Query[int]):
     or_none: bool = False
 
     def __post_init__(self) -> None:
-        candidates = plain.listed(self.candidates, "candidates come as a tuple of scores")
-        plain.keep(self, candidates=candidates, epsilon=plain.positive("epsilon", self.epsilon))
+        candidates = _validation.listed(self.candidates, "candidates come as a tuple of scores")
+        _validation.keep(self, candidates=candidates, epsilon=_validation.positive("epsilon", self.epsilon))
         if not self.candidates:
             raise QueryError("choosing needs at least one candidate")
         if type(self.or_none) is not bool:
@@ -107,9 +107,9 @@ class Quantile(Query[int]):
     cuts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        (column,) = plain.names(self.column)
-        plain.keep(self, column=column, epsilon=plain.positive("epsilon", self.epsilon))
-        plain.keep(self, probability=_probability(self.probability), cuts=_cuts(self.cuts))
+        (column,) = _validation.names(self.column)
+        _validation.keep(self, column=column, epsilon=_validation.positive("epsilon", self.epsilon))
+        _validation.keep(self, probability=_probability(self.probability), cuts=_cuts(self.cuts))
         if type(self.shift) is not int or abs(self.shift) > LARGEST_SHIFT:
             raise QueryError(
                 f"a shift is a whole number of rows, at most {LARGEST_SHIFT:,} in size, got {shown(self.shift)}"
@@ -117,7 +117,7 @@ class Quantile(Query[int]):
 
 
 def _probability(given: object) -> Fraction:
-    inside = plain.between(0, given, 1)
+    inside = _validation.between(0, given, 1)
     near = Fraction(0) if inside is None else Fraction(inside).limit_denominator(FINEST)
     if not 0 < near < 1:
         raise QueryError(f"the probability of a quantile lies between 0 and 1, such as 0.5, got {shown(given)}")
@@ -125,7 +125,7 @@ def _probability(given: object) -> Fraction:
 
 
 def _cuts(given: object) -> tuple[int, ...]:
-    cuts = plain.listed(given, "cuts come as a tuple of whole numbers")
+    cuts = _validation.listed(given, "cuts come as a tuple of whole numbers")
     whole = all(type(cut) is int for cut in cuts)
     if cuts and not (whole and len(cuts) > 2 and cuts[0] == 0 and cuts[-1] == CELLS and _rising(cuts)):
         raise QueryError(

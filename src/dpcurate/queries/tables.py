@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpcurate import plain
+from dpcurate import _validation
 from dpcurate.errors import QueryError
 
 MOST_CELLS = 10_000_000
@@ -18,7 +18,7 @@ class Counts:
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        plain.keep(self, columns=plain.columns(self.columns))
+        _validation.keep(self, columns=_validation.columns(self.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Tables:
     sets: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
-        plain.keep(self, sets=plain.sets(self.sets))
+        _validation.keep(self, sets=_validation.sets(self.sets))
         if not self.sets:
             raise QueryError("tables need at least one set of columns")
         if len(set(map(frozenset, self.sets))) < len(self.sets):
@@ -50,9 +50,11 @@ class Contrasts:
     weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        weights = plain.listed(self.weights, "the weights of contrasts come as a tuple of numbers")
-        plain.keep(self, sets=plain.sets(self.sets))
-        plain.keep(self, weights=tuple(plain.positive("a weight", w) for w in weights) or (1.0,) * len(self.sets))
+        weights = _validation.listed(self.weights, "the weights of contrasts come as a tuple of numbers")
+        _validation.keep(self, sets=_validation.sets(self.sets))
+        _validation.keep(
+            self, weights=tuple(_validation.positive("a weight", w) for w in weights) or (1.0,) * len(self.sets)
+        )
         if not self.sets:
             raise QueryError("contrasts need at least one set of columns")
         if len(self.weights) != len(self.sets):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dpcurate._messages import chance
 from dpcurate.graphs.drawing.text import escape
-from dpcurate.wording import chance
 
 
 class Html(str):

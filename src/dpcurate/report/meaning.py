@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dpcurate._messages import how_many
 from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.graph import Pag
 from dpcurate.report.markup import Html, Text, bullets, element, facts, folded, paragraphs
 from dpcurate.report.method import method_words
-from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dpcurate._messages import how_many
 from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.drawing.notebook import picture
 from dpcurate.graphs.drawing.text import escape
 from dpcurate.report.edges import shown_edges
 from dpcurate.report.markup import Head, chance_cell, element, folded, table
 from dpcurate.report.verdict import directions_note, verdict_note
-from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dpcurate._messages import how_many
 from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.drawing.text import clean
 from dpcurate.graphs.graph import Pag
 from dpcurate.report.markup import Html, bullets, element, folded, paragraphs
 from dpcurate.schema.first import example_order
-from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
     from dpcurate.graphs.knowledge import Knowledge

@@ -11,6 +11,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from dpcurate._messages import how_many
 from dpcurate.graphs.drawing.edges import EVEN, Shown
 from dpcurate.graphs.drawing.svg import draw, relations
 from dpcurate.graphs.drawing.text import clean, embedded
@@ -25,7 +26,6 @@ from dpcurate.report.order import order_section
 from dpcurate.report.privacy import banner, statement
 from dpcurate.report.undecided import MOST_PAIRS, undecided_section
 from dpcurate.report.verdict import directions_lines, verdict_banner, verdict_lines
-from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
     from dpcurate.learn.cuts import Cut

@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dpcurate._messages import chance
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.drawing.edges import Shown
 from dpcurate.graphs.drawing.layout import HEIGHT, Box, Layout, Point, halfway, stretches
 from dpcurate.graphs.drawing.svg import HEAD, LENGTHS, MARGIN, ends_of, labels, placed, sign, trimmed
 from dpcurate.graphs.drawing.text import SIZE
 from dpcurate.report.edges import shown_edges
-from dpcurate.wording import chance
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery

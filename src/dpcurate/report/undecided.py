@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpcurate._messages import how_many
 from dpcurate.report.edges import open_orders
 from dpcurate.report.markup import Head, Html, TableCell, chance_cell, element, paragraphs, table
-from dpcurate.wording import how_many
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery

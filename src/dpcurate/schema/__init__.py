@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any
 
+from dpcurate._messages import did_you_mean
 from dpcurate.schema.adjacency import Adjacency
 from dpcurate.schema.columns import (
     CLAMP,
@@ -22,7 +23,6 @@ from dpcurate.schema.columns import (
 )
 from dpcurate.schema.table import Person, Schema
 from dpcurate.schema.text_format import TextFormat
-from dpcurate.wording import did_you_mean
 
 __all__ = [
     "CLAMP",

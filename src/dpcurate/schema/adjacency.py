@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from dpcurate._messages import shown
 from dpcurate.errors import SchemaError
-from dpcurate.wording import shown
 
 
 class Adjacency(enum.Enum):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from dpcurate._messages import how_many, listed, shown
 from dpcurate.errors import SchemaError
-from dpcurate.wording import how_many, listed, shown
 
 GRID = 4096
 """Steps between the middle of a numeric column's range and its end; values are held on this grid."""

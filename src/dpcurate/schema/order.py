@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from dpcurate._messages import did_you_mean, shown
 from dpcurate.errors import SchemaError
-from dpcurate.wording import did_you_mean, shown
 
 REST = "*"
 """All columns that no group names."""

@@ -14,13 +14,13 @@ from dataclasses import field as kept
 from pathlib import Path
 from typing import Any
 
-from dpcurate import files, outputs
+from dpcurate import _files
+from dpcurate._messages import did_you_mean, how_many, listed, shown
+from dpcurate._tables import table_html
 from dpcurate.errors import QueryError, SchemaError
-from dpcurate.notebook import table_html
 from dpcurate.schema.columns import Categorical, Column, Numeric, check_name
 from dpcurate.schema.order import Order, checked_order
 from dpcurate.schema.text_format import TextFormat
-from dpcurate.wording import did_you_mean, how_many, listed, shown
 
 LARGEST_COUNT = 2**63 - 1
 """Of rows: what TOML and every engine can hold."""
@@ -137,7 +137,7 @@ class Schema:
 
     def save(self, path: str | Path) -> None:
         """Write the schema as a TOML file."""
-        outputs.save_text(path, self.dumps())
+        _files.save_text(path, self.dumps())
 
     @classmethod
     def loads(cls, text: str) -> Schema:
@@ -149,7 +149,7 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a TOML file; an error names its line."""
-        return files.load(path, cls.loads, SchemaError)
+        return _files.load(path, cls.loads, SchemaError)
 
     @classmethod
     def of(cls, value: Schema | str | Path | Mapping[str, Sequence[Any]] | None) -> Schema:

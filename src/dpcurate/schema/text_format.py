@@ -6,8 +6,8 @@ import codecs
 from dataclasses import dataclass
 from typing import Any
 
+from dpcurate._messages import shown
 from dpcurate.errors import SchemaError
-from dpcurate.wording import shown
 
 MOST_SPELLINGS = 100
 """Texts that stand for a missing cell."""

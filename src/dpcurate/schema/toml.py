@@ -7,13 +7,13 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from dpcurate import files
+from dpcurate import _files
+from dpcurate._files import toml_text
+from dpcurate._messages import did_you_mean, shown
 from dpcurate.errors import SchemaError
-from dpcurate.files import toml_text
 from dpcurate.schema.columns import Categorical, Column, Numeric, Ordinal
 from dpcurate.schema.table import Person, Schema
 from dpcurate.schema.text_format import TextFormat
-from dpcurate.wording import did_you_mean, shown
 
 T = TypeVar("T")
 _PART = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[\w-]++)"""
@@ -35,7 +35,7 @@ _REFUSED = {
 
 
 def loads(text: str) -> Schema:
-    data = files.toml(text, SchemaError)
+    data = _files.toml(text, SchemaError)
     _only(data, ("rows", "order", "file", "person", "columns"), "the schema", text, ())
     columns = data.get("columns")
     if not isinstance(columns, dict) or not columns:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from dpcurate._messages import chance
 from dpcurate.graphs.drawing.text import clean
 from dpcurate.graphs.pag import SIGNS, Mark
 from dpcurate.graphs.pag_words import GLYPHS, KINDS, meaning
-from dpcurate.wording import chance
 
 EVEN = 0.5
 """P(direction) of which neither way is likelier."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dpcurate._messages import how_many
 from dpcurate.graphs.drawing.edges import Origin, Shown
 from dpcurate.graphs.drawing.svg import draw
 from dpcurate.graphs.drawing.text import escape
 from dpcurate.graphs.graph import Graph, Pag, ordered_edges
-from dpcurate.wording import how_many
 
 FITS = 'style="max-width:100%;height:auto" role="img" aria-label="{}"'
 

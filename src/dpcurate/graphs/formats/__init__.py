@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpcurate import files
+from dpcurate import _files
+from dpcurate._files import save_text
 from dpcurate.errors import FormatError
 from dpcurate.graphs.checks import hint
 from dpcurate.graphs.formats import bif, dagitty, dot, edgelist, gml, graphml, jsontext, tetrad
@@ -31,7 +32,6 @@ from dpcurate.graphs.formats.objects import (
     to_pgmpy,
 )
 from dpcurate.graphs.graph import Graph
-from dpcurate.outputs import save_text
 
 __all__ = [
     "FORMATS",
@@ -79,7 +79,7 @@ FORMATS: Mapping[str, Format] = {
 
 def loads(text: str, format: str, kind: GraphKind | None = None) -> Graph:
     """The graph in the text; a FormatError says the line."""
-    files.check_length(text)
+    _files.check_length(text)
     return _format(format).read(text).finish(kind)
 
 
@@ -91,18 +91,18 @@ def dumps(graph: Graph, format: str, chances: Chances = NO_CHANCES) -> str:
 def load(path: str | Path, kind: GraphKind | None = None) -> Graph:
     """The graph in the file, whose suffix names the format."""
     read = _format_of(path).read
-    return files.load(path, lambda text: read(text).finish(kind))
+    return _files.load(path, lambda text: read(text).finish(kind))
 
 
 def load_chances(path: str | Path) -> Chances:
     """How sure the edges in the file are: by (a, b) for a -> b, and for a -- b with a before b among the nodes."""
     read = _format_of(path).read
-    return files.load(path, lambda text: read(text).chances())
+    return _files.load(path, lambda text: read(text).chances())
 
 
 def loads_chances(text: str, format: str) -> Chances:
     """The same of a text."""
-    files.check_length(text)
+    _files.check_length(text)
     return _format(format).read(text).chances()
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dpcurate._files import check_length
 from dpcurate.errors import FormatError
-from dpcurate.files import check_length
 from dpcurate.graphs.formats.bif_grammar import Grammar
 from dpcurate.graphs.formats.chances import NO_CHANCES, Chances
 from dpcurate.graphs.formats.draft import Draft

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import NoReturn
 
+from dpcurate._messages import did_you_mean
 from dpcurate.graphs.formats.bif_tokens import END, BifToken, Scanner, show
 from dpcurate.graphs.formats.draft import MAX_NODES
 from dpcurate.schema import MAX_LEVELS
-from dpcurate.wording import did_you_mean
 
 UNNAMED = "unknown"
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

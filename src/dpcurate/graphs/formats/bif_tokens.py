@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, NoReturn
 
+from dpcurate._files import line_at
 from dpcurate.errors import FormatError
-from dpcurate.files import line_at
 
 WORD, QUOTED, MARK, END = "word", "quoted", "mark", "end"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
 
+from dpcurate._messages import shown
 from dpcurate.errors import FormatError
 from dpcurate.graphs.checks import Arrow
-from dpcurate.wording import shown
 
 SURE = "linked", "direction"
 AT_ENDS = "tail_from", "head_from", "tail_to", "head_to"

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 
+from dpcurate._messages import shown
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.dotlike import Link, parse
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import SIGNS, Mark, Pag, sign_of
-from dpcurate.wording import shown
 
 MARKS = {"none": "--", "forward": "->", "back": "<-"}
 SHAPES: dict[Mark, str] = {"tail": "none", "arrow": "normal", "circle": "odot"}

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
+from dpcurate._messages import shown
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.chances import AT_ENDS, SURE
 from dpcurate.graphs.formats.draft import MAX_EDGES, MAX_NODES
-from dpcurate.wording import shown
 
 _TOKEN = re.compile(
     r"""(?P<skip>\s++|//[^\n]*+|/\*.*?\*/|^\#[^\n]*+)

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from dpcurate._messages import shown
 from dpcurate.errors import FormatError, GraphError
 from dpcurate.graphs.checks import Arrow, Edge, find_cycle, hint
 from dpcurate.graphs.formats.chances import Chance, Chances
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import MARKS, SIGNS, Pag, marks_of, sign_of
-from dpcurate.wording import shown
 
 GraphKind = Literal["dag", "cpdag", "skeleton", "pag"]
 KINDS: tuple[GraphKind, ...] = get_args(GraphKind)

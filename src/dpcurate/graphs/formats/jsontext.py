@@ -13,13 +13,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from dpcurate._files import line_at
+from dpcurate._messages import shown
 from dpcurate.errors import FormatError
-from dpcurate.files import line_at
 from dpcurate.graphs.formats.chances import NO_CHANCES, Chances
 from dpcurate.graphs.formats.draft import Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import Pag
-from dpcurate.wording import shown
 
 _NAME = r'"(?:\\.|[^"\\])*+"'
 _PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")

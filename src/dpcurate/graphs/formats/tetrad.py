@@ -16,11 +16,11 @@ from __future__ import annotations
 import json
 import re
 
+from dpcurate._messages import shown
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.formats.draft import Draft, kind_of, split_lines
 from dpcurate.graphs.graph import Graph, ordered_edges
-from dpcurate.wording import shown
 
 _STRING = r'"(?:\\.|[^"\\])*+"'
 _NUMBERED = re.compile(r"[0-9]++\.\s++")

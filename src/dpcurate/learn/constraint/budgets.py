@@ -13,8 +13,8 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from dpcurate._typing import FloatArray
 from dpcurate.accounting.search import doubled, greatest
-from dpcurate.arrays import FloatArray
 
 Leak = Callable[[FloatArray, FloatArray], FloatArray]
 """From tests and epsilons of each order to what each order costs."""

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.constraint.edge_tests import Recorder
 from dpcurate.learn.constraint.independence import fisher_test, p_values
 from dpcurate.learn.constraint.search import Decided

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Literal
 
+from dpcurate._validation import check_choice
 from dpcurate.errors import QueryError
 from dpcurate.graphs.blocks import blocks
 from dpcurate.graphs.graph import Skeleton
@@ -22,7 +23,6 @@ from dpcurate.graphs.pag_orient import orient_pag
 from dpcurate.graphs.pag_rules import HIDDEN, HIDDEN_AND_SELECTED, colliders
 from dpcurate.learn.constraint.search import EdgeTest, Searched, search_in
 from dpcurate.learn.constraint.working_graph import Style, WorkingGraph
-from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Pair
 
 Sets = Literal["neighbours", "possible-d-sep"]

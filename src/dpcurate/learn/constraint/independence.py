@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 
 Measured = tuple[FloatArray, FloatArray]
 """A statistic of each table, and its degrees of freedom or its variance."""

@@ -17,7 +17,7 @@ from functools import cache
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 
 REACH = 3.0
 """A stratum is read if its rows exceed so many times the noise of their sum: below, its margins are noise."""

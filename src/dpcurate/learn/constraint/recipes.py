@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, get_args
 
+from dpcurate._messages import how_many
+from dpcurate._validation import check_choice, check_threshold
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
@@ -24,10 +26,8 @@ from dpcurate.learn.constraint.search import EdgeTest, Searched, search
 from dpcurate.learn.constraint.sparse_vector import SieveTest, SparseVectorTest
 from dpcurate.learn.constraint.tuning import Decision
 from dpcurate.learn.constraint.working_graph import Style
-from dpcurate.learn.options import check_choice, check_threshold
 from dpcurate.learn.outcome import Learned
 from dpcurate.queries import MOST_CELLS, Queryable
-from dpcurate.wording import how_many
 
 PairName = Literal["tau", "kendall-p"]
 TableName = Literal["g", "chi-squared", "spearman"]

@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
 BETAS = (0.0, 0.1, 0.2)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray
+from dpcurate._typing import BoolArray
 from dpcurate.learn.measure_once.blocks import Columns, bits_of, members_of, sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import identity
 
 JITTER = 1e-12

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 
 Columns = tuple[int, ...]
 """A set of columns by their positions, in rising order."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaincinv
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.learn.measure_once.features import Features
 

@@ -17,7 +17,7 @@ from random import Random
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.measure_once.arrows import Directions, Interaction, adjacency, collider_log_odds
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.decide import Decision

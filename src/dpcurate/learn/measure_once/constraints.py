@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray
+from dpcurate._typing import BoolArray
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.measure_once.blocks import Columns
 

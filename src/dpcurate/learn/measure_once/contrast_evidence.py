@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.measure_once.batches import Sizes, batches
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import Columns, Remembered, kron, kron_sum, subsets

@@ -10,7 +10,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray, IntArray
+from dpcurate._typing import BoolArray, FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns, Remembered, subsets
 from dpcurate.learn.measure_once.lookup import OfColumns, OfLevels, OfPairs
 from dpcurate.learn.measure_once.moments import CentralMoments

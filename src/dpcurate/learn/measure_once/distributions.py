@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.queries import BRANCHES, DEEPEST, Answer
 from dpcurate.schema import OWN, Column
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Protocol
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.measure_once.blocks import Columns
 
 Row = tuple[int, Columns]

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray
+from dpcurate._typing import BoolArray
 from dpcurate.learn.measure_once.blocks import Columns, sorted_set, subsets
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision

@@ -20,7 +20,7 @@ from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, bits_of, members_of, sorted_set
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints

@@ -14,7 +14,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray, IntArray
+from dpcurate._typing import BoolArray, FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.constants import FeatureConstants
 from dpcurate.learn.measure_once.evidence import DependenceEvidence

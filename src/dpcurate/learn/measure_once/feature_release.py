@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.learn.measure_once.clipped import weighted_means
 from dpcurate.learn.measure_once.constants import FeatureConstants

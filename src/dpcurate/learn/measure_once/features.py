@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import helmert
 from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.queries import FEATURE_STEPS, LARGEST_FEATURE, MOST_FEATURES, FeatureMap

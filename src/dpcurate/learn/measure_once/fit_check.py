@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.fit import Fit
 from dpcurate.learn.measure_once.arrows import adjacency
 from dpcurate.learn.measure_once.blocks import Columns

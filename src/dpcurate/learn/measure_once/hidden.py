@@ -17,7 +17,7 @@ from random import Random
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray, IntArray
+from dpcurate._typing import BoolArray, FloatArray, IntArray
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag

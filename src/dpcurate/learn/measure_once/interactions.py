@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.learn.measure_once.bayes_factor import Residuals
 from dpcurate.learn.measure_once.blocks import Columns, flat, kron, outer, sorted_set
 from dpcurate.learn.measure_once.designs import Setting

@@ -16,7 +16,7 @@ from math import prod
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray, IntArray
+from dpcurate._typing import BoolArray, FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.designs import LEAST_CELL, Setting
 from dpcurate.learn.measure_once.regression import Regression, Regressions

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import block_diagonal
 from dpcurate.learn.measure_once.moments import CentralMoments, Margin
 

@@ -12,7 +12,7 @@ from itertools import combinations, groupby
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert, rotate, sorted_set
 
 Answers = Mapping[Columns, tuple[FloatArray, float]]

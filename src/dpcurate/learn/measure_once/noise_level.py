@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.feature_release import Bought
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.outcome import NoiseLevel

@@ -12,7 +12,7 @@ from random import Random
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.measure_once.arrows import Directions
 from dpcurate.learn.measure_once.blocks import bits
 

@@ -14,7 +14,7 @@ from random import Random
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert
 from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.learn.measure_once.feature_release import Clip, Products, entry_noise, fits, norms_of, products_of

@@ -17,7 +17,7 @@ from math import sqrt
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import kron_sum, outer, products
 from dpcurate.learn.measure_once.regression import Regression, Regressions
 

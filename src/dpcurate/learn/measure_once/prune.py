@@ -13,7 +13,7 @@ from random import Random
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray
+from dpcurate._typing import BoolArray
 from dpcurate.learn.measure_once.arrows import adjacency, directed
 from dpcurate.learn.measure_once.blocks import Columns, sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints

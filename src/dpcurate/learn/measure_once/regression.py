@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns, Remembered, products, sorted_set
 from dpcurate.learn.measure_once.designs import LEAST_CELL, Designs, DesignStack, Setting, Terms
 from dpcurate.learn.measure_once.moments import CentralMoments

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray
+from dpcurate._typing import BoolArray
 from dpcurate.learn.measure_once.blocks import Columns, sorted_set
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.decide import Decision

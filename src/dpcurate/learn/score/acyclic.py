@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.errors import BudgetExceeded, DpcurateError, QueryError
 from dpcurate.learn.score.acyclic import CONSTRAINTS, Constraint
 

@@ -9,13 +9,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from dpcurate._validation import check_choice
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.measure_once.blocks import sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.equivalent_orders import climbed_on, lawful_order
 from dpcurate.learn.measure_once.order_search import Order, best_order
-from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Evidence, Learned
 from dpcurate.learn.score.acyclic import dag_of
 from dpcurate.learn.score.parent_search import ParentSearch

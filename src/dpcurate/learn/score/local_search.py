@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.score.acyclic import AllowedArrows, indices, reachable
 from dpcurate.learn.score.objectives import ReleasedMoments
 

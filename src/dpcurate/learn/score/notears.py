@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
+from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.options import check_choice
 from dpcurate.learn.outcome import Evidence, Learned
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of
 from dpcurate.learn.score.descent import ConvergenceError, Descent

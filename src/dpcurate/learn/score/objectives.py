@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcurate.arrays import BoolArray, FloatArray
+from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.learn.score.descent import Loss
 from dpcurate.queries import Answer, Gaussian, Gradient, Moments, Queryable, Release

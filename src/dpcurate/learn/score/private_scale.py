@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.distributions import Distribution, distributions
 from dpcurate.learn.score.objectives import ReleasedMoments, TooNoisy
 from dpcurate.queries import (

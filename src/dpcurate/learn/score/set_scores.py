@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray
+from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.score.objectives import ReleasedMoments
 from dpcurate.queries import MOST_CELLS, Answer, Exact, Queryable, Release, Tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dpcurate.files import toml_text
+from dpcurate._files import toml_text
 from dpcurate.private.draft.bounds import cap, roughly
 from dpcurate.private.draft.guess import Guess, LeftOut
 from dpcurate.private.draft.names import names_a_person

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from dpcurate._validation import Number
 from dpcurate.accounting import Budget, Cost, Event
-from dpcurate.plain import Number
 
 PLACES = 100
 UNIT = Fraction(1, 1 << PLACES)

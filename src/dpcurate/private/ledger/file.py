@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dpcurate._files import LEDGER_GATE
 from dpcurate.errors import LedgerError
-from dpcurate.outputs import LEDGER_GATE
 from dpcurate.private.ledger import place
 
 WAIT_SECONDS = 30.0  # how long to wait for another process before giving up

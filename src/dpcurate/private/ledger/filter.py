@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NoReturn
 
-from dpcurate import plain
+from dpcurate import _validation
+from dpcurate._messages import shown
+from dpcurate._validation import Number
 from dpcurate.accounting import Budget, Cost, Event, composition, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
-from dpcurate.plain import Number
 from dpcurate.private.ledger import amounts, words
 from dpcurate.private.ledger.runs import Run
 from dpcurate.private.ledger.store import Disk
 from dpcurate.private.process import process
-from dpcurate.wording import shown
 
 NOTHING = "Nothing was read and nothing was spent."
 
@@ -97,7 +97,7 @@ class Filter:
         reserved counts as spent forever. Blocks do not nest.
         """
         self._check_process()
-        taken = plain.between(0, amount, math.inf)
+        taken = _validation.between(0, amount, math.inf)
         if taken is None:
             raise BudgetError(f"a block to reserve must be a finite amount above 0, got {shown(amount)}")
         return _Reservation(self, taken)

@@ -14,10 +14,10 @@ from itertools import chain as chained
 from pathlib import Path
 from typing import Any, cast
 
+from dpcurate._files import LEDGER, SQLITE
+from dpcurate._validation import Number
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import LedgerError
-from dpcurate.outputs import LEDGER, SQLITE
-from dpcurate.plain import Number
 from dpcurate.private.ledger import notes
 from dpcurate.private.ledger.amounts import UNIT, LedgerFacts, price, round_up
 from dpcurate.private.ledger.file import Damage, damaged

@@ -15,8 +15,8 @@ import stat
 from pathlib import Path
 from shlex import quote
 
+from dpcurate._messages import shown
 from dpcurate.errors import LedgerError
-from dpcurate.wording import shown
 
 LONGEST = 480  # bytes; SQLite takes 512, and the journal's name is longer
 MOUNTS = Path("/proc/self/mountinfo")  # Linux; elsewhere a mounted file cannot be told from any other

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from types import NoneType
 
+from dpcurate._messages import shown
 from dpcurate.private.ledger import notes
 from dpcurate.private.ledger.alive import Alive
 from dpcurate.private.ledger.amounts import float_down, float_up
 from dpcurate.private.ledger.file import Damage
-from dpcurate.wording import shown
 
 FINISHED, OPEN = "finished", "not ended"
 """A run that is under way has not ended, and neither has one whose process was killed."""

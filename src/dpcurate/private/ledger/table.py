@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import cast
 
-from dpcurate import plain
+from dpcurate import _validation
+from dpcurate._messages import shown
+from dpcurate._tables import table_html
+from dpcurate._validation import Number
 from dpcurate.accounting import Budget, Event
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, RefusedError
-from dpcurate.notebook import table_html
-from dpcurate.plain import Number
 from dpcurate.private.ledger import amounts, notes, place, words
 from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger.filter import NOTHING, Filter
 from dpcurate.private.ledger.runs import FINISHED, LoggedRun, Payment, Run, RunFacts
 from dpcurate.private.ledger.store import Disk
 from dpcurate.schema import Schema
-from dpcurate.wording import shown
 
 
 class Ledger(Filter):
@@ -134,7 +134,7 @@ class Ledger(Filter):
         The run of the same command that was stopped is resumed: what it paid for is not paid again.
         """
         self._check_process()
-        taken = None if share is None else plain.between(0, share, math.inf)
+        taken = None if share is None else _validation.between(0, share, math.inf)
         if share is not None and taken is None:
             raise BudgetError(f"a run's share must be a finite amount above 0, got {shown(share)}")
         return _Running(self, facts, taken)

@@ -19,10 +19,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcurate._messages import how_many
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.sources.engine import check_columns, check_unique, first_line
 from dpcurate.schema import Schema, did_you_mean, level_text
-from dpcurate.wording import how_many
 
 STATISTICAL = {"dta": "read_dta", "sav": "read_sav", "zsav": "read_sav", "sas7bdat": "read_sas7bdat"}
 """Endings of files that pyreadstat reads, and by which function."""

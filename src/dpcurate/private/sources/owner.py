@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dpcurate._messages import how_many
 from dpcurate.private.row_sums import Counted, CountRows, IntervalRows
 from dpcurate.private.sources.encode import Kind, cells, cells_sql
 from dpcurate.private.sources.engine import Encoded, Engine
 from dpcurate.schema import OWN, Column, Schema
-from dpcurate.wording import how_many
 
 PARTS = 10
 """Equal parts of its bounds in which a number without bins is shown."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.private.mechanisms import Sensitivity
 from dpcurate.private.row_sums import RowSum
 from dpcurate.private.statistics.base import Transformation, table_of

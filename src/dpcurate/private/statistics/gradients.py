@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.private.mechanisms import Sensitivity, root_up
 from dpcurate.private.row_sums import GRADIENT_STEPS, GradientRows, NormRows, RowSum
 from dpcurate.private.statistics.base import InOneCell, Transformation, steps_of

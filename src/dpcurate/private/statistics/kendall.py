@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Sensitivity, root_up
 from dpcurate.private.row_sums import RowSum

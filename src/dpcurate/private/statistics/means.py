@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import STEPS, Sensitivity
 from dpcurate.private.row_sums import CountRows, IntervalRows, RowSum

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcurate.arrays import FloatArray, IntArray
+from dpcurate._typing import FloatArray, IntArray
 from dpcurate.private.mechanisms import Sensitivity, root_up
 from dpcurate.private.row_sums import MomentRows, RowSum
 from dpcurate.private.statistics.base import Transformation, steps_of

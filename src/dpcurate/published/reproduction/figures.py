@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dpcurate.outputs import save_bytes
+from dpcurate._files import save_bytes
 from dpcurate.published.reproduction import sketches
 from dpcurate.published.reproduction.grid import CONSTRAINT, PUBLISHED, TESTED
 from dpcurate.published.reproduction.summary import LABELS, METRICS, Runs

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dpcurate import networks
-from dpcurate.outputs import save_text
+from dpcurate._files import save_text
 from dpcurate.published.reproduction import figures
 from dpcurate.published.reproduction.grid import CONSTRAINT, EM_READINGS, PUBLISHED, SCORE_READINGS, TESTED
 from dpcurate.published.reproduction.readings import axes_of, conclusion, literal, looked_at

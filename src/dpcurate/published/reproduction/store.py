@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpcurate.outputs import NO_INPUTS, Folder, save_text
+from dpcurate._files import NO_INPUTS, Folder, save_text
 from dpcurate.published.reproduction.grid import GridCell
 from dpcurate.published.reproduction.runs import COLUMNS, run
 from dpcurate.published.reproduction.summary import RunRow

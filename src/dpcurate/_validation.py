@@ -1,4 +1,4 @@
-"""Values from the analyst's side, taken by their exact type.
+"""Checks of values from the analyst's side: taken by their exact type, or refused.
 
 A subclass of a number, of text or of a tuple may hold the analyst's code, which a comparison or a hash
 would then run inside the session. So a query keeps Python's own types and nothing else; NumPy's scalars
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from dpcurate._messages import shown
 from dpcurate.errors import QueryError
-from dpcurate.wording import shown
 
 Number = int | float | Fraction
 TINY, HUGE = 1e-100, 1e100
@@ -110,3 +110,13 @@ def columns(value: object) -> tuple[str, ...]:
 def sets(value: object) -> tuple[tuple[str, ...], ...]:
     """Sets of columns as a tuple of tuples, or a refusal."""
     return tuple(columns(one) for one in listed(value, "sets of columns come as a tuple of tuples of names"))
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise QueryError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+
+
+def check_threshold(threshold: float) -> None:
+    if not 0 < threshold < 0.5:
+        raise QueryError(f"threshold is a one-sided p-value between 0 and 0.5, got {threshold!r}")

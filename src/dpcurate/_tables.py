@@ -1,4 +1,4 @@
-"""Results for notebooks: pandas frames, and plain HTML tables."""
+"""Tables of results: pandas frames, and plain HTML."""
 
 from __future__ import annotations
 
