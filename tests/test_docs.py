@@ -6,6 +6,8 @@ import re
 import shlex
 import shutil
 import tomllib
+from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from dpcurate import Knowledge
 from dpcurate.cli import main
 from dpcurate.graphs.formats import load
 from dpcurate.graphs.knowledge import KEYS
+from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.schema import Schema, toml
 from pages import ROOT, TOOLS, blocks
 
@@ -105,6 +108,17 @@ def test_links_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_page_on_the_default_method_prints_the_constants_of_the_code():
+    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    printed = dict(re.findall(r"^\|`(.+?)`\|`(.+?)`\|", text, re.MULTILINE))
+    coded = {f.name: str(getattr(Constants(), f.name)) for f in fields(Constants)}
+    coded |= {f"features: {f.name}": str(getattr(FeatureConstants(), f.name)) for f in fields(FeatureConstants)}
+    for name in printed.keys() - coded.keys():  # constants of one module
+        module, _, attribute = name.partition(".")
+        coded[name] = str(getattr(import_module(f"dpcurate.learn.measure_once.{module}"), attribute))
+    assert printed == coded
 
 
 def test_the_documents_speak_of_the_project_alone():

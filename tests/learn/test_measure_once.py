@@ -258,7 +258,7 @@ def test_a_run_can_be_repeated():
     ("name", "epsilon", "least"), [("survey", 1, 0.99), ("asia", 1, 0.85), ("cancer", 0.1, 0.7), ("sachs", 0.1, 0.85)]
 )
 def test_it_finds_the_networks_within_small_budgets(name, epsilon, least):
-    """A mean over a few seeds; the full table is in docs/methods.md."""
+    """A mean over a few seeds; the full table is in docs/accuracy.md."""
     network, scores = networks.load(name), []
     for seed in range(3):
         table = network.sample(100_000, seed=500 + seed)

@@ -249,7 +249,8 @@ class CuratePC(_Reading):
     """Constraint-based CURATE (Bhattacharjee and Tandon 2024): budgets per order by OPT.
 
     `floor` is the least share of an even budget that is left to later orders. `tune` = 'released' chooses
-    threshold and margins from the answers of order 0 instead, which costs nothing (both measured in docs/methods.md).
+    threshold and margins from the answers of order 0 instead, which is free (both measured in
+    docs/other-methods.md).
     """
 
     statistic: StatisticName = "chi-squared"
