@@ -4,7 +4,7 @@
 
 G test at 0.01, no limit on the order, sets from Possible-D-SEP on both sides, the same integers; on Sachs, Child and
 random networks of 11 to 20 columns with hidden ones. Of dpcurate the fit on an open curator is timed, and opening it
-beside that. Needs causal-learn: pip install -e '.[peers]'. Figures are printed and a person reads them.
+beside that. Needs causal-learn: pip install --group peers. Figures are printed and a person reads them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,18 @@
-"""What was left out is said; where it has to run (CI), leaving out an engine, the browser or a tool is a failure."""
+"""Says at the end which tests did not run, and why.
+
+Where everything has to run (CI), a test that is left out for want of an engine, a browser or a tool is a failure.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from left_out import summary
+from left_out import MARKERS, deselected, summary
 
 NEEDED = {
     "DPCURATE_REQUIRE_ALL": (
@@ -21,6 +27,25 @@ NEEDED = {
 }
 """Files that must not be left out, by the variable that says so."""
 _left_out: list[tuple[str, str]] = []
+_deselected: Counter[str] = Counter()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever opens a page in a browser is marked so."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    _deselected.update(marker for item in items for marker in MARKERS if item.get_closest_marker(marker))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Each worker of pytest-xdist collects all tests and leaves out the same ones: one of them is asked."""
+    if not _deselected:
+        _deselected.update(getattr(node, "workeroutput", {}).get("deselected", {}))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -39,17 +64,23 @@ def _note(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):
+        session.config.workeroutput["deselected"] = dict(_deselected)
+        return
     needed = [part for setting, parts in NEEDED.items() if os.environ.get(setting) for part in parts]
     wrong = [name for name, _ in _left_out if any(part in name for part in needed)]
-    if wrong and not hasattr(session.config, "workerinput"):
+    if wrong:
         print(f"\nleft out, though all of it is to run here: {', '.join(sorted(set(wrong)))}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    lines = summary(_left_out)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    lines = [*summary(_left_out), *deselected(_deselected)]
     if lines:
         terminalreporter.section("left out")
         for line in lines:
             terminalreporter.write_line(line)
+    if config.pluginmanager.hasplugin("randomly"):
+        seed = config.getoption("randomly_seed")
+        terminalreporter.write_line(f"The order was random; this one again: --randomly-seed={seed}")

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 HOW = {
     "chromium": "a browser: apt-get install chromium, or brew install --cask chromium",
     "Java": "Java 17 or later: apt-get install openjdk-17-jre-headless, or brew install openjdk@17",
     "PostgreSQL": "a PostgreSQL server, which the tests start and stop: apt-get or brew install postgresql",
-    "dpcurate[spark]": "pip install -e '.[dev]'",
-    "playwright": "pip install -e '.[dev]'",
-    "psycopg": "pip install -e '.[dev]'",
+    "dpcurate[spark]": "pip install --editable '.[all]' --group dev",
+    "playwright": "pip install --editable '.[all]' --group dev",
+    "psycopg": "pip install --editable '.[all]' --group dev",
     "pgmpy": "make test-tools, which installs it in an environment of its own",
     "DoWhy": "make test-tools, which installs it in an environment of its own",
     "causal-learn": "make test-tools, which installs it in an environment of its own",
     "mbi": "the package mbi beside dpcurate, in an environment of its own; a comparison with another method needs it",
 }
 """By a word of the reason that a test gives for being left out."""
+MARKERS = {
+    "slow": "statistics of many runs and long audits",
+    "spark": "tables in Spark",
+    "database": "tables and ledgers in PostgreSQL",
+    "browser": "pages in a browser",
+    "tools": "graphs handed over to pgmpy, DoWhy and causal-learn",
+}
+"""What `make test` leaves to `make test-all`."""
 OTHERWISE = "this machine, or what is installed on it, cannot run it"
 
 
@@ -35,3 +43,11 @@ def summary(skipped: Iterable[tuple[str, str]]) -> list[str]:
 def remedy(reason: str) -> str:
     """What to install."""
     return next((how for word, how in HOW.items() if word.lower() in reason.lower()), OTHERWISE)
+
+
+def deselected(counted: Mapping[str, int]) -> list[str]:
+    """Lines about tests that were not asked for, by their marker; none if there are none."""
+    if not counted:
+        return []
+    lines = [f"  {counted[marker]} {marker}: {what}" for marker, what in MARKERS.items() if counted.get(marker)]
+    return ["These were not asked for; `make test-all` runs them too:", *lines]

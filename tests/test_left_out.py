@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from left_out import OTHERWISE, remedy, summary
+from left_out import MARKERS, OTHERWISE, deselected, remedy, summary
 
 ROOT = Path(__file__).parent.parent
 
@@ -54,3 +54,10 @@ def test_a_run_without_a_browser_says_so_at_its_end(tmp_path):
     said = done.stdout.partition(" left out ")[2]
     assert "test_page.py (1): " in said
     assert "to have it: a browser: apt-get install chromium" in said
+
+
+def test_what_was_not_asked_for_is_said_with_how_to_have_it():
+    lines = deselected({"slow": 3, "spark": 2})
+    assert "make test-all" in lines[0]
+    assert lines[1:] == [f"  3 slow: {MARKERS['slow']}", f"  2 spark: {MARKERS['spark']}"]
+    assert deselected({}) == []

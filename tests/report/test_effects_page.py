@@ -125,6 +125,7 @@ def test_telling_effects_is_free(session: tuple[Curator, Discovery], tmp_path: P
     assert curator.remaining > 0
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_thickness_follows_strength_when_asked(found: Discovery, tmp_path: Path) -> None:
     html = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page(found))

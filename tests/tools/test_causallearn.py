@@ -17,6 +17,7 @@ text = pytest.importorskip("causallearn.utils.TXT2GeneralGraph", reason=MISSING)
 classes = pytest.importorskip("causallearn.utils.DAG2CPDAG", reason=MISSING)
 distance = pytest.importorskip("causallearn.graph.SHD", reason=MISSING)
 PAG = Pag.of("dcab", [("a", "->", "b"), ("b", "<->", "c"), ("d", "o->", "a"), ("c", "o-o", "d"), ("b", "o--", "d")])
+pytestmark = pytest.mark.tools
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -14,7 +14,10 @@ from dpcurate.result import Discovery
 from dpcurate.schema import Numeric, Schema
 
 dowhy = pytest.importorskip("dowhy", reason="DoWhy is not installed here")
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # its own, with new versions of pandas
+pytestmark = [
+    pytest.mark.tools,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # its own, with new versions of pandas
+]
 PRIVACY = Privacy(Budget(epsilon=1.0, delta=1e-10), "add-remove", "one row", 0.0, (), True)
 GRAPH = Cpdag.of(["age", "dose", "pain"], [("age", "pain"), ("dose", "pain")], [["age", "dose"]])
 EFFECT = -0.5

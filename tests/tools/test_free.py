@@ -8,6 +8,7 @@ import dpcurate
 
 for _tool in ("pgmpy", "dowhy", "causallearn"):
     pytest.importorskip(_tool, reason="pgmpy, DoWhy and causal-learn are not installed here")
+pytestmark = pytest.mark.tools
 
 
 def test_no_tool_charges_anything(asia, tmp_path):

@@ -9,6 +9,7 @@ from pages import ROOT, TOOLS, blocks
 
 pytest.importorskip("pgmpy", reason="pgmpy, DoWhy and causal-learn are not installed here")
 PAGES = [ROOT / "docs" / "tutorial.md"]
+pytestmark = pytest.mark.tools
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -16,6 +16,7 @@ base = pytest.importorskip("pgmpy.base", reason="pgmpy is not installed here")
 SLOW = {"barley", "diabetes", "mildew", "munin", "munin2", "munin3", "munin4", "pathfinder"}
 """Networks whose files are large; what is in the others is in them too."""
 inference = pytest.importorskip("pgmpy.inference", reason="pgmpy is not installed here")
+pytestmark = pytest.mark.tools
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,10 @@ def _program(name):
     return shutil.which(name) or max(glob(f"/usr/lib/postgresql/*/bin/{name}"), default=None)
 
 
-pytestmark = pytest.mark.skipif(not (_program("initdb") and _program("postgres")), reason="no PostgreSQL server here")
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.skipif(not (_program("initdb") and _program("postgres")), reason="no PostgreSQL server here"),
+]
 
 PASSWORD = "p@s'S/w?rd#1%"
 

@@ -42,7 +42,10 @@ from dpcurate.queries import Counts, Gaussian, Means, Moments, Release
 from dpcurate.schema import Categorical, Numeric, Person, Schema, draft
 
 pyspark = pytest.importorskip("pyspark", reason="the extra dpcurate[spark] is not installed")
-pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, and there is none on the path")
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, and there is none on the path"),
+]
 
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
