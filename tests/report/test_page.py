@@ -21,11 +21,11 @@ from dpcurate.graphs.drawing.notebook import graph_html
 from dpcurate.graphs.drawing.text import embedded
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.learn.descriptions import DESCRIPTIONS
 from dpcurate.learn.directions import DirectionVerdict
 from dpcurate.learn.methods import private
 from dpcurate.learn.outcome import Evidence, Learned
 from dpcurate.networks import random_dag
-from dpcurate.report.method import WORDS
 from dpcurate.report.page import page
 from dpcurate.result import Discovery
 from dpcurate.runs import RunRecord
@@ -134,7 +134,7 @@ def test_constants_are_folded_away_and_the_method_is_told_in_words() -> None:
     assert "Constants" not in told
     assert "Constants(skew=0.4)" in settings
     for recipe in private().values():
-        assert type(recipe).__name__ in WORDS
+        assert type(recipe).__name__ in DESCRIPTIONS
 
 
 def test_page_says_what_is_promised_and_what_was_spent() -> None:

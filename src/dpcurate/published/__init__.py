@@ -4,7 +4,8 @@ Importing it registers its queries with the session, which answers them only in 
 allow_unproved=True. Nothing of the product depends on it.
 """
 
-from dpcurate.learn.methods import Listed
+from dpcurate.learn.descriptions import DESCRIPTIONS
+from dpcurate.learn.methods import Family, Listed, Method
 from dpcurate.private.statistics.registry import register_unproved
 from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedLearned
 from dpcurate.published.constraint import PublishedCuratePC, PublishedEMPC, PublishedPC, PublishedPrivPC, PublishedSVTPC
@@ -18,19 +19,20 @@ __all__ = [
     "PublishedSVTPC",
 ]  # fmt: skip
 
+_METHODS: tuple[tuple[str, Method, Family], ...] = (
+    ("em-pc", PublishedEMPC(), "constraint"),
+    ("svt-pc", PublishedSVTPC(), "constraint"),
+    ("priv-pc", PublishedPrivPC(), "constraint"),
+    ("curate-pc", PublishedCuratePC(), "constraint"),
+    ("noleaks", PublishedNoleaks(), "score"),
+    ("curate-score", PublishedCurateScore(), "score"),
+    ("pc", PublishedPC(), "constraint"),
+)
 register_unproved(PublishedKendallP, PublishedKendallPTransformation)
 register_unproved(PublishedFlips, PublishedFlipsTransformation)
 
 METHODS = {
-    entry.name: entry
-    for entry in (
-        Listed("em-pc", PublishedEMPC(), "constraint", "EM-PC as coded with Priv-PC.", private=False),
-        Listed("svt-pc", PublishedSVTPC(), "constraint", "SVT-PC as printed.", private=False),
-        Listed("priv-pc", PublishedPrivPC(), "constraint", "Priv-PC as coded.", private=False),
-        Listed("curate-pc", PublishedCuratePC(), "constraint", "CURATE's Algorithm 1 as printed.", private=False),
-        Listed("noleaks", PublishedNoleaks(), "score", "NOLEAKS as in its artifact, on all rows.", private=False),
-        Listed("curate-score", PublishedCurateScore(), "score", "Score-based CURATE.", private=False),
-        Listed("pc", PublishedPC(), "constraint", "PC with Kendall's test as the papers compute it.", private=False),
-    )
+    name: Listed(name, recipe, family, DESCRIPTIONS[type(recipe).__name__], private=False)
+    for name, recipe, family in _METHODS
 }
 """The published methods by the names of the proved ones."""
