@@ -701,7 +701,7 @@ COMMANDS = dict(leaves(build()))
 def test_the_commands():
     expected = {
         "ask", "diff", "discover", "plan", "schema draft", "schema check", "ledger init", "ledger show", "ledger moved",
-        "ledger upgrade", "ledger log", "methods", "network list", "network sample", "audit", "reproduce", "demo",
+        "ledger log", "methods", "network list", "network sample", "audit", "reproduce", "demo",
     }  # fmt: skip
     assert {" ".join(path) for path in COMMANDS} == expected
 

@@ -663,7 +663,6 @@ EDITS = {
     "path removed": ["DELETE FROM note"],
     "time of a note edited": ["UPDATE note SET written = 'yesterday'"],
     "note added": ["INSERT INTO note (kind, body, written, chain) VALUES ('run', '', '', '')"],
-    "an older format": ["PRAGMA user_version = 1"],
     "journal mode": ["PRAGMA journal_mode = WAL"],
 }
 
@@ -701,7 +700,9 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: _sqlite(path, "PRAGMA journal_mode = WAL", "CREATE TABLE t (x)"),
         "another program",
     ),
-    "a later version": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 4"), "another version"),
+    "the first format": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 1"), "reads only format 3"),
+    "the second format": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 2"), "has ledger format 2"),
+    "a later format": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 4"), "has ledger format 4"),
     "a folder": (lambda path: path.mkdir(), "not a plain file"),
 }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import sqlite3
@@ -11,16 +9,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_ledger import NAMES, ZCDP, _folder, _nobody, gaussian, made
+from test_ledger import ZCDP, _folder, _nobody, gaussian, made
 
 from dpcurate import Curator
 from dpcurate.cli import main
-from dpcurate.errors import BudgetExceeded, LedgerError
+from dpcurate.errors import LedgerError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.ledger import place as ledger_place
 
@@ -404,93 +401,6 @@ def test_a_name_that_is_no_text_is_kept_as_it_is(path: Path) -> None:
     made(path).charge(QUARTER)
     assert Ledger.open(path).spent == 0.25
     assert Ledger.open(path).kept_at[0][1] == str(path)
-
-
-# --- the first format ------------------------------------------------------------------------------------
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def first_format(path: Path, rho: Fraction = Fraction(1, 4)) -> Path:
-    """A ledger as version 0.1.0 wrote it before ledgers knew their path: a budget of 1, one payment."""
-    facts = (
-        "identity",
-        "table_name",
-        "schema_hash",
-        "neighbours",
-        "epsilon",
-        "delta",
-        "rho",
-        "allow_unproved",
-        "created",
-    )
-    columns = ", ".join(f"{name} TEXT NOT NULL" for name in (*facts, "spent", "unproved", "chain", "seal"))
-    event = ("mechanism", "about", "epsilon", "rho", "noise", "claimed")
-    row = ("ab" * 16, "patients", "abc123", "add-remove", str(Fraction(ZCDP.epsilon or 0)), str(Fraction(1e-10)), "1",
-           "0", "2026-01-01T00:00:00+00:00")  # fmt: skip
-    units = str(int(rho * 2**100))
-    paid = ("gaussian", "counts of a, b", "inf", units, repr(gaussian(rho).noise), None)
-    chain = _hash(_hash(json.dumps(row)) + json.dumps(paid))
-    connection = sqlite3.connect(path)
-    for statement in (
-        "PRAGMA application_id = 1685081191",
-        "PRAGMA user_version = 1",
-        f"CREATE TABLE book ({columns})",
-        f"CREATE TABLE event (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT' for name in event)})",
-        "CREATE TABLE hold (id INTEGER PRIMARY KEY, units TEXT NOT NULL, opened TEXT NOT NULL)",
-    ):
-        connection.execute(statement)
-    state = (units, "0", chain, _hash(json.dumps((chain, units, "0"))))
-    connection.execute(f"INSERT INTO book VALUES ({', '.join('?' * 13)})", row + state)
-    connection.execute(f"INSERT INTO event ({', '.join(event)}) VALUES (?, ?, ?, ?, ?, ?)", paid)
-    connection.commit()
-    connection.close()
-    return path
-
-
-def test_a_ledger_of_the_first_format_is_read_as_it_is_and_learns_its_path_when_it_is_charged(path: Path) -> None:
-    before = first_format(path).read_bytes()
-    ledger = Ledger.open(path, **NAMES, budget=ZCDP)
-    assert (ledger.spent, ledger.events, ledger.kept_at) == (0.25, (gaussian(0.25),), ())
-    assert path.read_bytes() == before
-    ledger.charge(QUARTER)
-    again = Ledger.open(path, **NAMES, budget=ZCDP)
-    assert (again.spent, again.events) == (0.5, (gaussian(0.25),) * 2)
-    assert [where for _, where in again.kept_at] == [str(path)]
-    away = path.rename(path.with_name("away"))
-    with pytest.raises(LedgerError, match="kept at"):
-        Ledger.open(away)
-
-
-def test_a_refused_charge_leaves_the_first_format_as_it_is(path: Path) -> None:
-    before = first_format(path).read_bytes()
-    with pytest.raises(LedgerError, match="table"):
-        Ledger.open(path, table="visits")
-    ledger = Ledger.open(path)
-    with pytest.raises(BudgetExceeded):
-        ledger.charge([gaussian(1)])
-    assert path.read_bytes() == before
-
-
-def test_a_ledger_of_the_first_format_can_be_told_where_it_is(path: Path) -> None:
-    assert Ledger.moved(first_format(path)).kept_at[0][1] == str(path)
-    assert Ledger.open(path).spent == 0.25
-
-
-def test_the_first_format_is_no_way_around_the_path(path: Path) -> None:
-    """Notes taken out, and the version set back: the seal does not fit."""
-    made(path).charge(QUARTER)
-    connection = sqlite3.connect(path)
-    connection.execute("DROP TABLE note")
-    connection.execute("DROP TABLE answer")
-    connection.execute("PRAGMA user_version = 1")
-    connection.commit()
-    connection.execute("VACUUM")
-    connection.close()
-    with pytest.raises(LedgerError, match="damaged: its total was edited"):
-        Ledger.open(path)
 
 
 # --- the command -----------------------------------------------------------------------------------------

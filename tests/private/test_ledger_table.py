@@ -6,13 +6,12 @@ import hashlib
 import json
 import sqlite3
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from test_ledger import ZCDP, _folder, gaussian
-from test_ledger_place import first_format, interrupted, journal
+from test_ledger_place import interrupted, journal
 
 from dpcurate import Curator
 from dpcurate.cli import main
@@ -125,37 +124,25 @@ def test_in_memory_there_is_nothing_to_write_down() -> None:
     assert (ledger.unit, ledger.schemas) == (None, ())
 
 
-# --- earlier formats -------------------------------------------------------------------------------------
+# --- a ledger that knows its schema by its hash alone ------------------------------------------------------
 
 
-def second_format(path: Path, schema: Schema = ROWS) -> Path:
-    """A ledger as dpcurate wrote it when it was bound to the hash of one schema."""
+def by_hash(path: Path, schema: Schema = ROWS) -> Path:
     ledger = Ledger.create(path, table="people", schema_hash=schema.hash, neighbours="add-remove", budget=ZCDP)
     ledger.charge([gaussian(0.25)])
-    connection = sqlite3.connect(path)
-    connection.execute("DROP TABLE answer")
-    connection.execute("PRAGMA user_version = 2")
-    connection.commit()
-    connection.execute("VACUUM")
-    connection.close()
     return path
 
 
-def version(path: Path) -> int:
-    return int.from_bytes(path.read_bytes()[60:64], "big")
-
-
-def test_an_earlier_ledger_is_read_as_it_is_and_upgraded_by_its_own_schema(path: Path) -> None:
-    before = second_format(path).read_bytes()
+def test_a_schema_known_by_its_hash_is_used_before_others(path: Path) -> None:
+    before = by_hash(path).read_bytes()
     ledger = Ledger.open(path, schema_hash=ROWS.hash)
     assert (ledger.spent, ledger.unit, ledger.schemas) == (0.25, None, ())
     with pytest.raises(LedgerError, match=f"by its hash alone, {ROWS.hash}"):
         ledger.use(OTHERS["bins"])
-    with pytest.raises(LedgerError, match="dpcurate ledger upgrade"):
+    with pytest.raises(LedgerError, match="the schema it was made for once"):
         curator(path, PERSONS)
     assert path.read_bytes() == before
     ledger.use(ROWS)
-    assert version(path) == 3
     curator(path, OTHERS["bins"])
     again = Ledger.open(path)
     assert (again.spent, str(again.unit), len(again.schemas)) == (0.25, "rows", 2)
@@ -163,27 +150,11 @@ def test_an_earlier_ledger_is_read_as_it_is_and_upgraded_by_its_own_schema(path:
         curator(path, PERSONS)
 
 
-def test_the_first_format_is_upgraded_too(path: Path) -> None:
-    ledger = Ledger.open(first_format(path))
-    with pytest.raises(LedgerError, match="by its hash alone, abc123"):
-        ledger.use(ROWS)
-    ledger.charge([gaussian(Fraction(1, 8))])
-    assert version(path) == 3
-    assert Ledger.open(path).spent == 0.375
-
-
-def test_a_charge_needs_no_later_format_than_the_second(path: Path) -> None:
-    Ledger.open(second_format(path)).charge([gaussian(0.25)])
-    assert (version(path), Ledger.open(path).spent) == (2, 0.5)
-
-
-def test_an_upgrade_that_is_killed_leaves_the_old_ledger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    second_format(path)
+def test_a_first_use_that_is_killed_leaves_the_ledger_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_hash(path)
     interrupted(path, monkeypatch, lambda: Ledger.open(path).use(ROWS))
-    assert version(path) == 3  # the pages of the new one are written, and the journal of the old one is there
     ledger = Ledger.open(path)
     assert (ledger.spent, ledger.unit) == (0.25, None)
-    assert version(path) == 2
     assert not journal(path).exists()
     ledger.use(ROWS)
     assert str(Ledger.open(path).unit) == "rows"
@@ -211,16 +182,11 @@ def test_a_note_of_the_unit_that_is_edited_is_damage(path: Path) -> None:
 # --- commands --------------------------------------------------------------------------------------------
 
 
-def test_the_command_upgrades_and_shows(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    second_format(path)
-    ROWS.save(tmp_path / "rows.toml")
-    PERSONS.save(tmp_path / "persons.toml")
+def test_the_command_shows_unit_and_schemas(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    by_hash(path)
     assert main(["ledger", "show", str(path)]) == 0
     assert f"that of the schema {ROWS.hash}, which it has not seen yet" in capsys.readouterr().out
-    assert main(["ledger", "upgrade", str(path), "--schema", str(tmp_path / "persons.toml")]) == 1
-    assert "by its hash alone" in capsys.readouterr().err
-    assert main(["ledger", "upgrade", str(path), "--schema", str(tmp_path / "rows.toml")]) == 0
-    assert "protects rows" in capsys.readouterr().out
+    Ledger.open(path).use(ROWS)
     Ledger.open(path).charge([gaussian(0.75)])
     assert main(["ledger", "show", str(path)]) == 0
     shown = capsys.readouterr().out

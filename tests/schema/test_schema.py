@@ -474,10 +474,7 @@ def test_names_of_the_package():
     import dpcurate
     from dpcurate import schema
 
-    assert schema.draft is dpcurate.draft
     assert schema.Neighbours is schema.Adjacency is dpcurate.Neighbours
-    with pytest.raises(AttributeError, match="no attribute 'drafts'"):
-        _ = schema.drafts
     assert all(getattr(schema, name) is not None for name in schema.__all__)
 
 

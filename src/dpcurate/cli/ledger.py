@@ -58,12 +58,6 @@ def _runs(ledger: Ledger) -> Iterator[tuple[str, ...]]:
         yield ("-", "no runs yet", *[""] * 8)
 
 
-def upgrade(args: Namespace) -> None:
-    ledger = Ledger.open(existing(args.path, "ledger"))
-    ledger.use(load_schema(args.schema))
-    show(one_line(f"{args.path} protects {ledger.unit}, under whatever schema; {len(ledger.schemas)} known"))
-
-
 def moved(args: Namespace) -> None:
     ledger = Ledger.moved(existing(args.path, "ledger"))
     assert ledger.facts is not None

@@ -339,10 +339,6 @@ def _ledger(commands: _Parsers) -> None:
     show.add_argument("--composition", action="store_true", help=line)
     log = _command(group, "log", "list the runs: when, who, what for, what each spent, what became of it", "ledger:log")
     log.add_argument("path", metavar="PATH", help="the ledger")
-    line = "tell a ledger of an earlier version which schema it was made for, so that others may be used too"
-    upgrade = _command(group, "upgrade", line, "ledger:upgrade")
-    upgrade.add_argument("path", metavar="PATH", help="the ledger")
-    _described(upgrade)
     more = (
         "A ledger is refused anywhere but at its own path: an interrupted payment is repaired from the file\n"
         "PATH-journal beside it, which is found by the ledger's name. Use this only after the file has been moved\n"

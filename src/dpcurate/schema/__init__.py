@@ -1,8 +1,5 @@
 """Public facts about a table: columns, persons, row count, and which tables are neighbours."""
 
-from importlib import import_module
-from typing import Any
-
 from dpcurate._messages import did_you_mean
 from dpcurate.schema.adjacency import Adjacency
 from dpcurate.schema.columns import (
@@ -48,10 +45,3 @@ __all__ = [
 ]
 
 Neighbours = Adjacency
-
-
-def __getattr__(name: str) -> Any:
-    """`draft` lives in `dpcurate` now, as it looks at rows; this name for it goes with the next release."""
-    if name == "draft":
-        return import_module("dpcurate").draft
-    raise AttributeError(f"module 'dpcurate.schema' has no attribute {name!r}")

@@ -32,6 +32,8 @@ TABLES = {
     "book": f"CREATE TABLE book ({', '.join(f'{name} TEXT NOT NULL' for name in _FACTS + _STATE)})",
     "event": f"CREATE TABLE event (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT' for name in _EVENT)})",
     "hold": "CREATE TABLE hold (id INTEGER PRIMARY KEY, units TEXT NOT NULL, opened TEXT NOT NULL)",
+    "note": notes.NOTES,
+    "answer": notes.ANSWERS,
 }
 
 
@@ -55,10 +57,11 @@ def check_header(path: Path) -> None:
         raise LedgerError(f"{path} is not a dpcurate ledger (not an SQLite file); it was left as it is")
     if int.from_bytes(head[68:72], "big") != LEDGER:
         raise LedgerError(f"{path} is an SQLite file of another program, not a dpcurate ledger; it was left as it is")
-    if int.from_bytes(head[60:64], "big") not in range(notes.FIRST, notes.VERSION + 1):
+    version = int.from_bytes(head[60:64], "big")
+    if version != notes.VERSION:
         raise LedgerError(
-            f"{path} was written by another version of dpcurate (its format is none of {notes.FIRST} to "
-            f"{notes.VERSION}); update dpcurate"
+            f"{path} has ledger format {version}, and this version of dpcurate reads only format {notes.VERSION}; it "
+            "was left as it is. Use the version that wrote it"
         )
     if head[18:20] != b"\x01\x01":
         raise damaged(path, "its journal mode was changed (to WAL?) by another program")
@@ -66,7 +69,7 @@ def check_header(path: Path) -> None:
 
 def check_tables(connection: sqlite3.Connection) -> None:
     """Nothing but the tables dpcurate makes: no trigger, no view, none missing."""
-    if dict(connection.execute("SELECT name, sql FROM sqlite_schema")) != TABLES | notes.tables(connection):
+    if dict(connection.execute("SELECT name, sql FROM sqlite_schema")) != TABLES:
         raise Damage("its tables are not the ones dpcurate makes")
 
 
@@ -108,6 +111,7 @@ def read_book(connection: sqlite3.Connection) -> dict[str, str]:
 def write_new(connection: sqlite3.Connection, facts: LedgerFacts) -> None:
     """The tables of a new ledger, and the one row of `book`."""
     connection.execute(f"PRAGMA application_id = {LEDGER}")
+    connection.execute(f"PRAGMA user_version = {notes.VERSION}")
     for statement in TABLES.values():
         connection.execute(statement)
     written = _facts_row(facts)
@@ -154,8 +158,7 @@ def _insert(connection: sqlite3.Connection, table: str, columns: Sequence[str], 
 
 
 def write_note(connection: sqlite3.Connection, kind: str, body: str) -> None:
-    """Add a note, and seal; a ledger of an earlier format becomes one of this."""
-    notes.upgrade(connection)
+    """Add a note, and seal."""
     notes.add(connection, kind, body)
     ((spent, mark, chain),) = connection.execute("SELECT spent, unproved, chain FROM book").fetchall()
     _write_state(connection, spent, mark, chain)

@@ -19,8 +19,8 @@ from urllib.parse import unquote_to_bytes
 
 from dpcurate.private.ledger.file import Damage
 
-FIRST, SECOND, VERSION = 1, 2, 3
-"""Formats: the first had no notes, so it did not know its path; the second had no answers, and one schema."""
+VERSION = 3
+"""The format of the file, which is the only one that is read."""
 _NOTE = ("kind", "body", "written", "chain")
 NOTES = f"CREATE TABLE note (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT NOT NULL' for name in _NOTE)})"
 ANSWERS = "CREATE TABLE answer (id INTEGER PRIMARY KEY, body BLOB NOT NULL)"
@@ -55,26 +55,6 @@ def hashed(chain: str, rows: Iterable[TextRow]) -> str:
     return chain
 
 
-def version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def tables(connection: sqlite3.Connection) -> dict[str, str]:
-    """The tables that this format has beyond those of the first."""
-    return dict([("note", NOTES), ("answer", ANSWERS)][: version(connection) - FIRST])
-
-
-def upgrade(connection: sqlite3.Connection) -> None:
-    """Bring the file to this format, within the transaction under way."""
-    before = version(connection)
-    if before == VERSION:
-        return
-    if before < SECOND:
-        connection.execute(NOTES)
-    connection.execute(ANSWERS)
-    connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
 def add(connection: sqlite3.Connection, kind: str, body: str) -> None:
     """Add a note; the caller seals."""
     note = (kind, body, now())
@@ -85,8 +65,6 @@ def add(connection: sqlite3.Connection, kind: str, body: str) -> None:
 
 def last(connection: sqlite3.Connection) -> tuple[str, ...]:
     """The hash over all notes, if there are any."""
-    if version(connection) == FIRST:
-        return ()
     return tuple(connection.execute("SELECT chain FROM note ORDER BY id DESC LIMIT 1").fetchone() or ())
 
 
@@ -106,26 +84,24 @@ def each(connection: sqlite3.Connection, *kinds: str) -> Iterator[Note]:
 
 def newest(connection: sqlite3.Connection, kind: str) -> Note | None:
     """The last note of a kind."""
-    if version(connection) == FIRST:
-        return None
     found = connection.execute("SELECT body, written FROM note WHERE kind = ? ORDER BY id DESC LIMIT 1", (kind,))
     row = found.fetchone()
     return None if row is None else Note(kind, *row)
 
 
 def _rows(connection: sqlite3.Connection) -> Iterable[tuple[str, ...]]:
-    if version(connection) == FIRST:
-        return ()
     return connection.execute(f"SELECT {', '.join(_NOTE)} FROM note ORDER BY id").fetchall()
 
 
 # --- what single notes say -------------------------------------------------------------------------------
 
 
-def home(connection: sqlite3.Connection) -> Path | None:
-    """Where the ledger is kept; None in the first format."""
+def home(connection: sqlite3.Connection) -> Path:
+    """Where the ledger is kept."""
     note = newest(connection, KEPT_AT)
-    return None if note is None else path_of(note)
+    if note is None:
+        raise Damage("it does not say where it is kept")
+    return path_of(note)
 
 
 def path_of(note: Note) -> Path:

@@ -48,9 +48,9 @@ def stored_runs(path: Path) -> dict[int, StoredRun]:
     return {n: StoredRun(facts, told[n].logged(), schemas, each, *state) for n, each in answers.items()}
 
 
-def _check_whole(path: Path, home: Path | None) -> None:
+def _check_whole(path: Path, home: Path) -> None:
     """Refuse what was moved out of a crash: an answer that was half stored will be undone, and drawn once more."""
-    if home not in (None, path) and os.path.exists(journal := place.journal(home)):
+    if home != path and os.path.exists(journal := place.journal(home)):
         raise LedgerError(
             f"{journal} is still there, so {path} was copied or moved while a transaction was under way, or another is "
             f"now; nothing was read from it. Open the ledger at {home} once ('dpcurate ledger show') and copy it again"

@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from shlex import quote
 
 from dpcurate.accounting import Event
 from dpcurate.errors import LedgerError
@@ -74,7 +73,7 @@ class Disk:
             with file.writing() as connection:  # whoever has the file open under its old name has to wait
                 form.check_tables(connection)
                 home = notes.home(connection)
-                if home is not None and home != path and place.check_left(home, path):
+                if home != path and place.check_left(home, path):
                     _refuse_copy(home, path, form.read_book(connection)["identity"])
                 facts = form.check_contents(connection, path)
                 if home != path:
@@ -264,12 +263,9 @@ class Disk:
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[sqlite3.Connection, dict[str, str]]]:
-        """A transaction with the checked row of `book`; a ledger that does not know its path yet learns it here."""
+        """A transaction with the checked row of `book`."""
         with self._file.writing() as connection:
-            book = self._book(connection)
-            if notes.home(connection) is None:
-                form.write_home(connection, self.path)
-            yield connection, book
+            yield connection, self._book(connection)
 
     def _book(self, connection: sqlite3.Connection) -> dict[str, str]:
         """The one row of `book`, if it is still the ledger that was opened, and where it was."""
@@ -291,8 +287,8 @@ def _another_unit(path: Path, known: notes.Unit, other: notes.Unit) -> LedgerErr
 def _unknown_unit(path: Path, known: str, other: str) -> LedgerError:
     return LedgerError(
         f"{path} knows the schema it was made for by its hash alone, {known}, and not whether that one protected rows "
-        f"or persons; this schema is another one, {other}. No answer was given and it was left as it is. Show it the "
-        f"schema it was made for, once: 'dpcurate ledger upgrade {quote(str(path))} --schema FILE'"
+        f"or persons; this schema is another one, {other}. No answer was given and it was left as it is. Use it with "
+        "the schema it was made for once, then with others"
     )
 
 
@@ -308,7 +304,7 @@ def look_at(path: Path) -> None:
 
 def _check_home(connection: sqlite3.Connection, path: Path) -> None:
     home = notes.home(connection)
-    if home is not None and home != path:
+    if home != path:
         raise place.elsewhere(path, home)
 
 
