@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpcurate import Budget, Curator, networks
-from dpcurate.graphs.pag_metrics import score_pag
+from dpcurate.graphs.metrics import score_pag
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.methods import PC
 from dpcurate.learn.outcome import Learned

@@ -14,9 +14,9 @@ import pytest
 import dpcurate
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import DpcurateError, FormatError
-from dpcurate.graphs.export import bnlearn_text, networkx_dag
-from dpcurate.graphs.formats import from_networkx, loads
+from dpcurate.graphs.formats import loads
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
+from dpcurate.graphs.interop import bnlearn_text, from_networkx, networkx_dag
 from dpcurate.learn.outcome import Learned
 from dpcurate.result import Discovery
 from dpcurate.schema import Categorical, Schema

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
     from dpcurate.graphs.graph import Cpdag, Dag, Pag
     from dpcurate.graphs.knowledge import Knowledge
-    from dpcurate.graphs.metrics import score
-    from dpcurate.graphs.pag_metrics import score_pag
+    from dpcurate.graphs.metrics import score, score_pag
     from dpcurate.learn import methods
     from dpcurate.models import Model, ScoreModel
     from dpcurate.planning.plan import plan
@@ -41,8 +40,7 @@ _HOMES = {
     "errors": ("BudgetExceeded", "DpcurateError", "LedgerError", "NotPrivate", "OwnerError", "SchemaError"),
     "graphs.graph": ("Cpdag", "Dag", "Pag"),
     "graphs.knowledge": ("Knowledge",),
-    "graphs.metrics": ("score",),
-    "graphs.pag_metrics": ("score_pag",),
+    "graphs.metrics": ("score", "score_pag"),
     "models": ("Model", "ScoreModel"),
     "planning.plan": ("plan",),
     "private.curator": ("Curator",),

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpcurate.effects.effect import Effect
 from dpcurate.errors import FormatError
-from dpcurate.graphs import export
-from dpcurate.graphs.checks import Arrow
+from dpcurate.graphs import interop
+from dpcurate.graphs.base import Arrow
 from dpcurate.graphs.formats import Chance, Chances, dumps
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.member import member
+from dpcurate.graphs.orient import member
 from dpcurate.learn.found import FoundEdge
 
 
@@ -50,11 +50,11 @@ class Exports:
         arc's start does to its end, where it is known, and `effect_in_words` says so. In a PAG `sign` is the edge as it
         is written, "o->" and the like, with the probabilities of a tail and of an arrowhead at its ends.
         """
-        return export.networkx_graph(self.graph, self._beside())
+        return interop.networkx_graph(self.graph, self._beside())
 
     def to_pgmpy(self) -> Any:
         """The DAG of `to_dag` as a pgmpy DAG, with attributes of edges as in `to_networkx`."""
-        return export.pgmpy_dag(self._dag_for("pgmpy"), self._beside())
+        return interop.pgmpy_dag(self._dag_for("pgmpy"), self._beside())
 
     def to_dowhy(self, treatment: str, outcome: str, data: Any = None) -> Any:
         """The DAG of `to_dag` as a DoWhy CausalModel of a treatment and an outcome.
@@ -63,11 +63,11 @@ class Exports:
         effect and not estimate it. What is estimated from rows is not covered by the promise of this run: give it rows
         that may be shown, such as a synthetic table.
         """
-        return export.dowhy_model(self._dag_for("DoWhy"), self._beside(), treatment, outcome, data)
+        return interop.dowhy_model(self._dag_for("DoWhy"), self._beside(), treatment, outcome, data)
 
     def to_causallearn(self) -> Any:
         """A causal-learn GeneralGraph of any kind of graph; its attribute "edges" has what is known of each."""
-        return export.causallearn_graph(self.graph, self._beside())
+        return interop.causallearn_graph(self.graph, self._beside())
 
     def to_dagitty(self) -> str:
         """The text that DAGitty reads, on its page and in R: `dag`, `pdag` or `pag`."""
@@ -79,7 +79,7 @@ class Exports:
 
     def to_bnlearn(self) -> str:
         """The DAG of `to_dag` as the model string of R's bnlearn, for `model2network`."""
-        return export.bnlearn_text(self._dag_for("bnlearn"))
+        return interop.bnlearn_text(self._dag_for("bnlearn"))
 
     def _dag_for(self, tool: str) -> Dag:
         if isinstance(self.graph, Pag):

@@ -20,13 +20,12 @@ from dpcurate.effects.reported import plain, with_effects
 from dpcurate.effects.undecided import unless_undecided
 from dpcurate.errors import QueryError
 from dpcurate.exports import Exports
-from dpcurate.graphs.difference import Difference, Result, difference
+from dpcurate.graphs.difference import Difference, Result, difference, load_result
 from dpcurate.graphs.formats import Chance, Chances, dumps, text_for
 from dpcurate.graphs.formats.edgelist import edge_rows, unguard, write_table
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.results import load_result
 from dpcurate.learn.cuts import BEST_F1, CERTAIN, Cut, graph_at, surely_linked, way_round
 from dpcurate.learn.directions import NOT_IDENTIFIED, DirectionVerdict
 from dpcurate.learn.expected import Expected

@@ -19,8 +19,7 @@ from dpcurate.accounting import DELTA, Budget, Privacy
 from dpcurate.accounting.cautions import cautions, warn
 from dpcurate.errors import BudgetError, BudgetExceeded, NotStored, QueryError
 from dpcurate.graphs.graph import Dag, Pag
-from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.order import GivenOrder, with_order
+from dpcurate.graphs.knowledge import GivenOrder, Knowledge, with_order
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Method
 from dpcurate.learn.power import Power

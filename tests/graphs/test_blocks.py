@@ -7,8 +7,8 @@ from random import Random
 import networkx as nx
 import pytest
 
-from dpcurate.graphs.blocks import blocks
 from dpcurate.graphs.graph import Skeleton
+from dpcurate.graphs.separation import blocks
 
 
 @pytest.mark.parametrize("seed", range(40))

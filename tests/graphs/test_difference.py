@@ -9,11 +9,10 @@ import pytest
 import dpcurate
 from dpcurate.cli import main
 from dpcurate.errors import FormatError
-from dpcurate.graphs.difference import CHANCE, Result, difference
+from dpcurate.graphs.difference import CHANCE, Result, difference, load_result
 from dpcurate.graphs.formats import Chance, save
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.pag import Pag
-from dpcurate.graphs.results import load_result
 
 NAMES = tuple("abcdef")
 

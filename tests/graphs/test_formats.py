@@ -22,7 +22,7 @@ from test_graph import random_dag
 
 from counting import steps
 from dpcurate.errors import DpcurateError, FormatError
-from dpcurate.graphs import formats
+from dpcurate.graphs import formats, interop
 from dpcurate.graphs.formats import FORMATS, Chance, dumps, load, load_chances, loads, loads_chances, save
 from dpcurate.graphs.formats.draft import KINDS
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, Skeleton, ordered_edges
@@ -492,32 +492,32 @@ def test_bif_is_not_written() -> None:
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=str)
 def test_networkx_round_trip(graph: Graph) -> None:
-    assert formats.from_networkx(formats.to_networkx(graph)) == graph
+    assert interop.from_networkx(interop.to_networkx(graph)) == graph
 
 
 def test_any_networkx_graph_is_read() -> None:
-    assert formats.from_networkx(nx.DiGraph([(1, 2), (2, 3)])) == Dag.of("123", [("1", "2"), ("2", "3")])
-    assert formats.from_networkx(nx.DiGraph([(1, 2), (2, 1)])) == Cpdag.of("12", [], ["12"])
-    assert formats.from_networkx(nx.path_graph(2)) == Skeleton.of("01", ["01"])
+    assert interop.from_networkx(nx.DiGraph([(1, 2), (2, 3)])) == Dag.of("123", [("1", "2"), ("2", "3")])
+    assert interop.from_networkx(nx.DiGraph([(1, 2), (2, 1)])) == Cpdag.of("12", [], ["12"])
+    assert interop.from_networkx(nx.path_graph(2)) == Skeleton.of("01", ["01"])
     with pytest.raises(FormatError, match="cycle"):
-        formats.from_networkx(nx.DiGraph([(1, 2), (2, 3), (3, 1)]))
+        interop.from_networkx(nx.DiGraph([(1, 2), (2, 3), (3, 1)]))
     with pytest.raises(FormatError, match="listed twice"):
-        formats.from_networkx(nx.DiGraph([(1, "1")]))
+        interop.from_networkx(nx.DiGraph([(1, "1")]))
 
 
 @pytest.mark.parametrize("graph", [g for g in GRAPHS if g.edges], ids=str)
 def test_adjacency_round_trip(graph: Graph) -> None:
     kind: Any = type(graph).__name__.lower()
-    assert formats.from_adjacency(formats.to_adjacency(graph), graph.nodes, kind) == graph
+    assert interop.from_adjacency(interop.to_adjacency(graph), graph.nodes, kind) == graph
 
 
 def test_adjacency_matrices_are_checked() -> None:
     weights = np.array([[0.0, -0.3], [0.0, 0.0]])
-    assert formats.from_adjacency(weights, "ab") == Dag.of("ab", [("a", "b")])
+    assert interop.from_adjacency(weights, "ab") == Dag.of("ab", [("a", "b")])
     with pytest.raises(FormatError, match=r"shape \(2, 2\) for 3 nodes"):
-        formats.from_adjacency(weights, "abc")
+        interop.from_adjacency(weights, "abc")
     with pytest.raises(FormatError, match="with itself"):
-        formats.from_adjacency(np.eye(2), "ab")
+        interop.from_adjacency(np.eye(2), "ab")
 
 
 class End(Enum):
@@ -561,10 +561,10 @@ def causallearn(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_causallearn_round_trip() -> None:
     for graph in (random_dag(6, 1), random_dag(6, 1).cpdag(), Cpdag.of("dcba", [("a", "d")], ["bc"]), *PAGS):
         kind: Any = type(graph).__name__.lower()
-        assert formats.from_causallearn(formats.to_causallearn(graph), kind) == graph
-    theirs = formats.to_causallearn(Dag.of("ab", [("a", "b")]))
+        assert interop.from_causallearn(interop.to_causallearn(graph), kind) == graph
+    theirs = interop.to_causallearn(Dag.of("ab", [("a", "b")]))
     assert theirs.graph.tolist() == [[0, -1], [1, 0]]
-    assert formats.from_causallearn(type("CausalGraph", (), {"G": theirs})()) == Dag.of("ab", [("a", "b")])
+    assert interop.from_causallearn(type("CausalGraph", (), {"G": theirs})()) == Dag.of("ab", [("a", "b")])
 
 
 def test_the_matrices_of_pcalg_and_causallearn_say_the_same() -> None:
@@ -572,16 +572,16 @@ def test_the_matrices_of_pcalg_and_causallearn_say_the_same() -> None:
     assert pag.adjacency().tolist() == [[0, 2, 0, 0], [3, 0, 2, 0], [0, 2, 0, 1], [0, 0, 2, 0]]
     theirs = FakeGeneralGraph([FakeNode(name) for name in "abcd"])
     theirs.graph = np.array([[0, -1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 2, 0]])
-    assert formats.from_causallearn(theirs) == pag
+    assert interop.from_causallearn(theirs) == pag
     for graph in PAGS:
-        assert formats.from_adjacency(graph.adjacency(), graph.nodes, "pag") == graph
+        assert interop.from_adjacency(graph.adjacency(), graph.nodes, "pag") == graph
 
 
 def test_causallearn_unknown_marks_are_refused() -> None:
     theirs = FakeGeneralGraph([FakeNode("a"), FakeNode("b")])
     theirs.graph[0, 1] = theirs.graph[1, 0] = 7
     with pytest.raises(FormatError, match="between 'a' and 'b' has the marks"):
-        formats.from_causallearn(theirs)
+        interop.from_causallearn(theirs)
 
 
 class FakePdag(nx.DiGraph):  # type: ignore[misc]
@@ -595,7 +595,7 @@ def test_pgmpy_round_trip(monkeypatch: pytest.MonkeyPatch) -> None:
     fake.DAG, fake.PDAG = nx.DiGraph, FakePdag
     monkeypatch.setitem(sys.modules, "pgmpy.base", fake)
     for graph in (Dag.of("abc", [("b", "a")]), Cpdag.of("abcd", [("a", "b")], ["cb"]), Cpdag.of("a")):
-        found = formats.from_pgmpy(formats.to_pgmpy(graph))
+        found = interop.from_pgmpy(interop.to_pgmpy(graph))
         assert type(found) is type(graph)
         assert (set(found.nodes), found.arrows, found.lines) == (set(graph.nodes), graph.arrows, graph.lines)
 
@@ -605,7 +605,7 @@ def test_a_missing_library_is_named(write: str, package: str, monkeypatch: pytes
     for name in ("pgmpy.base", "causallearn.graph.GraphNode"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(DpcurateError, match=f"pip install {package}"):
-        getattr(formats, write)(GRAPHS[0])
+        getattr(interop, write)(GRAPHS[0])
 
 
 @pytest.mark.parametrize("name", ["a\x1b[31mred", "\x9b31m", "a\\x1b", "a\\\\x1b", "\x7f\n\t"], ids=ascii)

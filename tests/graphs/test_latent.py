@@ -12,12 +12,12 @@ from dpcurate.errors import GraphError
 from dpcurate.graphs.graph import Dag, Skeleton
 from dpcurate.graphs.latent import ancestral_graph, true_pag, visible_skeleton
 from dpcurate.graphs.pag import Pag
-from dpcurate.graphs.pag_marks import PagMarks
-from dpcurate.graphs.pag_orient import orient_pag
-from dpcurate.graphs.pag_rules import (
+from dpcurate.graphs.pag_orientation import (
     HIDDEN,
     HIDDEN_AND_SELECTED,
+    PagMarks,
     Rule,
+    orient_pag,
     rule_1,
     rule_2,
     rule_3,

@@ -10,7 +10,7 @@ from test_graph import random_dag
 from dpcurate.errors import GraphError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.member import INSIDE, OUTSIDE, member
+from dpcurate.graphs.orient import INSIDE, OUTSIDE, member
 
 
 def unknown(a: str, b: str) -> None:

@@ -8,13 +8,12 @@ from itertools import permutations
 import pytest
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.formats import from_networkx
 from dpcurate.graphs.graph import Skeleton
+from dpcurate.graphs.interop import from_networkx
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.metrics import Rates
+from dpcurate.graphs.metrics import Rates, score_pag
 from dpcurate.graphs.pag import Pag
-from dpcurate.graphs.pag_metrics import score_pag
-from dpcurate.graphs.pag_orient import orient_pag
+from dpcurate.graphs.pag_orientation import orient_pag
 
 EDGES = [("a", "->", "b"), ("b", "<->", "c"), ("d", "o->", "a"), ("c", "o-o", "d"), ("d", "--o", "b")]
 PAG = Pag.of("dcab", EDGES)

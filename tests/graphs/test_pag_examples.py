@@ -13,8 +13,7 @@ from markov_class import KINDS, brute_pag, independences, walk
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.latent import ancestral_graph, true_pag, visible_skeleton
 from dpcurate.graphs.pag import Pag
-from dpcurate.graphs.pag_orient import orient_pag
-from dpcurate.graphs.pag_rules import HIDDEN, Rule, rule_4, rule_9
+from dpcurate.graphs.pag_orientation import HIDDEN, Rule, orient_pag, rule_4, rule_9
 from dpcurate.learn.methods import PC
 from dpcurate.learn.oracle import OracleQueryable
 

@@ -6,7 +6,7 @@ import pytest
 
 from dpcurate import Categorical, Knowledge, Numeric, Ordinal, Schema
 from dpcurate.errors import GraphError, SchemaError
-from dpcurate.graphs.order import with_order
+from dpcurate.graphs.knowledge import with_order
 from dpcurate.schema.first import example_order, likely_first
 from dpcurate.schema.order import parsed_order, tiers_of
 

@@ -7,9 +7,9 @@ from itertools import combinations
 import pytest
 
 import dpcurate
-from dpcurate.graphs.export import causallearn_graph
-from dpcurate.graphs.formats import from_causallearn, loads, save, to_causallearn
+from dpcurate.graphs.formats import loads, save
 from dpcurate.graphs.graph import Pag
+from dpcurate.graphs.interop import causallearn_graph, from_causallearn, to_causallearn
 from dpcurate.networks.worlds import random_dag
 
 MISSING = "causal-learn is not installed here"

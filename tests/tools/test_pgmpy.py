@@ -7,9 +7,8 @@ import pytest
 
 import dpcurate
 from dpcurate.errors import FormatError
-from dpcurate.graphs.export import pgmpy_network
-from dpcurate.graphs.formats import from_pgmpy, to_pgmpy
 from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.graphs.interop import from_pgmpy, pgmpy_network, to_pgmpy
 from dpcurate.networks import load, names
 
 base = pytest.importorskip("pgmpy.base", reason="pgmpy is not installed here")

@@ -8,8 +8,8 @@ from typing import Any
 
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.table import EffectTable
-from dpcurate.graphs.checks import Arrow
-from dpcurate.graphs.formats.chances import EFFECT, Chance, Chances, written
+from dpcurate.graphs.base import Arrow
+from dpcurate.graphs.formats.draft import EFFECT, Chance, Chances, written
 
 PLAIN = (
     *("cause", "outcome", "state", "estimate", "error", "low", "high", "adjusted_for", "to", "instead_of"),

@@ -1,15 +1,124 @@
-"""What every graph value has, from its nodes, arrows and lines."""
+"""What every graph value has: valid nodes, edges and arrows, and ways to look at them."""
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcurate._messages import how_many, one_line
-from dpcurate.graphs.checks import Arrow, Edge, require_known
+from dpcurate._messages import closest, how_many, one_line
+from dpcurate.errors import GraphError
+
+Arrow = tuple[str, str]
+Edge = frozenset[str]
+EdgeOrArrow = TypeVar("EdgeOrArrow", Arrow, Edge)
+
+
+def checked_nodes(nodes: Iterable[str]) -> tuple[str, ...]:
+    """The nodes as a tuple of distinct non-empty names."""
+    if isinstance(nodes, str):
+        raise GraphError(f"nodes must be a list of names, not the one string {nodes!r}")
+    names = tuple(nodes)
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise GraphError(f"a node's name must be a non-empty string, not {name!r}")
+        if name in seen:
+            raise GraphError(f"the node {name!r} is listed twice; give every node its own name")
+        seen.add(name)
+    return names
+
+
+def checked_edges(nodes: Collection[str], edges: Iterable[Iterable[str]], what: str = "edge") -> frozenset[Edge]:
+    """Undirected pairs of known, different nodes, none given twice."""
+    return once([_edge(nodes, tuple(pair), what) for pair in edges], what)
+
+
+def checked_arrows(nodes: Collection[str], arrows: Iterable[Arrow]) -> frozenset[Arrow]:
+    """Directed pairs of known, different nodes, none given twice."""
+    return once([_arrow(nodes, tuple(pair)) for pair in arrows], "arrow")
+
+
+def once(items: list[EdgeOrArrow], what: str) -> frozenset[EdgeOrArrow]:
+    """The items as a set, if none is given twice."""
+    kept = frozenset(items)
+    if len(kept) < len(items):
+        again = next(item for item, count in Counter(items).items() if count > 1)
+        raise GraphError(f"the {what} {' and '.join(map(repr, sorted(again)))} is given twice; give it once")
+    return kept
+
+
+def _edge(nodes: Collection[str], pair: tuple[str, ...], what: str) -> Edge:
+    if len(pair) != 2 or pair[0] == pair[1]:
+        raise GraphError(f"an {what} joins two different nodes, not {list(pair)!r}")
+    for name in pair:
+        require_known(name, nodes)
+    return frozenset(pair)
+
+
+def _arrow(nodes: Collection[str], pair: tuple[str, ...]) -> Arrow:
+    _edge(nodes, pair, "arrow")
+    return pair[0], pair[1]
+
+
+def require_known(name: str, nodes: Iterable[str]) -> None:
+    if name not in nodes:
+        raise GraphError(f"unknown node {name!r}{hint(name, nodes)}")
+
+
+def hint(name: str, nodes: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the closest known one, if any is close."""
+    near = closest(name, nodes)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def topological(nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> tuple[str, ...]:
+    """Parents before children; among free nodes the earliest listed. A cycle is a GraphError."""
+    place = {name: i for i, name in enumerate(nodes)}
+    waiting = dict.fromkeys(nodes, 0)
+    children: dict[str, list[str]] = {name: [] for name in nodes}
+    for a, b in arrows:
+        children[a].append(b)
+        waiting[b] += 1
+    free = [place[name] for name in nodes if not waiting[name]]
+    order: list[str] = []
+    while free:
+        name = nodes[heapq.heappop(free)]
+        order.append(name)
+        for child in children[name]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                heapq.heappush(free, place[child])
+    if len(order) < len(nodes):
+        left = {name for name in nodes if waiting[name]}
+        raise GraphError(f"the arrows form a cycle: {' -> '.join(map(repr, _cycle(nodes, children, left)))}")
+    return tuple(order)
+
+
+def _cycle(nodes: tuple[str, ...], children: Mapping[str, list[str]], left: set[str]) -> list[str]:
+    """One cycle among the nodes that were never free: each of them has a parent there."""
+    parent = {child: name for name in nodes if name in left for child in children[name]}
+    name = next(name for name in nodes if name in left)
+    walk: dict[str, None] = {}
+    while name not in walk:
+        walk[name] = None
+        name = parent[name]
+    names = list(walk)
+    return [*names[names.index(name) :], name][::-1]
+
+
+def find_cycle(nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> str | None:
+    """The message about a directed cycle, or None."""
+    try:
+        topological(nodes, arrows)
+    except GraphError as error:
+        return str(error)
+    return None
 
 
 class BaseGraph:

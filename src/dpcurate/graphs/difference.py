@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
+from dpcurate import _files
 from dpcurate._messages import chance, one_line
-from dpcurate.graphs.checks import Edge
-from dpcurate.graphs.formats.chances import Chance, Chances
+from dpcurate.errors import FormatError
+from dpcurate.graphs.base import Edge
+from dpcurate.graphs.formats import load, load_chances, loads
+from dpcurate.graphs.formats.draft import NO_CHANCES, Chance, Chances
 from dpcurate.graphs.graph import Graph, ordered_edges
 
 LEAST = 0.05
@@ -202,3 +207,45 @@ def _surer(a: str, b: str, edge: Written, was: Chance, now: Chance, least: float
         if p is not None and q is not None and abs(q - p) >= least:
             moved = {name: (p, q)}
             yield Change("surer" if q > p else "less sure", a, b, text, text, **moved)
+
+
+REPORT = "report.json"
+
+
+def load_result(path: str | Path) -> Result:
+    """The graph in a file and how sure its pairs are; of a folder, what its report.json holds."""
+    place = Path(path)
+    if place.is_dir():
+        place = place / REPORT
+    if place.suffix.lower() in (".html", ".htm"):
+        raise FormatError(f"{place.name!r} is a page for people; give the report.json beside it, or a graph file")
+    report = _files.load(place, _report) if place.suffix.lower() == ".json" else None
+    if report is None:
+        return Result.of(load(place), load_chances(place), str(path))
+    graph = loads(json.dumps(report["graph"]), "json")
+    return Result(graph, _chances(report, set(graph.nodes)), str(path))
+
+
+def _report(text: str) -> dict[str, Any] | None:
+    """The report in the text; None if it holds no report, such as a graph alone."""
+    _files.check_length(text)
+    try:
+        table = json.loads(text)
+    except (ValueError, RecursionError):
+        return None  # the graph's reader says what is wrong, and where
+    return table if isinstance(table, dict) and isinstance(table.get("graph"), dict) else None
+
+
+def _chances(report: dict[str, Any], nodes: set[str]) -> Chances:
+    """By the columns' order, as a report lists its pairs; reports of early versions have none."""
+    pairs = report.get("pairs")
+    if not isinstance(pairs, list):
+        return NO_CHANCES
+    known = {}
+    for pair in pairs:
+        if not isinstance(pair, dict) or not {pair.get("a"), pair.get("b")} <= nodes:
+            raise FormatError('an entry of "pairs" is an object with two columns "a" and "b"')
+        chance = Chance.of(pair, None)
+        if chance is not None:
+            known[pair["a"], pair["b"]] = chance
+    return known

@@ -13,13 +13,15 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import BaseGraph, ordered_edges, put
-from dpcurate.graphs.checks import (
+from dpcurate.graphs.base import (
     Arrow,
+    BaseGraph,
     Edge,
     checked_arrows,
     checked_edges,
     checked_nodes,
+    ordered_edges,
+    put,
     require_known,
     topological,
 )

@@ -12,14 +12,16 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 from dpcurate import _files
 from dpcurate.errors import FormatError, GraphError
-from dpcurate.graphs.checks import Arrow, Edge, checked_nodes, find_cycle, hint
+from dpcurate.graphs.base import Arrow, Edge, checked_nodes, find_cycle, hint
+from dpcurate.schema import Schema
+from dpcurate.schema.order import checked_order, parsed_order, tiers_of
 
 PAIRS = ("required_edges", "forbidden_edges", "required_arrows", "forbidden_arrows")
 KEYS = (*PAIRS, "tiers")
@@ -252,3 +254,20 @@ def _line_of_names(text: str, names: tuple[str, ...]) -> int | None:
         if sorted(listed) == sorted(names) or (len(names) == 1 and names[0] in listed):
             line = _files.line_at(text, match.start())
     return line
+
+
+GivenOrder = str | Iterable[Iterable[str]] | None
+"""'sex, age | smoker | *', or lists of names; None where nothing is said, empty for no order."""
+
+
+def with_order(knowledge: Knowledge | None, order: GivenOrder, schema: Schema) -> Knowledge | None:
+    """Knowledge with its tiers, with those of the order that is given, or else with those of the schema."""
+    if order is None:
+        groups = schema.order if knowledge is None or not knowledge.tiers else ()
+    else:
+        groups = checked_order(parsed_order(order) if isinstance(order, str) else order, schema.names)
+    if not groups:
+        return knowledge
+    if knowledge is not None and knowledge.tiers:
+        raise GraphError("the knowledge has tiers, and an order is given too: leave one of them out")
+    return replace(knowledge or Knowledge(), tiers=tuple(map(frozenset, tiers_of(groups, schema.names))))

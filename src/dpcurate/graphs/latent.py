@@ -11,11 +11,10 @@ from collections.abc import Iterable
 from itertools import combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.checks import Arrow, require_known
+from dpcurate.graphs.base import Arrow, require_known
 from dpcurate.graphs.graph import Dag, Skeleton
 from dpcurate.graphs.pag import Mark, Pag
-from dpcurate.graphs.pag_orient import orient_pag
-from dpcurate.graphs.pag_rules import HIDDEN, HIDDEN_AND_SELECTED
+from dpcurate.graphs.pag_orientation import HIDDEN, HIDDEN_AND_SELECTED, orient_pag
 
 
 def ancestral_graph(dag: Dag, hidden: Iterable[str] = (), selected: Iterable[str] = ()) -> Pag:

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcurate.errors import DpcurateError, GraphError
-from dpcurate.graphs.checks import Arrow, Edge, hint
-from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
+from dpcurate.graphs.base import Arrow, Edge, hint
+from dpcurate.graphs.graph import Cpdag, Dag, Graph
 from dpcurate.graphs.orient import extension
+from dpcurate.graphs.pag import Mark, Pag
 
 T = TypeVar("T")
 Adjustment = Literal["ancestor", "parent", "oset"]
@@ -224,3 +225,44 @@ def _distance_if_defined(estimated: Cpdag, truth: Cpdag, kind: Adjustment) -> fl
         return adjustment_distance(estimated, truth, kind)
     except DpcurateError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class PagScores:
+    """`adjacency`: pairs. `arrowheads` and `tails`: ends of edges that have one, against ends that truly have.
+
+    A mark is right if the true graph has the same mark there: a circle claims nothing and misses what could be
+    known. `distance` counts ends whose mark differs, an edge that only one graph has counting twice.
+    """
+
+    adjacency: Rates
+    arrowheads: Rates
+    tails: Rates
+    distance: int
+
+
+def score_pag(estimated: Pag, truth: Pag) -> PagScores:
+    """All measures. Against `ancestral_graph` instead of the PAG, precision says how often marks are true."""
+    require_same_nodes(estimated, truth)
+    return PagScores(
+        adjacency=skeleton_rates(estimated, truth),
+        arrowheads=_mark_rates(estimated, truth, "arrow"),
+        tails=_mark_rates(estimated, truth, "tail"),
+        distance=mark_distance(estimated, truth),
+    )
+
+
+def mark_distance(estimated: Pag, truth: Pag) -> int:
+    """Ends of edges whose marks differ."""
+    ends = estimated.marks.keys() | truth.marks.keys()
+    return sum(estimated.marks.get(end) != truth.marks.get(end) for end in ends)
+
+
+def _mark_rates(estimated: Pag, truth: Pag, mark: Mark) -> Rates:
+    ours, theirs = _ends(estimated, mark), _ends(truth, mark)
+    both = len(ours & theirs)
+    return Rates(both / len(ours) if ours else 1.0, both / len(theirs) if theirs else 1.0)
+
+
+def _ends(pag: Pag, mark: Mark) -> set[Arrow]:
+    return {end for end, here in pag.marks.items() if here == mark}

@@ -22,8 +22,7 @@ import numpy.typing as npt
 
 from dpcurate._messages import shown
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import BaseGraph, put
-from dpcurate.graphs.checks import Arrow, Edge, checked_nodes, require_known, topological
+from dpcurate.graphs.base import Arrow, BaseGraph, Edge, checked_nodes, put, require_known, topological
 
 Mark = Literal["tail", "arrow", "circle"]
 Marks = Mapping[Arrow, Mark]
@@ -204,3 +203,26 @@ def _checked_marks(nodes: tuple[str, ...], given: Marks) -> dict[Arrow, Mark]:
             raise GraphError(f"the edge between {a!r} and {b!r} has a mark at {b!r} and none at {a!r}")
         marks[a, b] = mark
     return marks
+
+
+WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "->": "{a} causes {b}, perhaps through others",
+        "<->": "neither causes the other: a hidden cause moves both",
+        "o->": "{a} causes {b}, or a hidden cause moves both; {b} does not cause {a}",
+        "o-o": "one causes the other, or a hidden cause moves both: which is open",
+        "o--": "{b} causes {a}, or the rows were chosen by both",
+        "--": "the rows were chosen by both",
+    }
+)
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {"->": "directed", "<->": "confounded", "o->": "half-open", "o-o": "open", "o--": "selected", "--": "selected"}
+)
+"""An edge in one word."""
+GLYPHS: Mapping[str, str] = MappingProxyType({"->": "→", "<->": "↔", "o->": "○→", "o-o": "○—○", "o--": "○—", "--": "—"})
+
+
+def meaning(a: str, sign: str, b: str) -> str:
+    """An edge as it is written in node order, in words."""
+    return WORDS[sign].format(a=a, b=b)

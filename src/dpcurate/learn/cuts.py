@@ -10,7 +10,7 @@ from numbers import Real
 
 from dpcurate._messages import shown
 from dpcurate.errors import QueryError
-from dpcurate.graphs.checks import Arrow, Edge, find_cycle, hint
+from dpcurate.graphs.base import Arrow, Edge, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Mark

@@ -9,7 +9,7 @@ from typing import Literal
 
 from dpcurate._messages import chance, one_line
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, ordered_edges
-from dpcurate.graphs.pag_words import meaning
+from dpcurate.graphs.pag import meaning
 from dpcurate.learn.cuts import Cut
 
 State = Literal["linked", "undecided", "apart"]

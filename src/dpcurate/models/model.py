@@ -15,8 +15,8 @@ from dpcurate._typing import FloatArray
 from dpcurate.effects.effect import Effect, covariance_of
 from dpcurate.effects.table import EffectTable, place_of
 from dpcurate.errors import QueryError
-from dpcurate.graphs.export import pgmpy_network
 from dpcurate.graphs.graph import Dag
+from dpcurate.graphs.interop import pgmpy_network
 from dpcurate.models import draws
 from dpcurate.models.family import FittedFamily
 from dpcurate.models.synthetic import NOTE, cells_of

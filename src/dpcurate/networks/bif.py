@@ -21,8 +21,7 @@ import numpy as np
 from dpcurate._files import check_length
 from dpcurate._messages import did_you_mean, how_many
 from dpcurate._typing import FloatArray
-from dpcurate.graphs.formats.bif_grammar import MAX_CELLS, Grammar, ProbabilityBlock, Values
-from dpcurate.graphs.formats.bif_tokens import quote, show
+from dpcurate.graphs.formats.bif import MAX_CELLS, Grammar, ProbabilityBlock, Values, quote, show
 from dpcurate.networks.network import TOLERANCE, Network, Variable
 
 

@@ -21,7 +21,7 @@ from dpcurate._files import save_text
 from dpcurate._tables import safe, table_html
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.errors import FormatError, QueryError
-from dpcurate.graphs.order import GivenOrder
+from dpcurate.graphs.knowledge import GivenOrder
 from dpcurate.learn.methods import get
 from dpcurate.learn.power import Power
 from dpcurate.networks.plausible import DEGREE, edge_count

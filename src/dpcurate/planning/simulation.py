@@ -14,9 +14,8 @@ from multiprocessing import active_children, get_context
 from dpcurate.accounting import Budget
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Graph
-from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.knowledge import Knowledge, with_order
 from dpcurate.graphs.metrics import skeleton_rates
-from dpcurate.graphs.order import with_order
 from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.methods import get
 from dpcurate.networks.network import Network

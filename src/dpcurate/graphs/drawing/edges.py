@@ -7,8 +7,7 @@ from enum import Enum
 
 from dpcurate._messages import chance
 from dpcurate.graphs.drawing.text import clean
-from dpcurate.graphs.pag import SIGNS, Mark
-from dpcurate.graphs.pag_words import GLYPHS, KINDS, meaning
+from dpcurate.graphs.pag import GLYPHS, KINDS, SIGNS, Mark, meaning
 
 EVEN = 0.5
 """P(direction) of which neither way is likelier."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from dpcurate.graphs.checks import topological
+from dpcurate.graphs.base import topological
 from dpcurate.graphs.drawing.layering import GAP, DownEdge, Ends, Places, RowItem, RowOrder, components, layers, uncross
 from dpcurate.graphs.graph import Graph
 

@@ -4,7 +4,7 @@
 cannot say which kind of graph it holds is read as a PAG if it has a circle or an edge with two heads, as
 a CPDAG if it has a line and as a DAG otherwise; `kind` overrides. Separating sets survive only in JSON. JSON, CSV,
 DOT, GraphML and GML carry how sure each edge is (`Chance`), which `load_chances` reads back; Tetrad's text has it too.
-Objects of other libraries: `objects`.
+Objects of other libraries: `dpcurate.graphs.interop`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,10 @@ from pathlib import Path
 from dpcurate import _files
 from dpcurate._files import save_text
 from dpcurate.errors import FormatError
-from dpcurate.graphs.checks import hint
-from dpcurate.graphs.formats import bif, dagitty, dot, edgelist, gml, graphml, jsontext, tetrad
+from dpcurate.graphs.base import hint
+from dpcurate.graphs.formats import bif, dot, edgelist, graphml, jsontext, tetrad
 from dpcurate.graphs.formats.bif import read_bif_structure
-from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
-from dpcurate.graphs.formats.draft import Draft, GraphKind
-from dpcurate.graphs.formats.objects import (
-    from_adjacency,
-    from_causallearn,
-    from_networkx,
-    from_pgmpy,
-    to_adjacency,
-    to_causallearn,
-    to_networkx,
-    to_pgmpy,
-)
+from dpcurate.graphs.formats.draft import NO_CHANCES, Chance, Chances, Draft, GraphKind
 from dpcurate.graphs.graph import Graph
 
 __all__ = [
@@ -38,10 +27,6 @@ __all__ = [
     "Chance",
     "Chances",
     "dumps",
-    "from_adjacency",
-    "from_causallearn",
-    "from_networkx",
-    "from_pgmpy",
     "load",
     "load_chances",
     "loads",
@@ -49,10 +34,6 @@ __all__ = [
     "read_bif_structure",
     "save",
     "text_for",
-    "to_adjacency",
-    "to_causallearn",
-    "to_networkx",
-    "to_pgmpy",
 ]
 
 
@@ -68,10 +49,10 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "json": Format((".json",), jsontext.read, jsontext.write),
     "csv": Format((".csv",), edgelist.read, edgelist.write),
-    "dot": Format((".dot", ".gv"), dot.read, dot.write),
+    "dot": Format((".dot", ".gv"), dot.read_dot, dot.write_dot),
     "graphml": Format((".graphml",), graphml.read, graphml.write),
-    "gml": Format((".gml",), gml.read, gml.write),
-    "dagitty": Format((".dagitty",), dagitty.read, dagitty.write),
+    "gml": Format((".gml",), graphml.read_gml, graphml.write_gml),
+    "dagitty": Format((".dagitty",), dot.read_dagitty, dot.write_dagitty),
     "tetrad": Format((".txt", ".tetrad"), tetrad.read, tetrad.write),
     "bif": Format((".bif",), bif.read, bif.write),
 }

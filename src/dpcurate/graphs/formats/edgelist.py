@@ -21,8 +21,18 @@ import io
 from collections.abc import Iterator
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.chances import AT_ENDS, EFFECT, MEANING, NO_CHANCES, SURE, Chance, Chances, names_in
-from dpcurate.graphs.formats.draft import Draft, kind_of
+from dpcurate.graphs.formats.draft import (
+    AT_ENDS,
+    EFFECT,
+    MEANING,
+    NO_CHANCES,
+    SURE,
+    Chance,
+    Chances,
+    Draft,
+    kind_of,
+    names_in,
+)
 from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.graphs.pag import SIGNS
 

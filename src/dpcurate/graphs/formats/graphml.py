@@ -1,6 +1,7 @@
-"""GraphML, read by networkx behind a guard. A line of a CPDAG is two opposite edges, as in `to_networkx`.
+"""GraphML, read by networkx behind a guard, and GML, which is written only.
 
-An edge of a PAG is two as well, each with the mark at its end: tail, arrow or circle.
+A line of a CPDAG is two opposite edges, as in `to_networkx`. An edge of a PAG is two as well, each with the mark at its
+end: tail, arrow or circle.
 """
 
 from __future__ import annotations
@@ -13,8 +14,18 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances, names_in
-from dpcurate.graphs.formats.draft import MAX_EDGES, MAX_NODES, Draft, has_two_arcs, kind_of, marks_at
+from dpcurate.graphs.formats.draft import (
+    MAX_EDGES,
+    MAX_NODES,
+    NO_CHANCES,
+    Chance,
+    Chances,
+    Draft,
+    has_two_arcs,
+    kind_of,
+    marks_at,
+    names_in,
+)
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import Pag
 
@@ -140,3 +151,37 @@ def _draft(graph: Any, declared: Draft) -> Draft:
     if "kind" in graph.graph:
         draft.say_kind(graph.graph["kind"], None)
     return draft
+
+
+# The grammar is ASCII; a quote or an ampersand in a string must be an entity too.
+_UNSAFE = re.compile(r'[^ -~]|["&]')
+
+
+def write_gml(graph: Graph, chances: Chances = NO_CHANCES) -> str:
+    plain = isinstance(graph, Skeleton)
+    place = {name: i for i, name in enumerate(graph.nodes)}
+    rows = [f"  directed {int(not plain)}", f'  kind "{kind_of(graph)}"']
+    rows += [f"  node [ id {i} label {_gml_quote(name)} ]" for name, i in place.items()]
+    for a, mark, b in ordered_edges(graph):
+        chance = chances.get((a, b), Chance())
+        rows.append(_gml_edge(place[a], place[b], chance, marks_at(graph, a, b)))
+        if has_two_arcs(graph, mark):
+            rows.append(_gml_edge(place[b], place[a], chance.turned(), marks_at(graph, b, a)))
+    return "\n".join(["graph [", *rows, "]\n"])
+
+
+def _gml_edge(a: int, b: int, chance: Chance, marks: list[tuple[str, str]]) -> str:
+    ends = "".join(f' {name} "{mark}"' for name, mark in marks)
+    sure = "".join(f" {name.replace('_', '')} {value}" for name, value in chance.items())
+    return f"  edge [ source {a} target {b}{ends}{sure} ]"
+
+
+def _gml_quote(name: str) -> str:
+    return '"' + _UNSAFE.sub(lambda match: f"&#{ord(match[0])};", name) + '"'
+
+
+def read_gml(_: str) -> Draft:
+    raise FormatError(
+        "GML is written but not read: read it with networkx.read_gml and pass that to from_networkx, "
+        "or save the graph as graphml"
+    )

@@ -16,8 +16,7 @@ from typing import Any
 from dpcurate._files import line_at
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.chances import NO_CHANCES, Chances
-from dpcurate.graphs.formats.draft import Draft, kind_of
+from dpcurate.graphs.formats.draft import NO_CHANCES, Chances, Draft, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import Pag
 

@@ -18,8 +18,7 @@ import re
 
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.chances import NO_CHANCES, Chance, Chances
-from dpcurate.graphs.formats.draft import Draft, kind_of, split_lines
+from dpcurate.graphs.formats.draft import NO_CHANCES, Chance, Chances, Draft, kind_of, split_lines
 from dpcurate.graphs.graph import Graph, ordered_edges
 
 _STRING = r'"(?:\\.|[^"\\])*+"'

@@ -14,13 +14,11 @@ from typing import Literal
 
 from dpcurate._validation import check_choice
 from dpcurate.errors import QueryError
-from dpcurate.graphs.blocks import blocks
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
-from dpcurate.graphs.pag_marks import PagMarks
-from dpcurate.graphs.pag_orient import orient_pag
-from dpcurate.graphs.pag_rules import HIDDEN, HIDDEN_AND_SELECTED, colliders
+from dpcurate.graphs.pag_orientation import HIDDEN, HIDDEN_AND_SELECTED, PagMarks, colliders, orient_pag
+from dpcurate.graphs.separation import blocks
 from dpcurate.learn.constraint.search import EdgeTest, Searched, search_in
 from dpcurate.learn.constraint.working_graph import Style, WorkingGraph
 from dpcurate.learn.outcome import Pair

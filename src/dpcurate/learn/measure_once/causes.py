@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from dpcurate.graphs.checks import Arrow
+from dpcurate.graphs.base import Arrow
 from dpcurate.graphs.pag import Mark
 from dpcurate.learn.measure_once.hidden import Found
 

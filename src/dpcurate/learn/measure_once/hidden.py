@@ -21,9 +21,8 @@ from dpcurate._typing import BoolArray, FloatArray, IntArray
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
-from dpcurate.graphs.pag_marks import Triple as Named
-from dpcurate.graphs.pag_marks import Triples
-from dpcurate.graphs.pag_orient import known_marks, orient_pag
+from dpcurate.graphs.pag_orientation import Triple as Named
+from dpcurate.graphs.pag_orientation import Triples, known_marks, orient_pag
 from dpcurate.learn.measure_once.arrows import Interaction, Triple, adjacency, collider_log_odds
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.colliders import Colliders, CollidersAt, colliders_by_column

@@ -13,7 +13,7 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Cpdag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.graphs.pag_orient import known_marks
+from dpcurate.graphs.pag_orientation import known_marks
 from dpcurate.learn.cuts import as_drawn, directed_at
 from dpcurate.learn.directions import DirectionVerdict, verdict_on_directions
 from dpcurate.learn.measure_once.arrows import Interaction, directed, no_interaction
