@@ -23,8 +23,8 @@ import numpy as np
 from benchmarks.effects_page import page
 from dpcurate import Budget, Curator, networks
 from dpcurate.effects.effect import Effect
-from dpcurate.effects.estimate import Effects, directions
-from dpcurate.effects.table import usual
+from dpcurate.effects.effect_table import usual
+from dpcurate.effects.in_graph import Effects, directions
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.latent import ancestors
 from dpcurate.networks import LinearWorld, Network

@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.effects import as_usual, looked_at
 from dpcurate import Budget, Curator, fit, networks, quantify
 from dpcurate.effects import Effect
-from dpcurate.effects.estimate import Effects
+from dpcurate.effects.in_graph import Effects
 from dpcurate.graphs.latent import ancestors
 from dpcurate.networks.mixed import MixedWorld
 

@@ -15,9 +15,7 @@ from dpcurate._messages import how_many, printable
 from dpcurate._tables import frame_of
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.effects.effect import Effect
-from dpcurate.effects.estimate import Effects, FoundEffects
-from dpcurate.effects.reported import plain, with_effects
-from dpcurate.effects.undecided import unless_undecided
+from dpcurate.effects.in_graph import Effects, FoundEffects, plain, unless_undecided, with_effects
 from dpcurate.errors import QueryError
 from dpcurate.exports import Exports
 from dpcurate.graphs.difference import Difference, Result, difference, load_result
@@ -325,9 +323,10 @@ class Discovery(Exports):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the graph with matplotlib, into `ax` if given; returns the axes."""
-        from dpcurate.report.plot import plot
+        from dpcurate.draw.plot import plot
+        from dpcurate.report.edge_words import shown_edges
 
-        return plot(self, ax)
+        return plot(self.graph, shown_edges(self), ax, private=self.privacy.private)
 
 
 def _said(edge: FoundEdge) -> str:

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from dpcurate import Budget, Curator, networks
-from dpcurate.effects.counts import NoisedCounts
-from dpcurate.effects.estimate import Effects
-from dpcurate.effects.standardise import standardised
+from dpcurate.effects.from_contrasts import NoisedCounts, standardised
+from dpcurate.effects.in_graph import Effects
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets

@@ -7,7 +7,7 @@ import pytest
 
 from dpcurate.effects import Effect, EffectTable
 from dpcurate.effects.effect import covariance_of, mean_table
-from dpcurate.effects.estimate import FoundEffects
+from dpcurate.effects.in_graph import FoundEffects
 from dpcurate.errors import QueryError
 
 YES_NO = ("yes", "no")

@@ -9,13 +9,13 @@ import pytest
 
 import dpcurate
 from dpcurate import Budget, Cpdag, Curator, Dag, Numeric, Pag, Schema, quantify
-from dpcurate.effects import estimate, in_dag
-from dpcurate.effects.estimate import Effects
-from dpcurate.effects.if_set import if_levels
-from dpcurate.effects.in_dag import InDag
+from dpcurate.effects import in_dag
+from dpcurate.effects import in_graph as estimate
+from dpcurate.effects.effect import Question
+from dpcurate.effects.in_dag import InDag, if_levels
+from dpcurate.effects.in_graph import Effects
 from dpcurate.effects.links import Choice, Cut, Normal
 from dpcurate.effects.matching import Matched, Targets, _fitting, matched, sizes
-from dpcurate.effects.question import Question
 from dpcurate.effects.simulated import Number, even_numbers
 from dpcurate.models.scores import buy_products
 from dpcurate.networks.mixed import MixedColumn, MixedWorld

@@ -8,8 +8,8 @@ import pytest
 
 from dpcurate import Budget, Curator, Numeric, Schema, fit
 from dpcurate.effects import Effect
-from dpcurate.effects.estimate import Effects
-from dpcurate.effects.gaussian import NormalMargin, ReleasedOf, _even, gaussian
+from dpcurate.effects.from_features import NormalMargin, ReleasedOf, _even, gaussian
+from dpcurate.effects.in_graph import Effects
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.measure_once.constants import FeatureConstants
 from dpcurate.learn.measure_once.feature_release import Clip, ReleasedFeatures, buy_features
@@ -89,7 +89,7 @@ def test_rows_shrunk_to_half_their_length_tell_the_same_covariance(scores: Relea
 
 def test_errors_hold_sampling_and_noise_and_no_more(scores: ReleasedFeatures, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over fresh tables and noise, rows shrunk: the mean squared standardised error is 1."""
-    monkeypatch.setattr("dpcurate.effects.gaussian.MOST_DRAWN", 8_000)
+    monkeypatch.setattr("dpcurate.effects.from_features.MOST_DRAWN", 8_000)
     _even.cache_clear()
     made, rows, noise, draw = replace(ReleasedOf.of(scores), square=7.0), 4_000, 0.02, np.random.default_rng(1)
     squares = []

@@ -15,7 +15,7 @@ from dpcurate import Budget, Curator, Numeric, Schema, networks
 from dpcurate.graphs.formats import load, load_chances
 from dpcurate.graphs.formats.draft import EFFECT
 from dpcurate.graphs.graph import Cpdag, Pag
-from dpcurate.report.effects import shown_effects
+from dpcurate.report.edge_words import shown_effects
 from dpcurate.report.meaning import EFFECTS, NO_EFFECTS
 from dpcurate.report.page import page
 from dpcurate.result import Discovery

@@ -10,8 +10,8 @@ import pytest
 import dpcurate
 from dpcurate import Budget, Categorical, Ledger, Numeric, Ordinal, Person, Schema, networks
 from dpcurate.effects.effect import Effect
-from dpcurate.effects.estimate import FoundEffects
-from dpcurate.effects.table import usual
+from dpcurate.effects.effect_table import usual
+from dpcurate.effects.in_graph import FoundEffects
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.formats import loads
 

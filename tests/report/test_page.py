@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from dpcurate.accounting import Budget, Cost, Event, Privacy
+from dpcurate.draw.svg import graph_html
+from dpcurate.draw.text import embedded
 from dpcurate.errors import DpcurateError
-from dpcurate.graphs.drawing.notebook import graph_html
-from dpcurate.graphs.drawing.text import embedded
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.descriptions import DESCRIPTIONS

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
 from dpcurate._messages import one_line
 from dpcurate._typing import FloatArray
-from dpcurate.effects.table import MEAN, EffectTable, usual
+from dpcurate.effects.effect_table import MEAN, EffectTable, usual
+from dpcurate.graphs.adjustment import Adjustment
+from dpcurate.schema import Schema
 
 State = Literal["estimated", "none", "several", "undecided", "not identified", "not determined"]
 """*none*: the graph rules an effect out. *undecided*: it does so unless pairs that are
@@ -258,3 +260,38 @@ def covariance_of(draws: FloatArray) -> FloatArray:
 def mean_table(causes: Sequence[str], means: FloatArray, covariance: FloatArray) -> EffectTable:
     """The table of an outcome that is a number."""
     return EffectTable(tuple(causes), (MEAN,), np.asarray(means)[:, None], np.asarray(covariance)[None])
+
+
+QUANTIFY = "ask found.model.effect after a run with quantify=0.5, or dpcurate.quantify(found, curator).effect"
+"""What to do next where released answers do not tell."""
+BINS = "give numbers `bins` in the schema, and ask found.model.effect after a run with quantify=0.5"
+"""The same where a table has numbers without levels, and nothing else."""
+
+
+def way_on(schema: Schema) -> str:
+    """What to do next with such a table."""
+    return QUANTIFY if any(column.has_levels for column in schema.columns) else BINS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The effect of one column on another; levels as usual where none are named."""
+
+    cause: str
+    outcome: str
+    to: str | None = None
+    instead_of: str | None = None
+    level: str | None = None
+
+    def undetermined(self, why: str, given: Sequence[str] = (), then: str = QUANTIFY) -> Effect:
+        """That what was released does not tell, and what to do then."""
+        reason = f"{why}; {then}"
+        return Effect.unknown(self.cause, self.outcome, "not determined", reason, adjusted_for=given)
+
+
+class Estimator(Protocol):
+    """Effects from released answers."""
+
+    def estimate(self, asked: Question, possible: Adjustment) -> Effect:
+        """By adjustment for one of its sets, whichever the answers tell most of, or in its DAG."""
+        ...

@@ -167,7 +167,7 @@ class BaseGraph:
         return f"{type(self).__name__} of {how_many(len(self.nodes), 'node')}: {edges or 'no edges'}"
 
     def _repr_html_(self) -> str:
-        from dpcurate.graphs.drawing.notebook import graph_html  # drawing is built on this module
+        from dpcurate.draw.svg import graph_html  # drawing is built on this module
 
         return graph_html(self)  # type: ignore[arg-type]
 

@@ -15,10 +15,10 @@ from dpcurate._files import save_text
 from dpcurate._messages import did_you_mean, how_many, shown
 from dpcurate._typing import FloatArray
 from dpcurate.effects.effect import Effect
-from dpcurate.effects.estimate import Effects
-from dpcurate.effects.gaussian import all_numbers
+from dpcurate.effects.effect_table import place_of
+from dpcurate.effects.from_features import all_numbers
 from dpcurate.effects.in_dag import THEN
-from dpcurate.effects.table import place_of
+from dpcurate.effects.in_graph import Effects
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures

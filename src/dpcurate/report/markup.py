@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dpcurate._messages import chance
-from dpcurate.graphs.drawing.text import escape
+from dpcurate.draw.text import escape
 
 
 class Html(str):

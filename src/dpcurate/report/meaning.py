@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpcurate._messages import how_many
-from dpcurate.graphs.drawing.edges import Shown
+from dpcurate.draw.svg import DrawnEdge
 from dpcurate.graphs.graph import Pag
+from dpcurate.learn.descriptions import DESCRIPTIONS
+from dpcurate.learn.methods import listed
 from dpcurate.report.markup import Html, Text, bullets, element, facts, folded, paragraphs
-from dpcurate.report.method import method_words
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery
@@ -63,7 +64,7 @@ ASSUMES = (
 CITE = "The dpcurate developers. dpcurate {version}: causal graph discovery with a privacy guarantee. Python package."
 
 
-def meaning(result: Discovery, edges: Sequence[Shown]) -> Html:
+def meaning(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
     """The section for readers who did not make the graph."""
     sized = any(edge.strength is not None for edge in edges)
     why = result.reported_effects.why_none
@@ -122,3 +123,21 @@ def _schema(result: Discovery) -> Html:
     file = "" if result.run is None else result.run.schema_file
     named = element("code", file) + ", " if file else ""
     return Html(named + f"{len(result.schema.columns)} columns, fingerprint " + element("code", result.schema.hash))
+
+
+def method_words(name: str) -> Html:
+    """Its name, and what it does."""
+    text = _description(name)
+    return element("code", name) if text is None else Html(element("code", name) + ". " + element("span", text))
+
+
+def _description(name: str) -> str | None:
+    """Of a name in the registry, or of the class of a recipe with settings of its own.
+
+    Recipes of papers are described without being loaded: a private run never imports what is published.
+    """
+    known = listed()
+    entry = known.get(name) or next((e for e in known.values() if type(e.recipe).__name__ == name), None)
+    if entry is None:
+        return DESCRIPTIONS.get(name)
+    return DESCRIPTIONS.get(type(entry.recipe).__name__, entry.about)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpcurate._messages import how_many
-from dpcurate.graphs.drawing.edges import Shown
-from dpcurate.graphs.drawing.notebook import picture
-from dpcurate.graphs.drawing.text import escape
-from dpcurate.report.edges import shown_edges
+from dpcurate.draw.svg import DrawnEdge, picture
+from dpcurate.draw.text import escape
+from dpcurate.report.edge_words import shown_edges
 from dpcurate.report.markup import Head, chance_cell, element, folded, table
-from dpcurate.report.verdict import directions_note, verdict_note
+from dpcurate.report.sections import directions_note, verdict_note
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery
@@ -30,7 +29,7 @@ def discovery_html(result: Discovery) -> str:
     return f"<div>{top}{picture(result.graph, edges)}{drawn}{sure}</div>"
 
 
-def _numbers(edges: Sequence[Shown]) -> str:
+def _numbers(edges: Sequence[DrawnEdge]) -> str:
     """How sure each edge is, folded."""
     heads = [Head("Edge"), Head("Linked", True), Head("This way", True), Head("Effect")]
     rows = [

@@ -12,23 +12,25 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from dpcurate._messages import how_many
-from dpcurate.graphs.drawing.edges import EVEN, Shown
-from dpcurate.graphs.drawing.svg import draw, relations
-from dpcurate.graphs.drawing.text import clean, embedded
+from dpcurate.draw.svg import EVEN, LENGTHS, SYMBOLS, DrawnEdge, arrow, draw, relations, sign
+from dpcurate.draw.text import clean, embedded
 from dpcurate.graphs.graph import Pag
+from dpcurate.graphs.pag import SIGNS as MARKS
 from dpcurate.learn.cuts import Cut
-from dpcurate.report.edges import shown_edges
-from dpcurate.report.effects import effect_cell, reasons, thickness_choice
-from dpcurate.report.legend import legend
-from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, paragraphs, table
+from dpcurate.report.edge_words import effect_cell, reasons, shown_edges, thickness_choice
+from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, mark, paragraphs, table
 from dpcurate.report.meaning import meaning, origin
-from dpcurate.report.order import order_section
-from dpcurate.report.privacy import banner, statement
-from dpcurate.report.undecided import MOST_PAIRS, undecided_section
-from dpcurate.report.verdict import directions_lines, verdict_banner, verdict_lines
+from dpcurate.report.privacy_statement import banner, statement
+from dpcurate.report.sections import (
+    MOST_PAIRS,
+    directions_lines,
+    order_section,
+    undecided_section,
+    verdict_banner,
+    verdict_lines,
+)
 
 if TYPE_CHECKING:
-    from dpcurate.learn.cuts import Cut
     from dpcurate.result import Discovery
     from dpcurate.schema import Column
 
@@ -81,7 +83,7 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _summary(result: Discovery, edges: Sequence[Shown]) -> Html:
+def _summary(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
     arrows = sum(edge.directed for edge in edges)
     counted = (
         f"{how_many(len(edges), 'edge')}: {arrows} directed, {len(edges) - arrows} undirected. Method: {result.method}."
@@ -97,7 +99,7 @@ def _summary(result: Discovery, edges: Sequence[Shown]) -> Html:
     return Html("".join(element("p", line, class_="lead") for line in lines if line))
 
 
-def _controls(edges: Sequence[Shown], cut: Cut | None) -> Html:
+def _controls(edges: Sequence[DrawnEdge], cut: Cut | None) -> Html:
     buttons = [("zoom-in", "+", "Zoom in"), ("zoom-out", "−", "Zoom out"), ("zoom-fit", "Fit", "Show all")]
     more = [("full", "Full screen", "Full screen"), ("save", "Save SVG", "Save the drawing as an SVG file")]
     drawn = [element("button", text, type="button", id=i, aria_label=label) for i, text, label in [*buttons, *more]]
@@ -107,7 +109,7 @@ def _controls(edges: Sequence[Shown], cut: Cut | None) -> Html:
     )
 
 
-def _slider(edges: Sequence[Shown], cut: Cut | None) -> str:
+def _slider(edges: Sequence[DrawnEdge], cut: Cut | None) -> str:
     """One for pairs and one for arrows, where there are numbers for them."""
     linked = [edge.linked for edge in edges if edge.linked is not None]
     if not linked:
@@ -130,7 +132,7 @@ def _start(cut: float | None, known: Sequence[float]) -> float:
     return least if cut is None else min(cut, least)
 
 
-def _turns(edge: Shown, cut: Cut | None) -> bool:
+def _turns(edge: DrawnEdge, cut: Cut | None) -> bool:
     """Whether a line is an arrow at a lower cut; the graph of the highest expected F1 has no other cut."""
     if cut is None or edge.likelier is None or edge.direction is None:
         return False
@@ -146,7 +148,7 @@ def _range(name: str, label: str, ends: tuple[float, float], told: str, now: str
     )
 
 
-def _edges(edges: Sequence[Shown]) -> Html:
+def _edges(edges: Sequence[DrawnEdge]) -> Html:
     if not edges:
         return paragraphs("No edge was found. That is not proof of independence: see what the picture means, below.")
     rows = list(map(_edge_row, edges))
@@ -164,7 +166,7 @@ def _edges(edges: Sequence[Shown]) -> Html:
     return table(caption, [EDGE_HEADS[i] for i in used], cells, sortable=True, row_name="data_edge", class_="cards")
 
 
-def _edge_row(edge: Shown) -> list[TableCell]:
+def _edge_row(edge: DrawnEdge) -> list[TableCell]:
     sure = chance_cell(edge.linked), chance_cell(edge.direction)
     kind = TableCell(f"{edge.glyph}\N{NO-BREAK SPACE}{edge.says}", edge.kind)
     late = f"; not tested at order {', '.join(map(str, edge.open_at))}" if edge.open_at else ""
@@ -206,7 +208,7 @@ def _kind(column: Column) -> str:
     return f"{column.kind}, {column.size} {'bins' if column.kind == 'numeric' else 'levels'}"
 
 
-def _data(result: Discovery, edges: Sequence[Shown]) -> dict[str, Any]:
+def _data(result: Discovery, edges: Sequence[DrawnEdge]) -> dict[str, Any]:
     """What the script shows on demand."""
     place = {name: i for i, name in enumerate(result.graph.nodes)}
     kinds = {column.name: _kind(column) for column in result.schema.columns}
@@ -230,3 +232,64 @@ def _data(result: Discovery, edges: Sequence[Shown]) -> dict[str, Any]:
             for edge in edges
         ],
     }
+
+
+SIGNS = {
+    "given": "required by background knowledge, not found",
+    "direction": "direction by background knowledge",
+    "late": "not tested to the end: the budget ended",
+}
+
+MARKED = {
+    "->": "cause → effect, perhaps through others",
+    "<->": "neither causes the other: a hidden cause moves both",
+    "o->": "cause → effect, or a hidden cause of both; never the other way round",
+    "o-o": "open: either way round, or a hidden cause of both",
+    "o--": "the right causes the left, or rows were chosen by both",
+    "--": "rows were chosen by both",
+}
+
+
+def legend(edges: Sequence[DrawnEdge]) -> Html:
+    lines = [_entry(_marked(sign_), text) for sign_, text in MARKED.items() if any(e.sign == sign_ for e in edges)]
+    if any(edge.directed and not edge.sign for edge in edges):
+        lines.append(
+            _entry(
+                _sample("", arrow(40, 10).replace("l-4.5 -9h9z", "l-9-4.5v9z")),
+                "arrow: its end does not cause its start",
+            )
+        )
+    if any(not edge.directed and not edge.sign for edge in edges):
+        lines.append(_entry(_sample("6 4", ""), "undirected: which way is not sure enough"))
+    used = {sign(edge) for edge in edges}
+    lines += [_entry(_sign(name), text) for name, text in SIGNS.items() if name in used]
+    if any(edge.linked is not None for edge in edges):
+        lines.append(Html('<span id="thicker">thicker: more surely linked</span>'))
+    return bullets(lines) if lines else Html("")
+
+
+def _marked(sign_: str) -> str:
+    """A short edge of a PAG, from left to right."""
+    left, right = MARKS[sign_]
+    start, end = 2 + LENGTHS[left], 40 - LENGTHS[right]
+    line = f'<path d="M{start:g} 10H{end:g}" stroke="currentColor" stroke-width="1.6"/>'
+    circle = '<circle cx="{}" cy="10" r="3.8" fill="#fff" stroke="currentColor" stroke-width="1.4"/>'
+    head = '<path d="M{} 10l{} -4.5v9z" fill="currentColor"/>'
+    drawn = {"circle": circle.format(6), "arrow": head.format(2, 9), "tail": ""}[left]
+    drawn += {"circle": circle.format(36), "arrow": head.format(40, -9), "tail": ""}[right]
+    return f'<svg width="42" height="20" aria-hidden="true">{line}{drawn}</svg>'
+
+
+def _entry(picture: str, text: str) -> Html:
+    return Html(picture + mark(text))
+
+
+def _sample(dash: str, head: str) -> str:
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    tip = f'<path d="{head}" fill="currentColor"/>' if head else ""
+    line = f'<path d="M2 10H{32 if head else 40}" stroke="currentColor" stroke-width="1.6"{dashed}/>'
+    return f'<svg width="42" height="20" aria-hidden="true">{line}{tip}</svg>'
+
+
+def _sign(name: str) -> str:
+    return f'<svg width="20" height="20" aria-hidden="true">{SYMBOLS[name].format(x=10, y=10)}</svg>'

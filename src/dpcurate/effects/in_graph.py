@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import heappop, heappush
+from itertools import pairwise
 from typing import Any
 
-from dpcurate._messages import one_line
+from dpcurate._messages import chance, one_line
 from dpcurate._tables import frame_of, safe, table_html
-from dpcurate.effects.effect import Effect
+from dpcurate.effects.effect import Effect, Estimator, Question, way_on
+from dpcurate.effects.effect_table import EffectTable
 from dpcurate.effects.from_contrasts import FromContrasts
-from dpcurate.effects.from_features import FromFeatures
-from dpcurate.effects.gaussian import all_numbers
+from dpcurate.effects.from_features import FromFeatures, all_numbers
 from dpcurate.effects.in_dag import InDags
-from dpcurate.effects.question import Estimator, Question, way_on
 from dpcurate.errors import QueryError
 from dpcurate.graphs.adjustment import Adjustment, adjustments
-from dpcurate.graphs.graph import Cpdag, Dag, Pag
+from dpcurate.graphs.base import Arrow
+from dpcurate.graphs.formats.draft import EFFECT, Chance, Chances, written
+from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
 from dpcurate.graphs.pag_adjustment import pag_adjustment
+from dpcurate.learn.found import FoundPair
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.releases import Releases
@@ -173,3 +179,99 @@ def directions(graph: Cpdag | Dag | Pag) -> tuple[tuple[str, str], ...]:
     for a, sign, b in graph.written():
         found += [(a, b)] if sign == "->" else [(a, b), (b, a)]
     return tuple(found)
+
+
+Steps = dict[str, dict[str, int]]
+"""Where one may go from a column, and how many undecided pairs that takes: none or one."""
+
+
+def unless_undecided(effect: Effect, graph: Graph, pairs: Iterable[FoundPair], direction: float) -> Effect:
+    """The effect, or *undecided* where the graph has none but pairs that it leaves open could lead there.
+
+    `direction` is the probability from which on a pair would be drawn as an arrow.
+    """
+    if effect.state != "none":
+        return effect
+    undecided = {(p.a, p.b): p for p in pairs}
+    way = _fewest(_steps(graph, undecided, direction), effect.cause, effect.outcome)
+    on_the_way = [undecided.get(ends) or undecided.get(ends[::-1]) for ends in pairwise(way)]
+    open_pairs = [pair for pair in on_the_way if pair is not None]
+    if not open_pairs:
+        return effect
+    return Effect.unknown(effect.cause, effect.outcome, "undecided", _reason(open_pairs))
+
+
+def _reason(pairs: list[FoundPair]) -> str:
+    named = " and ".join(f"{p.a} and {p.b} (linked {chance(p.linked or 0.0)})" for p in pairs)
+    lowest = math.floor(100 * min(p.linked or 0.0 for p in pairs)) / 100
+    them, link = ("it", "link") if len(pairs) == 1 else ("them", "links")
+    drawn = f"found.at({lowest:g}).effect(...) supposes {them}; " if lowest > 0 else ""
+    return (
+        f"it depends on the {link} between {named}, neither drawn nor ruled out. {drawn}"
+        f"knowledge, more rows or a larger epsilon would decide {them}"
+    )
+
+
+def _steps(graph: Graph, undecided: Mapping[tuple[str, str], FoundPair], direction: float) -> Steps:
+    steps: Steps = {name: {} for name in graph.nodes}
+    for a, sign, b in graph.written():
+        if sign[0] != "<" and (sign[-1] != "-" or sign == "--"):
+            steps[a][b] = 0
+        if sign[-1] != ">":
+            steps[b][a] = 0
+    for (a, b), pair in undecided.items():
+        forwards = 0.5 if pair.direction is None else pair.direction
+        if forwards > 1 - direction:
+            steps[a].setdefault(b, 1)
+        if forwards < direction:
+            steps[b].setdefault(a, 1)
+    return steps
+
+
+def _fewest(steps: Steps, start: str, end: str) -> list[str]:
+    """The columns on a way with the fewest undecided pairs; none if there is no way."""
+    queue, seen = [(0, 0, [start])], set[str]()
+    while queue:
+        taken, length, way = heappop(queue)
+        if way[-1] == end:
+            return way
+        if way[-1] not in seen:
+            seen.add(way[-1])
+            for name, more in steps[way[-1]].items():
+                heappush(queue, (taken + more, length + 1, [*way, name]))
+    return []
+
+
+PLAIN = (
+    *("cause", "outcome", "state", "estimate", "error", "low", "high", "adjusted_for", "to", "instead_of"),
+    *("level", "strength", "reason"),
+)
+
+
+def with_effects(chances: Chances, edges: Iterable[Arrow], effects: Iterable[Effect]) -> Chances:
+    """How sure edges are, with the effect along each as it is written."""
+    known = {(effect.cause, effect.outcome): effect for effect in effects}
+    told = {ends: replace(chances.get(ends, Chance()), effect=_beside(known[ends])) for ends in edges if ends in known}
+    return {**chances, **told}
+
+
+def _beside(effect: Effect) -> tuple[tuple[str, str], ...]:
+    numbers = effect.estimate, effect.low, effect.high
+    return tuple(zip(EFFECT, (*("" if x is None else written(x) for x in numbers), effect.brief), strict=True))
+
+
+def plain(effect: Effect) -> dict[str, Any]:
+    """An effect as JSON holds it."""
+    values = {name: getattr(effect, name) for name in PLAIN}
+    table = {} if effect.table is None else {"table": _plain_table(effect.table)}
+    possible = {"possible": [plain(one) for one in effect.possible]} if effect.possible else {}
+    return {**values, "adjusted_for": list(effect.adjusted_for), "words": effect.sentence, **table, **possible}
+
+
+def _plain_table(table: EffectTable) -> dict[str, Any]:
+    return {
+        "causes": list(table.causes),
+        "outcomes": list(table.outcomes),
+        "values": table.values.tolist(),
+        "errors": table.errors.tolist(),
+    }

@@ -1,14 +1,108 @@
-"""The graph as SVG: plain shapes with their own colours and no ids, so it also stands alone or in a notebook."""
+"""A graph as SVG: plain shapes with their own colours and no ids, so it also stands alone or in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 
-from dpcurate.graphs.drawing.edges import Origin, Shown
-from dpcurate.graphs.drawing.layout import HEIGHT, Box, Layout, Point, halfway, lay_out, stretches
-from dpcurate.graphs.drawing.text import SIZE, escape, short, width
-from dpcurate.graphs.graph import Graph
-from dpcurate.graphs.pag import Mark
+from dpcurate._messages import chance, how_many
+from dpcurate.draw.layout import HEIGHT, Box, Layout, Point, halfway, lay_out, stretches
+from dpcurate.draw.text import SIZE, clean, escape, short, width
+from dpcurate.graphs.graph import Graph, Pag, ordered_edges
+from dpcurate.graphs.pag import GLYPHS, KINDS, SIGNS, Mark, meaning
+
+EVEN = 0.5
+"""P(direction) of which neither way is likelier."""
+
+
+class Origin(Enum):
+    """Where an edge comes from."""
+
+    DATA = "found in the data"
+    DIRECTION = "found in the data; its direction is background knowledge"
+    GIVEN = "required by background knowledge"
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnEdge:
+    """An edge as the report shows it; `linked` and `direction` are those of a `FoundEdge`."""
+
+    a: str
+    b: str
+    directed: bool
+    source: Origin
+    linked: float | None = None
+    direction: float | None = None
+    evidence: tuple[str, ...] = ()
+    open_at: tuple[int, ...] = ()
+    """Orders at which the budget ended before it was tested."""
+    sign: str = ""
+    """In a PAG, how the edge is written."""
+    effects: tuple[str, ...] = ()
+    """What setting one end does to the other, in words."""
+    strength: float | None = None
+    """Of the effect, between 0 and 1."""
+    raises: bool | None = None
+    """Its sign, where that is sure."""
+    meaning: str = ""
+    """Of an arrow, what it says in a sentence."""
+
+    @property
+    def kind(self) -> str:
+        if self.sign:
+            return KINDS[self.sign]
+        return "directed" if self.directed else "undirected"
+
+    @property
+    def glyph(self) -> str:
+        if self.sign:
+            return GLYPHS[self.sign]
+        return "→" if self.directed else "—"
+
+    @property
+    def marks(self) -> tuple[Mark, Mark]:
+        """At a and at b."""
+        return SIGNS[self.sign] if self.sign else ("tail", "arrow" if self.directed else "tail")
+
+    @property
+    def likelier(self) -> tuple[Mark, Mark] | None:
+        """Of a line the marks of the arrow that is likelier than its opposite, if either is."""
+        if self.directed or self.sign or self.direction is None or self.direction == EVEN:
+            return None
+        return ("tail", "arrow") if self.direction > EVEN else ("arrow", "tail")
+
+    @property
+    def says(self) -> str:
+        """What it means: one word, in a PAG a sentence."""
+        return meaning(clean(self.a), self.sign, clean(self.b)) if self.sign else self.kind
+
+    @property
+    def between(self) -> str:
+        return f"{clean(self.a)} {self.glyph} {clean(self.b)}"
+
+    @property
+    def words(self) -> str:
+        sure = f", {self.sure}" if self.sure else ""
+        late = ", not tested to the end" if self.open_at else ""
+        return f"{self.between}: {self.says}, {self.source.value}{sure}{late}"
+
+    @property
+    def sure(self) -> str:
+        """Both numbers, as far as they are known."""
+        said = [("linked", self.linked), ("this way" if self.directed else "→", self.direction)]
+        return ", ".join(f"{word} {chance(p)}" for word, p in said if p is not None)
+
+    @property
+    def bold(self) -> float:
+        """As thick as its effect is strong, on the same scale."""
+        return 0.6 if self.strength is None else 0.6 + 2.8 * self.strength**0.5
+
+    @property
+    def thickness(self) -> float:
+        """Thicker the more surely linked: between 0.6 and 3.4, so that a half is thin."""
+        return 1.4 if self.linked is None else 0.6 + 2.8 * self.linked**2
+
 
 MARGIN = 14.0
 HEAD = 9.0
@@ -27,7 +121,7 @@ def placed(graph: Graph) -> Layout:
     return lay_out(graph, {name: max(34.0, width(label) + 18) for name, label in labels(graph).items()})
 
 
-def draw(graph: Graph, edges: Sequence[Shown], *, attributes: str = "") -> str:
+def draw(graph: Graph, edges: Sequence[DrawnEdge], *, attributes: str = "") -> str:
     """The drawing; `attributes` go into the svg element."""
     layout = placed(graph)
     wide, high = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
@@ -41,7 +135,7 @@ def draw(graph: Graph, edges: Sequence[Shown], *, attributes: str = "") -> str:
     )
 
 
-def _node(i: int, name: str, box: Box, edges: Sequence[Shown]) -> str:
+def _node(i: int, name: str, box: Box, edges: Sequence[DrawnEdge]) -> str:
     left, top = box.x - box.width / 2, box.y - HEIGHT / 2
     return (
         f'<g class="node" data-node="{i}" role="button" tabindex="-1" aria-pressed="false"'
@@ -53,7 +147,7 @@ def _node(i: int, name: str, box: Box, edges: Sequence[Shown]) -> str:
     )
 
 
-def relations(name: str, edges: Sequence[Shown]) -> str:
+def relations(name: str, edges: Sequence[DrawnEdge]) -> str:
     """A node and its neighbours in words."""
     if any(e.sign for e in edges):
         return f"{name}: " + ("; ".join(e.between for e in edges if name in (e.a, e.b)) or "no edges")
@@ -64,7 +158,7 @@ def relations(name: str, edges: Sequence[Shown]) -> str:
     return f"{name}: " + ("; ".join(f"{words} {', '.join(who)}" for words, who in said if who) or "no edges")
 
 
-def _edge(i: int, edge: Shown, layout: Layout) -> str:
+def _edge(i: int, edge: DrawnEdge, layout: Layout) -> str:
     line = trimmed(edge, layout)
     path = curve(line)
     dash = "" if edge.directed or edge.sign else ' stroke-dasharray="6 4"'
@@ -78,7 +172,7 @@ def _edge(i: int, edge: Shown, layout: Layout) -> str:
     )
 
 
-def _spare(edge: Shown, layout: Layout) -> str:
+def _spare(edge: DrawnEdge, layout: Layout) -> str:
     """The arrowhead that a line would have, for the script to show."""
     if edge.likelier is None:
         return ""
@@ -86,7 +180,7 @@ def _spare(edge: Shown, layout: Layout) -> str:
     return drawn.replace('class="head"', 'class="spare" display="none"')
 
 
-def _raises(edge: Shown, at: Point) -> str:
+def _raises(edge: DrawnEdge, at: Point) -> str:
     """A plus or a minus beside the edge, for the script to show."""
     if edge.raises is None:
         return ""
@@ -95,24 +189,24 @@ def _raises(edge: Shown, at: Point) -> str:
     return f'<text class="raises" {place} display="none" fill="currentColor">{text}</text>'
 
 
-def route_of(edge: Shown, layout: Layout) -> tuple[Point, ...]:
+def route_of(edge: DrawnEdge, layout: Layout) -> tuple[Point, ...]:
     """From box to box, downwards."""
     return layout.routes.get((edge.a, edge.b)) or layout.routes[edge.b, edge.a]
 
 
-def trimmed(edge: Shown, layout: Layout) -> tuple[Point, ...]:
+def trimmed(edge: DrawnEdge, layout: Layout) -> tuple[Point, ...]:
     """The same, between the marks at its ends."""
     (x, y), *points, (to_x, to_y) = route_of(edge, layout)
     (upper, _, _), (lower, _, _) = ends_of(edge, layout)
     return ((x, y + LENGTHS[upper]), *points, (to_x, to_y - LENGTHS[lower]))
 
 
-def ends_of(edge: Shown, layout: Layout) -> tuple[MarkAt, MarkAt]:
+def ends_of(edge: DrawnEdge, layout: Layout) -> tuple[MarkAt, MarkAt]:
     """The marks at the upper and at the lower end of an edge, where they stand and which way they point."""
     return _ends(edge, edge.marks, layout)
 
 
-def _ends(edge: Shown, marks: tuple[Mark, Mark], layout: Layout) -> tuple[MarkAt, MarkAt]:
+def _ends(edge: DrawnEdge, marks: tuple[Mark, Mark], layout: Layout) -> tuple[MarkAt, MarkAt]:
     route = route_of(edge, layout)
     at_a, at_b = marks
     upper, lower = (at_a, at_b) if (edge.a, edge.b) in layout.routes else (at_b, at_a)
@@ -150,7 +244,7 @@ SYMBOLS: Mapping[str, str] = {
 """Signs on the middle of an edge; shapes, so that they do not need a colour."""
 
 
-def sign(edge: Shown) -> str | None:
+def sign(edge: DrawnEdge) -> str | None:
     if edge.source is Origin.GIVEN:
         return "given"
     if edge.open_at:
@@ -158,6 +252,24 @@ def sign(edge: Shown) -> str | None:
     return "direction" if edge.source is Origin.DIRECTION else None
 
 
-def _symbol(edge: Shown, at: Point) -> str:
+def _symbol(edge: DrawnEdge, at: Point) -> str:
     name = sign(edge)
     return SYMBOLS[name].format(x=f"{at[0]:.1f}", y=f"{at[1]:.1f}") if name else ""
+
+
+FITS = 'style="max-width:100%;height:auto" role="img" aria-label="{}"'
+
+
+def graph_html(graph: Graph) -> str:
+    marked = isinstance(graph, Pag)
+    edges = tuple(
+        DrawnEdge(a, b, way == "->", Origin.DATA, sign=way if marked else "") for a, way, b in ordered_edges(graph)
+    )
+    line = f"{type(graph).__name__}: {how_many(len(graph.nodes), 'node')}, {how_many(len(edges), 'edge')}"
+    return f"<div><p>{escape(line)}</p>{picture(graph, edges)}</div>"
+
+
+def picture(graph: Graph, edges: tuple[DrawnEdge, ...]) -> str:
+    """The drawing, with its edges in words for those who cannot see it."""
+    words = "; ".join(f"{edge.a} {edge.glyph} {edge.b}" for edge in edges) or "no edges"
+    return draw(graph, edges, attributes=FITS.format(escape(words)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dpcurate.accounting import Budget, Event, Privacy
-from dpcurate.graphs.drawing.text import number
+from dpcurate.draw.text import number
 from dpcurate.report.markup import Head, Html, bullets, element, facts, paragraphs, table
 
 if TYPE_CHECKING:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpcurate._messages import chance
+from dpcurate.draw.layout import HEIGHT, Box, Layout, Point, halfway, stretches
+from dpcurate.draw.svg import HEAD, LENGTHS, MARGIN, DrawnEdge, ends_of, labels, placed, sign, trimmed
+from dpcurate.draw.text import SIZE
 from dpcurate.errors import DpcurateError
-from dpcurate.graphs.drawing.edges import Shown
-from dpcurate.graphs.drawing.layout import HEIGHT, Box, Layout, Point, halfway, stretches
-from dpcurate.graphs.drawing.svg import HEAD, LENGTHS, MARGIN, ends_of, labels, placed, sign, trimmed
-from dpcurate.graphs.drawing.text import SIZE
-from dpcurate.report.edges import shown_edges
-
-if TYPE_CHECKING:
-    from dpcurate.result import Discovery
+from dpcurate.graphs.graph import Graph
 
 POINTS = 72.0
 SIGNS = {"given": ("D", "black"), "direction": ("D", "white"), "late": ("o", "white")}
@@ -24,22 +21,21 @@ WARNING = 26.0
 """Height of the line that says NOT PRIVATE."""
 
 
-def plot(result: Discovery, ax: Any = None) -> Any:
+def plot(graph: Graph, edges: Sequence[DrawnEdge], ax: Any = None, *, private: bool = True) -> Any:
     """Draw into `ax`, or into a new figure of a fitting size; returns the axes."""
-    layout, names = placed(result.graph), labels(result.graph)
-    top = MARGIN if result.privacy.private else MARGIN + WARNING
+    layout, names = placed(graph), labels(graph)
+    top = MARGIN if private else MARGIN + WARNING
     ax = _axes(layout.width + 2 * MARGIN, layout.height + MARGIN + top) if ax is None else ax
     ax.set(xlim=(-MARGIN, layout.width + MARGIN), ylim=(layout.height + MARGIN, -top), aspect="equal")
     ax.set_axis_off()
     scale = _scale(ax)
-    edges = shown_edges(result)
     for edge in edges:
         _edge(ax, edge, layout, scale)
         if len(edges) <= MOST_NUMBERS:
             _numbers(ax, edge, layout, scale)
     for name, box in layout.boxes.items():
         _node(ax, names[name], box, scale)
-    if not result.privacy.private:
+    if not private:
         ax.text(0, -top, "NOT PRIVATE", va="top", fontsize=SIZE * scale * 1.2, fontweight="bold")
     return ax
 
@@ -67,7 +63,7 @@ def _scale(ax: Any) -> float:
     return float(pixels * POINTS / ax.figure.dpi)
 
 
-def _edge(ax: Any, edge: Shown, layout: Layout, scale: float) -> None:
+def _edge(ax: Any, edge: DrawnEdge, layout: Layout, scale: float) -> None:
     patches = _load("matplotlib.patches")
     line = trimmed(edge, layout)
     dash = "-" if edge.directed or edge.sign else (0, (4, 3))
@@ -90,7 +86,7 @@ _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
 """Behind numbers, so that a line below does not strike them out."""
 
 
-def _numbers(ax: Any, edge: Shown, layout: Layout, scale: float) -> None:
+def _numbers(ax: Any, edge: DrawnEdge, layout: Layout, scale: float) -> None:
     """P(linked) and, of an arrow, P(this way), beside its middle."""
     said = [p for p in (edge.linked, edge.direction if edge.directed else None) if p is not None]
     x, y = halfway(trimmed(edge, layout))

@@ -5,10 +5,9 @@ from itertools import combinations
 import pytest
 
 from counting import steps
-from dpcurate.graphs.drawing.layering import crossings, uncross
-from dpcurate.graphs.drawing.layout import HEIGHT, Layout, halfway, lay_out, stretches
-from dpcurate.graphs.drawing.svg import placed
-from dpcurate.graphs.drawing.text import LONGEST, clean, short, width
+from dpcurate.draw.layout import HEIGHT, Layout, crossings, halfway, lay_out, stretches, uncross
+from dpcurate.draw.svg import placed
+from dpcurate.draw.text import LONGEST, clean, short, width
 from dpcurate.graphs.graph import Cpdag, Dag, Graph
 from dpcurate.networks import load, random_dag
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpcurate.graphs.drawing.edges import Origin, Shown
-from dpcurate.graphs.drawing.text import clean, number
+from dpcurate.draw.svg import DrawnEdge, Origin
+from dpcurate.draw.text import clean, number
+from dpcurate.effects.effect import Effect
 from dpcurate.learn.found import FoundEdge, MarkedEdge
 from dpcurate.learn.outcome import Evidence, Pair
-from dpcurate.report.effects import shown_effects
+from dpcurate.report.markup import Html, TableCell
 
 if TYPE_CHECKING:
     from dpcurate.graphs.knowledge import Knowledge
@@ -20,7 +21,7 @@ MOST = 12
 """Decisions told for one edge; the last ones decide."""
 
 
-def shown_edges(result: Discovery) -> tuple[Shown, ...]:
+def shown_edges(result: Discovery) -> tuple[DrawnEdge, ...]:
     """Every edge of the graph, in the columns' order."""
     told: dict[Pair, list[Evidence]] = {}
     for item in result.learned.evidence:
@@ -51,14 +52,14 @@ def _shown(
     knowledge: Knowledge | None,
     told: Mapping[Pair, Sequence[Evidence]],
     late: Mapping[Pair, tuple[int, ...]],
-) -> Shown:
+) -> DrawnEdge:
     pair = frozenset((edge.a, edge.b))
     source = _source(edge, knowledge)
     decisions = _told(told.get(pair, ()))
     sign = edge.sign if isinstance(edge, MarkedEdge) else ""
     open_at = late.get(pair, ())
     meaning = edge.meaning if edge.directed and not sign else ""
-    shown = Shown(edge.a, edge.b, edge.directed, source, edge.linked, edge.direction, decisions, open_at, sign)
+    shown = DrawnEdge(edge.a, edge.b, edge.directed, source, edge.linked, edge.direction, decisions, open_at, sign)
     return replace(shown, meaning=meaning)
 
 
@@ -85,3 +86,60 @@ def sentence(item: Evidence) -> str:
     noise = f" ± {number(item.noise)}" if item.noise else ""
     against = "" if item.threshold is None else f" against {number(item.threshold)}"
     return f"{clean(item.verdict)}{given}{value}{noise}{against}"
+
+
+WHY = {
+    "not identified": "Not identified: a hidden cause may move both, or too many directions are open.",
+    "not determined": "Not determined: what was released does not tell; found.effects() says why, and what to do.",
+}
+
+
+def shown_effects(result: Discovery) -> dict[tuple[str, str], dict[str, Any]]:
+    """What a drawn edge has of its effects, by its ends as they are drawn; nothing where none is known."""
+    if result.reported_effects.why_none:
+        return {}
+    known = {(effect.cause, effect.outcome): effect for effect in result.reported_effects}
+    ends = [(edge.a, edge.b) for edge in result.edges if (edge.a, edge.b) in known]
+    return {(a, b): _effect_words(known[a, b], known.get((b, a))) for a, b in ends}
+
+
+def _effect_words(effect: Effect, other: Effect | None) -> dict[str, Any]:
+    """Of an arrow its effect; of another edge both, and the stronger one to draw it by."""
+    if other is None:
+        raises = effect.sign == 1 if effect.sign in (-1, 1) else None
+        return {"effects": (clean(effect.brief),), "strength": effect.strength, "raises": raises}
+    acting = [e.supposed for e in (effect, other) if e.state != "none"]
+    strengths = [e.strength for e in acting if e.strength is not None]
+    return {"effects": _either_way(acting), "strength": max(strengths, default=None if acting else 0.0)}
+
+
+def _either_way(acting: Sequence[Effect]) -> tuple[str, ...]:
+    """What is said of an edge whose direction is open, by the directions in which it may act."""
+    if not acting:
+        return ("no effect either way",)
+    if len(acting) == 2 and acting[0].state in WHY and acting[0].state == acting[1].state:
+        return (acting[0].state,)
+    return tuple(clean(f"if {e.cause} → {e.outcome}: {e.brief}") for e in acting)
+
+
+def reasons(edges: Sequence[DrawnEdge]) -> str:
+    """Why some effects are not known, once for all edges."""
+    return "".join(f" {text}" for state, text in WHY.items() if any(state in said for e in edges for said in e.effects))
+
+
+def effect_cell(edge: DrawnEdge) -> TableCell:
+    """Words, sorted by strength."""
+    by = "-1" if edge.strength is None else f"{edge.strength:.6f}"
+    return TableCell("; ".join(edge.effects) or "-", by)
+
+
+def thickness_choice(edges: Sequence[DrawnEdge]) -> Html:
+    """What the thickness of lines means, where there is a choice."""
+    sure, strong = (any(getattr(edge, name) is not None for edge in edges) for name in ("linked", "strength"))
+    if not (sure and strong):
+        return Html("")
+    return Html(
+        '<span class="pair"><label for="thick">Thickness</label><select id="thick">'
+        '<option value="linked">how surely linked</option><option value="strength">how strong the effect</option>'
+        "</select></span>"
+    )

@@ -1,1 +1,0 @@
-"""A graph as a picture: where boxes and edges go, and SVG that stands alone."""

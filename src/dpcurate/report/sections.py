@@ -1,0 +1,160 @@
+"""Short sections of the page: the verdict, what comes first, and pairs on which nothing is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpcurate._messages import how_many
+from dpcurate.draw.svg import DrawnEdge
+from dpcurate.draw.text import clean
+from dpcurate.graphs.graph import Pag
+from dpcurate.report.edge_words import open_orders
+from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, paragraphs, table
+from dpcurate.schema.first import example_order
+
+if TYPE_CHECKING:
+    from dpcurate.graphs.knowledge import Knowledge
+    from dpcurate.learn.directions import DirectionVerdict
+    from dpcurate.learn.verdict import Verdict
+    from dpcurate.result import Discovery
+
+
+def verdict_banner(verdict: Verdict | None) -> Html:
+    """Above everything else, if nothing can be made of the graph."""
+    if verdict is None or verdict.level != "hopeless":
+        return Html("")
+    return element("div", _said(verdict), class_="banner", role="alert")
+
+
+def verdict_lines(verdict: Verdict | None) -> Html:
+    """Under the title, if something can."""
+    if verdict is None or verdict.level == "hopeless":
+        return Html("")
+    return element("div", _said(verdict), class_=f"verdict {verdict.level}")
+
+
+def directions_lines(verdict: DirectionVerdict | None) -> Html:
+    """Below it: whether directions can be read."""
+    if verdict is None:
+        return Html("")
+    return element("div", _said(verdict), class_=f"verdict {'fine' if verdict.readable else 'weak'}")
+
+
+def directions_note(verdict: DirectionVerdict | None) -> Html:
+    """The same for a notebook."""
+    if verdict is None:
+        return Html("")
+    colour = "#2f855a" if verdict.readable else "#b7791f"
+    return element("div", _said(verdict), style=f"border-left:3px solid {colour};padding-left:.8em")
+
+
+def verdict_note(verdict: Verdict | None) -> Html:
+    """For a notebook, which has no style of ours: colours that can be read on light and on dark."""
+    if verdict is None:
+        return Html("")
+    colour = {"hopeless": "#d92d20", "weak": "#b7791f", "partial": "#b7791f", "fine": "#2f855a"}[verdict.level]
+    role = {"role": "alert"} if verdict.level == "hopeless" else {}
+    width = "6px" if verdict.level == "hopeless" else "3px"
+    return element("div", _said(verdict), style=f"border-left:{width} solid {colour};padding-left:.8em", **role)
+
+
+def _said(verdict: Verdict | DirectionVerdict) -> Html:
+    return paragraphs(element("strong", verdict.title), " ".join(verdict.sentences))
+
+
+MOST_NAMES = 12
+"""Columns of a group that are named."""
+
+
+def order_section(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
+    """The groups and the arrows between them; without any knowledge, how to add an order at no cost."""
+    if result.knowledge is None:
+        return _how_to_add(result)
+    if not result.knowledge.tiers:
+        return Html("")
+    return Html(element("div", Html(_groups(result, result.knowledge) + _arrows(result, edges)), class_="order"))
+
+
+def _how_to_add(result: Discovery) -> Html:
+    order = clean(example_order(result.schema.columns))
+    command = element("code", f"dpcurate discover --from-answers LEDGER --order '{order}'")
+    text = Html(
+        "No order of columns was given, so every direction rests on the data alone. Adding one costs no privacy "
+        f"budget: {command}. Name all columns that no other column can cause."
+    )
+    return Html(element("div", element("p", text), class_="order"))
+
+
+def _groups(result: Discovery, known: Knowledge) -> Html:
+    groups = [_named([name for name in result.graph.nodes if name in tier]) for tier in known.tiers]
+    free = [name for name in result.graph.nodes if name not in known.tier_of]
+    lines = Html("".join(element("li", group) for group in groups))
+    more = paragraphs(f"In no group, so without limits: {_named(free)}.") if free else Html("")
+    return Html(element("h3", "What comes first") + element("ol", lines) + more)
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(map(clean, names[:MOST_NAMES]))
+    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
+
+
+def _arrows(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
+    assert result.knowledge is not None
+    tier = result.knowledge.tier_of
+    between = [e for e in edges if e.a in tier and e.b in tier and tier[e.a] != tier[e.b]]
+    what = "arrowhead at the later column" if isinstance(result.graph, Pag) else "direction"
+    if not between:
+        return paragraphs("No edge joins two groups, so no direction follows from this order.")
+    told = f"The {what} of {how_many(len(between), 'edge')} of {len(edges)} follows from this order, not from the data"
+    early = [(e.a, e.b) if tier[e.a] < tier[e.b] else (e.b, e.a) for e in between]
+    return folded(told, bullets([clean(f"{a} comes before {b}") for a, b in early]))
+
+
+MOST_PAIRS = 500
+HEADS = (Head("Column a"), Head("Column b"), Head("Linked", True), Head("a → b", True))
+
+
+def undecided_section(result: Discovery) -> Html:
+    """Empty if all is settled."""
+    inside = Html(_between(result) + _untested(result))
+    if not inside:
+        return Html("")
+    return element("section", element("h2", "Undecided pairs", id="h-open"), inside, aria_labelledby="h-open")
+
+
+def _between(result: Discovery) -> Html:
+    """Pairs that are not drawn at this cut."""
+    pairs = result.undecided
+    if not pairs:
+        return Html("")
+    said = paragraphs(
+        f"{how_many(len(pairs), 'pair is', 'pairs are')} "
+        "not drawn, and not ruled out either: each may well be linked. More rows, a larger "
+        "epsilon or background knowledge would decide them."
+    )
+    rows = [
+        [TableCell(p.a), TableCell(p.b), chance_cell(p.linked), chance_cell(p.direction)] for p in pairs[:MOST_PAIRS]
+    ]
+    used = [i for i in range(len(HEADS)) if any(row[i].text != "-" for row in rows)]
+    more = f"; the first {MOST_PAIRS} of {len(pairs)}" if len(pairs) > MOST_PAIRS else ""
+    caption = f"The likeliest first{more}. a → b: the probability of this way round, if they are linked."
+    cells = [[row[i] for i in used] for row in rows]
+    return Html(said + table(caption, [HEADS[i] for i in used], cells, sortable=True, class_="cards narrow"))
+
+
+def _untested(result: Discovery) -> Html:
+    """Edges that a budget did not reach."""
+    late = open_orders(result.learned.unfinished)
+    if not late:
+        return Html("")
+    place = {name: i for i, name in enumerate(result.graph.nodes)}
+    pairs = sorted((sorted(pair, key=place.__getitem__), orders) for pair, orders in late.items())
+    rows = [(a, b, ", ".join(map(str, orders))) for (a, b), orders in pairs]
+    said = paragraphs(
+        f"The budget ended before {how_many(len(rows), 'edge was', 'edges were')} "
+        "tested at every order. They are in the graph because "
+        "nothing removed them, not because something confirmed them."
+    )
+    heads = [Head("Column"), Head("Column"), Head("Untested at order")]
+    return Html(said + table("Edges not tested to the end", heads, rows))
