@@ -94,8 +94,8 @@ class Study:
         name: str | None = None,
         insecure_seed: int | None = None,
     ) -> None:
-        self.schema = Schema.of(schema)
-        self.ledger = None if ledger is None else Path(ledger)
+        self.schema: Schema = Schema.of(schema)
+        self.ledger: Path | None = None if ledger is None else Path(ledger)
         """The file that keeps the budget, if one does."""
         self._table, self._name, self._insecure_seed = table, name, insecure_seed
         self._inputs = Inputs.of(table=table, schema=schema, ledger=ledger)

@@ -142,7 +142,7 @@ class Tally:
 
     def __init__(self, truth: Truth) -> None:
         self.truth = truth
-        self.total = 0.0
+        self.total: float = 0.0
         self.asked: list[object] = []
 
     def answer(self, release: Release, answer: Answer, rate: float = 1.0) -> None:

@@ -23,7 +23,8 @@ class Countdown:
     """How many worlds are done and how long the others will take: a bar, or lines now and then."""
 
     def __init__(self, bar: Bar, clock: Callable[[], float] = time.monotonic) -> None:
-        self.bar, self._clock = bar, clock
+        self.bar = bar
+        self._clock = clock
         self._start, self._next = clock(), -math.inf
 
     def __call__(self, done: int, total: int) -> None:

@@ -21,7 +21,7 @@ class Bar:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
-        self.live = self._stream.isatty()
+        self.live: bool = self._stream.isatty()
         self._next, self._label = 0.0, ""
 
     def draw(self, label: str, full: float, text: str) -> None:

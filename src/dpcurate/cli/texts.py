@@ -49,7 +49,7 @@ TABLES = (
     ".duckdb",
     ".db",
 )
-KINDS = {"table": TABLES, "schema": (".toml",), "knowledge file": (".toml",)}
+KINDS: dict[str, tuple[str, ...]] = {"table": TABLES, "schema": (".toml",), "knowledge file": (".toml",)}
 """How the names of files end that may be meant; of other kinds any."""
 
 

@@ -64,9 +64,9 @@ class PartialGraph:
     """The drawing in progress: arrows, lines and the edges on which evidence disagreed."""
 
     def __init__(self, skeleton: Skeleton) -> None:
-        self.nodes = skeleton.nodes
-        self.around = _near(skeleton.nodes, skeleton.edges)
-        self.lines = _near(skeleton.nodes, skeleton.edges)
+        self.nodes: tuple[str, ...] = skeleton.nodes
+        self.around: dict[str, set[str]] = _near(skeleton.nodes, skeleton.edges)
+        self.lines: dict[str, set[str]] = _near(skeleton.nodes, skeleton.edges)
         self.parents: dict[str, set[str]] = {name: set() for name in skeleton.nodes}
         self.arrows: set[Arrow] = set()
         self.disputed: set[Edge] = set()

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from dpcurate.errors import GraphError
 from dpcurate.graphs.base import Arrow, Edge
-from dpcurate.graphs.graph import Skeleton
+from dpcurate.graphs.graph import Separators, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Mark, Pag, reached
 
@@ -26,11 +26,14 @@ class PagMarks:
     """
 
     def __init__(self, skeleton: Skeleton, triples: Triples | None = None) -> None:
-        self.nodes, self.separators = skeleton.nodes, skeleton.separators
+        self.nodes: tuple[str, ...] = skeleton.nodes
+        self.separators: Separators = skeleton.separators
         self.at: dict[str, dict[str, Mark]] = {name: {} for name in skeleton.nodes}
         for a, b in skeleton.edges:
             self.at[a][b] = self.at[b][a] = "circle"
         self.disputed: set[Arrow] = set()
+        self.colliders: set[Triple]
+        self.chains: set[Triple]
         self.colliders, self.chains = triples or self._sorted_triples()
 
     def _sorted_triples(self) -> Triples:

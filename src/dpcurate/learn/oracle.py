@@ -39,10 +39,10 @@ class OracleQueryable:
     def __init__(self, dag: Dag, hidden: Iterable[str] = (), selected: Iterable[str] = ()) -> None:
         self._dag, self._selected = dag, tuple(selected)
         visible = [n for n in dag.nodes if n not in {*hidden, *self._selected}]
-        self.schema = Schema(tuple(Categorical(n, ("0", "1")) for n in visible), rows=100_000)
+        self.schema: Schema = Schema(tuple(Categorical(n, ("0", "1")) for n in visible), rows=100_000)
         self.neighbours = Neighbours.ADD_REMOVE
-        self.budget = Budget.unlimited()
-        self.remaining = float("inf")
+        self.budget: Budget = Budget.unlimited()
+        self.remaining: float = float("inf")
 
     def _value(self, statistic: Statistic) -> float:
         if not isinstance(statistic, PairStatistic):

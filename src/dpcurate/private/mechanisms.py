@@ -138,7 +138,7 @@ class NoNoise:
 
     name = "exact"
     multiplier = None
-    deviation = 0.0
+    deviation: float = 0.0
 
     @property
     def cost(self) -> Cost:

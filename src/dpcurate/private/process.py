@@ -57,7 +57,17 @@ class Unique:
             guarded = property(_checked(member.fget)) if isinstance(member, property) else _checked(member)  # type: ignore[arg-type]
             setattr(cls, name, guarded)
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def __copy__(self) -> NoReturn:
         raise RefusedError("what guards a budget cannot be copied or pickled: a second one would be a second budget")
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        self.__copy__()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        self.__copy__()
+
+    def __getstate__(self) -> NoReturn:
+        self.__copy__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,8 @@ class Weaker:
 
     def __init__(self, inner: Randomness, factor: float) -> None:
         self._inner, self._factor = inner, factor
-        self.thin, self.uniform = inner.thin, inner.uniform
+        self.thin: Callable[[IntArray, int], IntArray] = inner.thin
+        self.uniform: Callable[[], float] = inner.uniform
 
     def gaussian(self, scale: float, size: int) -> IntArray:
         return self._inner.gaussian(scale * self._factor, size)

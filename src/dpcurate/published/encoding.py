@@ -38,7 +38,7 @@ class Encoding:
         self._sets = (*((a,) for a in self._nodes), *combinations(self._nodes, 2))
         parts = self._ask(queryable)
         self._numbers = [numbers_of(part) for part in parts[: len(self._nodes)]]
-        self.whole = self._rows(parts)
+        self.whole: EncodedRows = self._rows(parts)
 
     def sampled(self, rate: float) -> EncodedRows:
         """A fresh Poisson sample of the rows; at rate 1 the whole table."""

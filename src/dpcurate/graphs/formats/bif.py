@@ -53,7 +53,7 @@ class Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._after = 0
-        self.token = self._scan()
+        self.token: BifToken = self._scan()
 
     def take(self) -> BifToken:
         """The next token; moves on."""
@@ -161,7 +161,7 @@ class Grammar:
         self._names_left, self._numbers_left = MAX_NAMES, MAX_CELLS
         self.declared: dict[str, Declaration] = {}
         self.blocks: dict[str, ProbabilityBlock] = {}
-        self.name = self._network_block()
+        self.name: str = self._network_block()
         while self._scan.token.kind != END:
             token = self._scan.take()
             if token.is_word("variable"):

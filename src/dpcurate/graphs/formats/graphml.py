@@ -37,7 +37,7 @@ _KEY = '  <key id="{0}" for="edge" attr.name="{0}" attr.type="double"/>\n'
 _MARK = '  <key id="mark" for="edge" attr.name="mark" attr.type="string"/>\n'
 MAX_DEPTH = 50
 MAX_PARTS = 2 * (MAX_NODES + 8 * MAX_EDGES)
-NEEDED = {"node": ("id",), "edge": ("source", "target"), "key": ("id",), "data": ("key",)}
+NEEDED: dict[str, tuple[str, ...]] = {"node": ("id",), "edge": ("source", "target"), "key": ("id",), "data": ("key",)}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

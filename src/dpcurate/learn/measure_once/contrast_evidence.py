@@ -42,8 +42,9 @@ class ContrastEvidence(DependenceEvidence):
     """Log Bayes factors of dependence from contrasts of pairs and triples."""
 
     def __init__(self, moments: CentralMoments, constants: Constants) -> None:
-        self.moments, self.constants = moments, constants
-        self.regressions = Regressions(moments)
+        self.moments = moments
+        self.constants = constants
+        self.regressions: Regressions = Regressions(moments)
         size = len(moments.levels)
         self.measured: BoolArray = np.array([[moments.measured(a, b) for b in range(size)] for a in range(size)])
         self._hardly_measured = frozenset(np.flatnonzero(self.measured.sum(axis=1) < 2).tolist())
@@ -57,7 +58,7 @@ class ContrastEvidence(DependenceEvidence):
         self._interactions: dict[tuple[int, int, int, Columns], float] = {}
         self._widths = [max(2, (r - 2).bit_length()) for r in moments.levels]
         """Of a column's coordinates, by powers of two; those of two to five levels go together."""
-        self.marginal = self._marginal()
+        self.marginal: FloatArray = self._marginal()
 
     def without_misfit(self, *weaker: float) -> ContrastEvidence:
         """The same, but what a regression that lacks terms leaves counts as dependence, and so do weaker effects."""

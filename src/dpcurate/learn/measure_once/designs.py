@@ -134,9 +134,10 @@ class Designs:
     """Makes designs from what was released."""
 
     def __init__(self, moments: CentralMoments) -> None:
-        self.moments, self.columns = moments, OfColumns.of(moments)
-        self.pairs = OfPairs.of(moments, self.columns)
-        self.levels = OfLevels.of(moments.margins, self.pairs.denoised)
+        self.moments = moments
+        self.columns: OfColumns = OfColumns.of(moments)
+        self.pairs: OfPairs = OfPairs.of(moments, self.columns)
+        self.levels: OfLevels = OfLevels.of(moments.margins, self.pairs.denoised)
         self._larger: Remembered[Columns, tuple[Columns, ...]] = Remembered(
             lambda given: tuple(u for u in subsets(given) if len(u) > 2 and u in moments.blocks)
         )

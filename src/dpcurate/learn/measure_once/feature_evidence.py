@@ -39,7 +39,7 @@ class FeatureEvidence(DependenceEvidence):
     the other column, or all. The evidence is the mean over these.
     """
 
-    least_separation = 0.0
+    least_separation: float = 0.0
 
     def __init__(
         self, released: FeatureCovariance, effect_sizes: tuple[float, ...], constants: FeatureConstants

@@ -57,8 +57,9 @@ class Order(Generic[Families]):
     """An order of the columns, each with its best parents among those before it."""
 
     def __init__(self, families: Families, columns: Sequence[int]) -> None:
-        self.families, self.columns = families, list(columns)
-        self.before = [0] * len(self.columns)
+        self.families = families
+        self.columns: list[int] = list(columns)
+        self.before: list[int] = [0] * len(self.columns)
         """For each column the set of those before it."""
         for first, second in pairwise(self.columns):
             self.before[second] = self.before[first] | 1 << first

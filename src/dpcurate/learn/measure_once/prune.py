@@ -39,9 +39,10 @@ class Separators:
 
     def __init__(self, decision: Decision, adjacent: BoolArray, evidence: ContrastEvidence) -> None:
         """At first what a search has explained: dependent columns left apart, by the parents of the later one."""
-        self.evidence, forward = evidence, _forward(decision.order)
+        self.evidence = evidence
+        forward = _forward(decision.order)
         explained = np.argwhere((evidence.marginal > 0) & ~adjacent & forward).tolist()
-        self.sets = {frozenset((a, b)): decision.parents[b] for a, b in explained}
+        self.sets: dict[frozenset[int], Columns] = {frozenset((a, b)): decision.parents[b] for a, b in explained}
 
     def circular(self, first: int, second: int, given: Columns) -> tuple[int, int] | None:
         """A member of a set that was itself separated from one of two columns by means of the other, and that one."""

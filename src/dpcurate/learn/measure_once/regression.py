@@ -57,7 +57,8 @@ class Regressions:
     """Regressions on conditioning sets."""
 
     def __init__(self, moments: CentralMoments) -> None:
-        self.moments, self.designs = moments, Designs(moments)
+        self.moments = moments
+        self.designs: Designs = Designs(moments)
         self.single: Remembered[tuple[int, Columns, Terms], Regression] = Remembered(self._single, MOST_REMEMBERED)
         self._noise: Remembered[tuple[int, Columns], float] = Remembered(lambda key: moments.noise(key[0], *key[1]))
         self._denoised: Remembered[tuple[int, Columns], FloatArray] = Remembered(self._denoised_of)

@@ -24,7 +24,7 @@ class Disk:
     """A store in one SQLite file."""
 
     def __init__(self, file: File, facts: LedgerFacts) -> None:
-        self.path = file.path
+        self.path: Path = file.path
         self.facts = facts
         self._file = file
         self._run: Run | None = None

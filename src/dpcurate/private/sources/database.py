@@ -124,7 +124,7 @@ class PostgresDialect(Dialect):
 class Postgres(Engine):
     """A connection to PostgreSQL and a table there."""
 
-    dialect = PostgresDialect()
+    dialect: PostgresDialect = PostgresDialect()
 
     def __init__(self, connection: Any, table: str) -> None:
         self._connection = connection
@@ -132,7 +132,7 @@ class Postgres(Engine):
         weakref.finalize(self, connection.close)
         self._stored = self._described(table)
         parts = ", ".join(self.dialect.plain(*column) for column in self._stored.items())
-        self.relation = f"(SELECT {parts} FROM {table}) AS given"
+        self.relation: str = f"(SELECT {parts} FROM {table}) AS given"
 
     def _described(self, table: str) -> dict[str, str]:
         with self._connection.cursor() as cursor:

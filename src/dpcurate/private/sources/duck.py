@@ -50,7 +50,8 @@ class Duck(Engine):
     """What the file says of its columns."""
 
     def __init__(self, connection: Any, relation: str, lock: AbstractContextManager[Any] | None = None) -> None:
-        self.connection, self.relation = connection, relation
+        self.connection = connection
+        self.relation: str = relation
         self._lock = lock or nullcontext()
 
     def stored(self) -> dict[str, str]:

@@ -71,7 +71,7 @@ class Encoded(Protocol):
 class Engine(ABC):
     """A table that stays where it is, and SQL to ask about it."""
 
-    dialect = Dialect()
+    dialect: Dialect = Dialect()
     most_sums = 1600
     """Sums in one query: PostgreSQL takes 1,664 columns."""
     relation: str

@@ -92,7 +92,7 @@ class Spark(Engine):
             raise OwnerError("a streaming frame has no last row: write it to a table and read that")
         check_unique(frame.columns)
         self._types: dict[str, str] = dict(frame.dtypes)
-        self.dialect = SparkDialect(names=tuple(frame.columns))
+        self.dialect: SparkDialect = SparkDialect(names=tuple(frame.columns))
         self._frame, self._session = _by_place(frame), frame.sparkSession
         self._check_workers()
 

@@ -35,7 +35,7 @@ MARKS = {
     "notears-moments": "X",
 }
 REGIMES = (0.1, 5.0, 10.0)
-STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+STYLE: dict[str, object] = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 Panel = Callable[[Any, Runs, str], None]
 Curve = tuple[str, str, str, dict[str, Any]]
 """A method, its reading, its label and how its line is drawn."""

@@ -18,6 +18,7 @@ from dpcurate.published.edge_tests import UNDEFINED
 from dpcurate.published.queries import PublishedKendallP
 from dpcurate.published.reproduction.world import world
 from dpcurate.queries import Answer, Exact, Gate, Laplace, Query, Queryable, Release, Statistic, T
+from dpcurate.schema import Neighbours, Schema
 
 RANGE = 0.5
 """A one-sided p-value lies in [0, 1/2], so one row moves it by at most 1/2; 0.481 is attained."""
@@ -55,16 +56,16 @@ class Rehearsal:
     An undefined test is answered without noise; `undefined` counts those, and they are not in `rho`.
     """
 
-    remaining = math.inf
+    remaining: float = math.inf
 
     def __init__(self, known: ExactAnswers, seed: str) -> None:
         self._known = known
         self._random = Random(seed)
-        self.schema = known.queryable.schema
-        self.neighbours = known.queryable.neighbours
-        self.budget = known.queryable.budget
-        self.rho = 0.0
-        self.undefined = 0
+        self.schema: Schema = known.queryable.schema
+        self.neighbours: Neighbours = known.queryable.neighbours
+        self.budget: Budget = known.queryable.budget
+        self.rho: float = 0.0
+        self.undefined: int = 0
 
     def ask(self, query: Query[T]) -> T:
         return cast(T, self._answer(query))

@@ -79,9 +79,9 @@ class Runs:
         for row in rows:
             self._cells[row["kind"], row["network"], row["method"], row["reading"], row["target"]].append(row)
         there = {row["network"] for row in rows}
-        self.networks = [n for n in SHIPPED if n in there]
+        self.networks: list[str] = [n for n in SHIPPED if n in there]
         self._there = {key[2:] for key in self._cells if key[0] == "private"}
-        self.targets = self._targets("curate-pc")
+        self.targets: list[float] = self._targets("curate-pc")
 
     def _targets(self, method: str) -> list[float]:
         return sorted({target for m, _, target in self._there if m == method})
