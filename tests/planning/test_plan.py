@@ -311,7 +311,8 @@ def test_other_reports(tmp_path, small):
         ({"epsilons": ()}, QueryError, "at least one epsilon"),
         ({"epsilons": (math.inf,)}, QueryError, "finite"),
         ({"methods": ("em-px",)}, QueryError, "did you mean 'em-pc'"),
-        ({"worlds": 0}, QueryError, "worlds must be"),
+        ({"worlds": -1}, QueryError, "worlds must be"),
+        ({"worlds": 0, "methods": ("em-pc",)}, QueryError, "worlds must be"),
         ({"rows": 0}, QueryError, "rows must be"),
         ({"neighbours": "both"}, SchemaError, "neighbours"),
         ({"delta": 2}, BudgetError, "delta"),
@@ -373,6 +374,14 @@ def test_f1_missed_and_false_edges_are_of_the_same_graph(rows):
         assert cell.f1 == pytest.approx(2 * hits / (2 * hits + cell.missed + cell.false))
         assert 0 < cell.f1 < 1
         assert cell.low <= cell.f1 <= cell.high
+
+
+def test_the_estimate_simulates_nothing_unless_asked(monkeypatch):
+    monkeypatch.setattr(planning, "all_runs", lambda *_: pytest.fail("simulated"))
+    found = plan(SMALL, 20_000, epsilons=(1,))
+    assert (found.worlds, found.ceiling) == (0, {})
+    assert found.cells["auto", 1.0].f1 > 0.5
+    assert "--worlds 8" in str(found)
 
 
 def test_what_is_simulated_is_the_graph_that_a_result_shows(monkeypatch):

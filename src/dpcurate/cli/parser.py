@@ -271,8 +271,8 @@ def _diff(commands: _Parsers) -> None:
 def _plan(commands: _Parsers) -> None:
     line = "see what accuracy to expect before spending anything; touches no private data"
     more = (
-        "Beside every method stands what exact PC and, up to 20 columns, an exact score search reach on the same rows\n"
-        "without privacy: the ceiling.\n\n"
+        "The estimate for the default method comes at once. With --worlds 8, or for other methods, random networks are\n"
+        "simulated, too: they show what exact PC and, up to 20 columns, an exact score search reach without privacy.\n\n"
         "example:\n  dpcurate plan --schema patients.toml --rows 50000 --accuracy 0.8 -o plan.html"
     )
     parser = _command(commands, "plan", line, "plan:run", more=more)
@@ -288,8 +288,8 @@ def _plan(commands: _Parsers) -> None:
     parser.add_argument("--delta", type=_number, default=DELTA, metavar="D", help=line)
     parser.add_argument("--neighbours", default="add-remove", metavar="N", help="add-remove (default) or replace")
     parser.add_argument("--methods", nargs="+", metavar="M", help="methods to try (default: auto)")
-    line = "how many random networks to simulate (default: 8)"
-    parser.add_argument("--worlds", type=_whole, default=8, metavar="N", help=line)
+    line = "how many random networks to simulate (default: none for the default method, 8 for others)"
+    parser.add_argument("--worlds", type=_whole, metavar="N", help=line)
     _seed(parser, "simulations")
     _output(parser, "write the plan as a page (.html) or as data (.json)")
 

@@ -36,6 +36,8 @@ EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 DEFAULT = "auto"
 ESTIMATED = frozenset({"auto", "measure-once"})
 """Methods with a closed form, which are not simulated."""
+WORLDS = 8
+"""How many worlds are simulated where a method asks for it."""
 MOST_ROWS = 2_000_000
 BAR = 24
 SUFFIXES = (".html", ".json", ".txt")
@@ -140,6 +142,13 @@ class Plan:
             "Weaker effects and rarer levels than usual need more, stronger ones less.",
             *(f"{m}: the estimate that `discover` announces before a run." for m in self.methods if m in ESTIMATED),
             *([f"All else is from {worlds} with {self._edges} edges{less}."] if self.runs else []),
+            *(
+                []
+                if self.runs
+                else [
+                    "Simulate some worlds (--worlds 8) to see what exact methods, which are NOT PRIVATE, would reach."
+                ]
+            ),
             *(f"{name}: {EXACT[name]} on the same rows, NOT PRIVATE: the ceiling." for name in self.ceiling),
             *(f"Left out: {r.method}: {r.reason}." for r in self.refusals),
         )
@@ -235,7 +244,7 @@ def plan(
     order: GivenOrder = None,
     epsilons: Sequence[float] = EPSILONS,
     methods: Sequence[str] | None = None,
-    worlds: int = 8,
+    worlds: int | None = None,
     seed: int = 0,
     delta: float = DELTA,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
@@ -245,9 +254,9 @@ def plan(
     """Expected accuracy for each epsilon, from a public schema and a rough number of rows; free.
 
     `methods` are names, the default alone when not given. The default's figures are the estimate that `discover`
-    announces before a run; other methods learn `worlds` random worlds that have this schema. So do exact PC and, up
-    to 20 columns, an exact score search: what they reach without privacy is the ceiling. Time grows with `worlds`;
-    with `workers` above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`. The same
+    announces before a run, and come at once. Other methods learn `worlds` random worlds that have this schema (8 if
+    not given). So do exact PC and, up to 20 columns, an exact score search: what they reach without privacy is the
+    ceiling; for the default alone they are simulated if `worlds` is given. Time grows with `worlds`; with `workers` above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`. The same
     seed gives the same figures whatever the workers. Worlds keep to the `order` of columns, by default the schema's.
     """
     facts, relation = Schema.of(schema), Neighbours.of(neighbours).value
@@ -265,17 +274,19 @@ def plan(
         get(name)
     simulated = min(whole("rows", rows, least=1), MOST_ROWS)
     simulated_methods = tuple(name for name in names if name not in ESTIMATED)
+    if worlds is None:
+        worlds = WORLDS if simulated_methods else 0
+    count = whole("worlds", worlds, least=1 if simulated_methods else 0)
     jobs = [
-        Simulation(facts, simulated, delta, relation, budgets, simulated_methods, seed, world)
-        for world in range(whole("worlds", worlds, least=1))
+        Simulation(facts, simulated, delta, relation, budgets, simulated_methods, seed, world) for world in range(count)
     ]
-    found = all_runs(jobs, workers, progress or _silent)
+    found = all_runs(jobs, workers, progress or _silent) if jobs else ()
     refusals = tuple(dict.fromkeys(r for r in found if isinstance(r, Refusal)))
     unable = [r for r in refusals if r.method in names]
     if unable:
         raise QueryError(f"{unable[0].method}: {unable[0].reason}")
     runs = tuple(r for r in found if isinstance(r, WorldRun))
-    return Plan(facts, rows, simulated, delta, relation, budgets, names, worlds, runs, refusals)
+    return Plan(facts, rows, simulated, delta, relation, budgets, names, count, runs, refusals)
 
 
 def _power(schema: Schema, rows: int, epsilon: float, delta: float, neighbours: str) -> Power:
