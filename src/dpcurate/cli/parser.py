@@ -271,8 +271,9 @@ def _diff(commands: _Parsers) -> None:
 def _plan(commands: _Parsers) -> None:
     line = "see what accuracy to expect before spending anything; touches no private data"
     more = (
-        "The estimate for the default method comes at once. With --worlds 8, or for other methods, random networks are\n"
-        "simulated, too: they show what exact PC and, up to 20 columns, an exact score search reach without privacy.\n\n"
+        "The estimate for the default method comes at once. With --worlds 8, or for other methods, random networks\n"
+        "are simulated, too: they show what exact PC and, up to 20 columns, an exact score search reach without\n"
+        "privacy.\n\n"
         "example:\n  dpcurate plan --schema patients.toml --rows 50000 --accuracy 0.8 -o plan.html"
     )
     parser = _command(commands, "plan", line, "plan:run", more=more)

@@ -256,8 +256,9 @@ def plan(
     `methods` are names, the default alone when not given. The default's figures are the estimate that `discover`
     announces before a run, and come at once. Other methods learn `worlds` random worlds that have this schema (8 if
     not given). So do exact PC and, up to 20 columns, an exact score search: what they reach without privacy is the
-    ceiling; for the default alone they are simulated if `worlds` is given. Time grows with `worlds`; with `workers` above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`. The same
-    seed gives the same figures whatever the workers. Worlds keep to the `order` of columns, by default the schema's.
+    ceiling; for the default alone they are simulated if `worlds` is given. Time grows with `worlds`; with `workers`
+    above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`. The same seed gives the
+    same figures whatever the workers. Worlds keep to the `order` of columns, by default the schema's.
     """
     facts, relation = Schema.of(schema), Neighbours.of(neighbours).value
     if order is not None:
