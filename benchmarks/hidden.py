@@ -21,7 +21,7 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.metrics import score_pag
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.methods import PC
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.networks import random_dag, random_mixed
 from dpcurate.networks.hidden import HiddenWorld
 
@@ -52,7 +52,7 @@ def world_of(name: str, seed: int, hidden: int) -> HiddenWorld:
     return world.hide(*sorted(dag.nodes, key=lambda node: -children[node])[:hidden])
 
 
-def judged(learned: Learned, world: HiddenWorld) -> Run:
+def judged(learned: FitResult, world: HiddenWorld) -> Run:
     """Against the true PAG; a mark that exact FCI draws is taken to be sure."""
     scores, ancestral = score_pag(learned.graph, world.pag), world.ancestral
     marks = learned.marks or {end: (float(mark == "tail"), 0.0) for end, mark in learned.graph.marks.items()}

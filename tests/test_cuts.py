@@ -13,40 +13,40 @@ from hypothesis import strategies as st
 
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import QueryError
-from dpcurate.graphs.formats import load, load_chances
+from dpcurate.graphs.formats import load, load_probabilities
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.found import FoundEdge
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.found import Edge
+from dpcurate.learn.outcome import FitResult
 from dpcurate.result import Discovery
 from dpcurate.schema import Categorical, Schema
 
 PRIVACY = Privacy(Budget(epsilon=1.0, delta=1e-10), "add-remove", "one row", 0.0, (), True)
 NAMES = tuple("abcde")
-chances = st.floats(0, 1)
+probabilities = st.floats(0, 1)
 cuts = st.tuples(st.floats(0.01, 0.99), st.floats(0.5, 1))
 
 
-def found(learned: Learned, knowledge: Knowledge | None = None) -> Discovery:
+def found(learned: FitResult, knowledge: Knowledge | None = None) -> Discovery:
     schema = Schema(tuple(Categorical(name, ("no", "yes")) for name in learned.graph.nodes))
     return Discovery(learned, PRIVACY, "auto", schema, knowledge)
 
 
 def learned(
     linked: dict[str, float], direction: dict[str, float] | None = None, graph: Cpdag | Dag | None = None
-) -> Learned:
+) -> FitResult:
     """Pairs as two letters; the graph of best F1 is empty unless given."""
     graph = graph or Cpdag.of(NAMES)
     pairs = {frozenset(pair): p for pair, p in linked.items()}
     ways = {(pair[0], pair[1]): p for pair, p in (direction or {}).items()}
-    return Learned(graph, graph.skeleton, pairs, ways)
+    return FitResult(graph, graph.skeleton, pairs, ways)
 
 
 @st.composite
-def guesses(draw: Any) -> Learned:
+def guesses(draw: Any) -> FitResult:
     pairs = ["".join(p) for p in combinations(NAMES, 2)]
-    linked = {pair: draw(chances) for pair in pairs}
-    direction = draw(st.sampled_from([{}, {pair: draw(chances) for pair in pairs}]))
+    linked = {pair: draw(probabilities) for pair in pairs}
+    direction = draw(st.sampled_from([{}, {pair: draw(probabilities) for pair in pairs}]))
     arrows = [p for p in combinations(draw(st.permutations(NAMES)), 2) if draw(st.booleans())]
     return learned(linked, direction, Dag.of(NAMES, arrows).cpdag())
 
@@ -123,7 +123,7 @@ def test_a_method_without_probabilities_keeps_its_graph() -> None:
 
 
 @given(guesses(), cuts)
-def test_no_cut_draws_a_cycle_or_an_unlikely_pair(guess: Learned, cut: tuple[float, float]) -> None:
+def test_no_cut_draws_a_cycle_or_an_unlikely_pair(guess: FitResult, cut: tuple[float, float]) -> None:
     graph = found(guess).at(cut[0], direction=cut[1]).graph  # a Cpdag refuses cycles
     assert graph.edges == {pair for pair, p in guess.linked.items() if p >= cut[0]}
     for a, b in graph.arrows:
@@ -132,7 +132,9 @@ def test_no_cut_draws_a_cycle_or_an_unlikely_pair(guess: Learned, cut: tuple[flo
 
 
 @given(guesses(), cuts)
-def test_an_arrow_is_a_line_only_for_want_of_sureness_or_for_a_cycle(guess: Learned, cut: tuple[float, float]) -> None:
+def test_an_arrow_is_a_line_only_for_want_of_sureness_or_for_a_cycle(
+    guess: FitResult, cut: tuple[float, float]
+) -> None:
     graph = found(guess).at(cut[0], direction=cut[1]).graph
     for a, b in permutations(NAMES, 2):
         p = guess.way(a, b)
@@ -142,7 +144,7 @@ def test_an_arrow_is_a_line_only_for_want_of_sureness_or_for_a_cycle(guess: Lear
 
 
 @given(guesses(), knowledges(), cuts)
-def test_knowledge_holds_at_every_cut(guess: Learned, known: Knowledge, cut: tuple[float, float]) -> None:
+def test_knowledge_holds_at_every_cut(guess: FitResult, known: Knowledge, cut: tuple[float, float]) -> None:
     known.check(NAMES)
     # the method's own graph obeys it, as every learner's does
     own = [(a, b) for a, b in guess.graph.arrows if known.may_point(a, b)]
@@ -168,16 +170,16 @@ def test_knowledge_holds_at_every_cut(guess: Learned, known: Knowledge, cut: tup
 
 def test_edges_carry_both_numbers() -> None:
     one = found(learned({"ab": 0.97, "cd": 0.6}, {"ab": 0.09, "cd": 0.45}))
-    assert one.edges == (FoundEdge("b", "a", True, 0.97, 0.91), FoundEdge("c", "d", False, 0.6, 0.45))
+    assert one.edges == (Edge("b", "a", True, 0.97, 0.91), Edge("c", "d", False, 0.6, 0.45))
     assert [edge.confidence for edge in one.edges] == [0.97, 0.6]
     assert [str(edge) for edge in one.edges] == [
         "b -> a  (linked 0.97, this way 0.91): b causes a, or something not in the table drives both",
         "c -- d  (linked 0.60, -> 0.45)",
     ]
     assert str(found(learned({"ab": 0.9})).edges[0]) == "a -- b  (linked 0.90)"
-    assert str(FoundEdge("a", "b", True, cause=0.9)) == "a -> b: a causes b"
-    assert str(FoundEdge("a", "b", True, 0.9951, 0.9949)).startswith("a -> b  (linked >0.99, this way 0.99): ")
-    assert str(FoundEdge("a", "b", True, 1.0, 0.004)).startswith("a -> b  (linked 1, this way <0.01): ")
+    assert str(Edge("a", "b", True, cause=0.9)) == "a -> b: a causes b"
+    assert str(Edge("a", "b", True, 0.9951, 0.9949)).startswith("a -> b  (linked >0.99, this way 0.99): ")
+    assert str(Edge("a", "b", True, 1.0, 0.004)).startswith("a -> b  (linked 1, this way <0.01): ")
 
 
 def test_the_csv_file_has_what_an_arrow_says_and_is_read_again(tmp_path: Path) -> None:
@@ -188,7 +190,7 @@ def test_the_csv_file_has_what_an_arrow_says_and_is_read_again(tmp_path: Path) -
     told = {row[0].strip('"') + row[1]: row[place].strip('"') for row in rows[1:] if row[2] in ("arrow", "line")}
     assert told == {"ab": "a causes b", "cd": ""}
     assert (load(file).arrows, load(file).edges) == (found(guess).graph.arrows, found(guess).graph.edges)
-    assert load_chances(file)["a", "b"].direction == 0.91
+    assert load_probabilities(file)["a", "b"].direction == 0.91
 
 
 def test_undecided_are_the_pairs_in_between() -> None:
@@ -202,7 +204,7 @@ def test_undecided_are_the_pairs_in_between() -> None:
 
 
 @given(guesses(), cuts)
-def test_every_pair_is_there_once_with_its_numbers(guess: Learned, cut: tuple[float, float]) -> None:
+def test_every_pair_is_there_once_with_its_numbers(guess: FitResult, cut: tuple[float, float]) -> None:
     one = found(guess).at(cut[0], direction=cut[1])
     assert [(p.a, p.b) for p in one.pairs] == list(combinations(NAMES, 2))
     least = min(0.2, 1 - cut[0])

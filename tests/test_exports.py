@@ -17,7 +17,7 @@ from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.graphs.formats import loads
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
 from dpcurate.graphs.interop import bnlearn_text, from_networkx, networkx_dag
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.result import Discovery
 from dpcurate.schema import Categorical, Schema
 
@@ -31,7 +31,9 @@ NEED_A_DAG = ["to_dag", "to_pgmpy", "to_dowhy", "to_bnlearn"]
 def found(graph: Graph, linked: dict[str, float] | None = None, ways: dict[str, float] | None = None) -> Discovery:
     schema = Schema(tuple(Categorical(name, ("no", "yes")) for name in graph.nodes))
     pairs = {frozenset(pair): p for pair, p in (linked or {}).items()}
-    learned = Learned(graph, Cpdag.of(graph.nodes).skeleton, pairs, {(p[0], p[1]): w for p, w in (ways or {}).items()})
+    learned = FitResult(
+        graph, Cpdag.of(graph.nodes).skeleton, pairs, {(p[0], p[1]): w for p, w in (ways or {}).items()}
+    )
     return Discovery(learned, PRIVACY, "auto", schema, cut=None)
 
 

@@ -101,9 +101,9 @@ def runs(path: Path, diary: Diary, _name: str, _chance: random.Random, ready: Re
     from dpcurate import Curator
     from dpcurate.learn.measure_once import MeasureOnce
     from dpcurate.private.ledger import RunFacts
-    from dpcurate.queryables import Passing
+    from dpcurate.queryables import Proxy
 
-    class Telling(Passing):
+    class Telling(Proxy):
         def ask(self, query: Any) -> Any:
             answer = super().ask(query)
             seen = _hash(b"".join(part.tobytes() for part in answer.parts))

@@ -36,7 +36,7 @@ def one_line(text: object) -> str:
     return printable(str(text).replace("\n", "\\n"))
 
 
-def chance(p: float) -> str:
+def shown_probability(p: float) -> str:
     """A probability in two digits, which never claim a certainty that is none."""
     if p in (0, 1):
         return f"{p:.0f}"

@@ -8,11 +8,11 @@ from dpcurate.effects.effect import Effect
 from dpcurate.errors import FormatError
 from dpcurate.graphs import interop
 from dpcurate.graphs.base import Arrow
-from dpcurate.graphs.formats import Chance, Chances, dumps
+from dpcurate.graphs.formats import EdgeProbabilities, EdgeProbability, dumps
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import member
-from dpcurate.learn.found import FoundEdge
+from dpcurate.learn.found import Edge
 
 
 class Exports:
@@ -28,9 +28,9 @@ class Exports:
         @property
         def graph(self) -> Cpdag | Dag | Pag: ...
         @property
-        def edges(self) -> tuple[FoundEdge, ...]: ...
+        def edges(self) -> tuple[Edge, ...]: ...
         @property
-        def chances(self) -> Chances: ...
+        def probabilities(self) -> EdgeProbabilities: ...
         def effects(self) -> tuple[Effect, ...]: ...
         def _way(self, a: str, b: str) -> float | None: ...
 
@@ -75,7 +75,7 @@ class Exports:
 
     def to_tetrad(self) -> str:
         """The text that Tetrad reads, of any kind of graph, with how likely each kind of edge is."""
-        return dumps(self.graph, "tetrad", self.chances)
+        return dumps(self.graph, "tetrad", self.probabilities)
 
     def to_bnlearn(self) -> str:
         """The DAG of `to_dag` as the model string of R's bnlearn, for `model2network`."""
@@ -93,10 +93,10 @@ class Exports:
         """What is known of every edge, of a line both ways round."""
         known: dict[Arrow, dict[str, float | str]] = {}
         for edge in self.edges:
-            chance = self.chances.get((edge.a, edge.b), Chance())
-            known[edge.a, edge.b] = {**chance.numbers()}
+            probability = self.probabilities.get((edge.a, edge.b), EdgeProbability())
+            known[edge.a, edge.b] = {**probability.numbers()}
             if not edge.directed:
-                known[edge.b, edge.a] = {**chance.turned().numbers()}
+                known[edge.b, edge.a] = {**probability.turned().numbers()}
         for effect in self.effects():
             known[effect.cause, effect.outcome] |= _numbers(effect)
         return known

@@ -33,7 +33,7 @@ Notice = Callable[[str, int], None]
 """Told the stage and how many tests are about to be made."""
 
 
-class Passing:
+class Proxy:
     """Hands everything on."""
 
     def __init__(self, queryable: Queryable) -> None:
@@ -77,14 +77,14 @@ class Passing:
         return self._queryable.privacy()
 
 
-class _Share(Passing):
+class _Share(Proxy):
     """The queryable inside a reserved block: a learner's wish to reserve is already met."""
 
     def reserve(self, amount: float) -> AbstractContextManager[object]:
         return nullcontext()
 
 
-class Keeping(Passing):
+class Reserving(Proxy):
     """Keeps an amount for later: of what is left it is not told."""
 
     def __init__(self, queryable: Queryable, amount: float) -> None:
@@ -117,7 +117,7 @@ def limited(queryable: Queryable, amount: float | None) -> Iterator[Queryable]:
         yield _Share(queryable)
 
 
-class Watched(Passing):
+class Reporting(Proxy):
     """Tells `notice` of every test before it is made; queries and answers are public, so this is too."""
 
     def __init__(self, queryable: Queryable, notice: Notice) -> None:
@@ -137,10 +137,10 @@ class Watched(Passing):
         return super().ask_all(queries)
 
     def open(self, gate: Gate[T]) -> T:
-        return cast(T, _WatchedGate(super().open(gate), self._notice))
+        return cast(T, _ReportingGate(super().open(gate), self._notice))
 
 
-class _WatchedGate:
+class _ReportingGate:
     """An open gate of either kind."""
 
     def __init__(self, gate: Any, notice: Notice) -> None:
@@ -164,7 +164,7 @@ class _WatchedGate:
         return hit
 
     def open(self, gate: AboveThreshold) -> Any:
-        return _WatchedGate(self._gate.open(gate), self._notice)
+        return _ReportingGate(self._gate.open(gate), self._notice)
 
 
 def _stage(what: Query[object] | Score) -> tuple[str, int]:

@@ -18,8 +18,9 @@ from dpcurate.effects.effect import Effect
 from dpcurate.effects.in_graph import Effects, FoundEffects, plain, unless_undecided, with_effects
 from dpcurate.errors import QueryError
 from dpcurate.exports import Exports
+from dpcurate.graphs.base import UnorderedPair
 from dpcurate.graphs.difference import Difference, Result, difference, load_result
-from dpcurate.graphs.formats import Chance, Chances, dumps, text_for
+from dpcurate.graphs.formats import EdgeProbabilities, EdgeProbability, dumps, text_for
 from dpcurate.graphs.formats.edgelist import edge_rows, unguard, write_table
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
@@ -28,8 +29,8 @@ from dpcurate.learn.cuts import BEST_F1, CERTAIN, Cut, graph_at, surely_linked, 
 from dpcurate.learn.directions import NOT_IDENTIFIED, DirectionVerdict
 from dpcurate.learn.expected import Expected
 from dpcurate.learn.fit import Fit
-from dpcurate.learn.found import FoundEdge, FoundPair, found_edges, found_marked, found_pairs
-from dpcurate.learn.outcome import Learned, Pair
+from dpcurate.learn.found import ColumnPair, Edge, found_edges, found_marked, found_pairs
+from dpcurate.learn.outcome import FitResult
 from dpcurate.learn.verdict import Verdict, verdict_on
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
@@ -49,7 +50,7 @@ class Discovery(Exports):
     part of the budget was set aside for it (`quantify`).
     """
 
-    learned: Learned
+    learned: FitResult
     privacy: Privacy
     method: str
     schema: Schema
@@ -86,7 +87,7 @@ class Discovery(Exports):
         return replace(self, cut=cut)
 
     @property
-    def confidence(self) -> Mapping[Pair, float]:
+    def confidence(self) -> Mapping[UnorderedPair, float]:
         """Probability that a pair is linked, where the method has one."""
         return self.learned.linked
 
@@ -136,25 +137,25 @@ class Discovery(Exports):
         return self.learned.fit
 
     @cached_property
-    def edges(self) -> tuple[FoundEdge, ...]:
+    def edges(self) -> tuple[Edge, ...]:
         """Edges in the columns' order."""
         if isinstance(self.graph, Pag):
             return found_marked(self.graph, self._linked, self.learned.marks)
         return found_edges(self.graph, self._linked, self._way, self._cause)
 
     @cached_property
-    def chances(self) -> Chances:
+    def probabilities(self) -> EdgeProbabilities:
         """How sure every edge is, as files carry it beside the graph."""
-        known = {(e.a, e.b): Chance(e.linked, e.direction, *e.at_ends, meaning=_said(e)) for e in self.edges}
-        return {ends: chance for ends, chance in known.items() if chance != Chance()}
+        known = {(e.a, e.b): EdgeProbability(e.linked, e.direction, *e.at_ends, meaning=_said(e)) for e in self.edges}
+        return {ends: probability for ends, probability in known.items() if probability != EdgeProbability()}
 
     @cached_property
-    def pairs(self) -> tuple[FoundPair, ...]:
+    def pairs(self) -> tuple[ColumnPair, ...]:
         """Every pair of columns, in their order: *linked*, *undecided* or *apart* at this cut."""
         return found_pairs(self.graph, self.learned.graph, self.cut, self._linked, self._way)
 
     @cached_property
-    def undecided(self) -> tuple[FoundPair, ...]:
+    def undecided(self) -> tuple[ColumnPair, ...]:
         """Pairs that are not drawn but may well be linked, the likeliest first."""
         return tuple(sorted((p for p in self.pairs if p.state == "undecided"), key=lambda p: -(p.linked or 0.0)))
 
@@ -189,9 +190,9 @@ class Discovery(Exports):
         return self._effects.reported
 
     @cached_property
-    def reported_chances(self) -> Chances:
-        """The same as `chances` with the effects along edges: what files carry."""
-        return with_effects(self.chances, ((e.a, e.b) for e in self.edges), self.reported_effects)
+    def reported_probabilities(self) -> EdgeProbabilities:
+        """The same as `probabilities` with the effects along edges: what files carry."""
+        return with_effects(self.probabilities, ((e.a, e.b) for e in self.edges), self.reported_effects)
 
     @cached_property
     def _effects(self) -> Effects:
@@ -307,12 +308,12 @@ class Discovery(Exports):
 
             return page(self)
         if suffix.lower() == ".csv":
-            return write_table(self.graph, self.reported_chances)
-        return text_for(self.graph, path, self.reported_chances)
+            return write_table(self.graph, self.reported_probabilities)
+        return text_for(self.graph, path, self.reported_probabilities)
 
     def to_frame(self) -> Any:
         """The edges as a pandas frame: from, to, edge (arrow, line, or the sign in a PAG), and how sure and strong."""
-        heads, *rows = edge_rows(self.graph, self.reported_chances)
+        heads, *rows = edge_rows(self.graph, self.reported_probabilities)
         return frame_of(heads, [[unguard(x) for x in row[:2]] + row[2:] for row in rows], words=WORDS_OF_EDGES)
 
     def _repr_html_(self) -> str:
@@ -329,14 +330,16 @@ class Discovery(Exports):
         return plot(self.graph, shown_edges(self), ax, private=self.privacy.private)
 
 
-def _said(edge: FoundEdge) -> str:
+def _said(edge: Edge) -> str:
     """What an arrow says; a line, and an edge of a PAG, is written as what it says."""
     return edge.meaning if edge.directed and not edge.at_ends else ""
 
 
 def _result(found: Discovery) -> Result:
-    known = {(p.a, p.b): Chance(p.linked, p.direction) for p in found.pairs}
-    return Result(found.graph, {ends: chance for ends, chance in known.items() if chance != Chance()})
+    known = {(p.a, p.b): EdgeProbability(p.linked, p.direction) for p in found.pairs}
+    return Result(
+        found.graph, {ends: probability for ends, probability in known.items() if probability != EdgeProbability()}
+    )
 
 
 def _number(value: float | None) -> float | None:

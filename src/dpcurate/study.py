@@ -31,7 +31,7 @@ from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun
 from dpcurate.private.stored import QUANTIFIED, StoredAnswers
 from dpcurate.queries import Queryable
-from dpcurate.queryables import Keeping, Notice, Watched
+from dpcurate.queryables import Notice, Reporting, Reserving
 from dpcurate.questions import Asked, Question
 from dpcurate.result import Discovery
 from dpcurate.runs import NEGLIGIBLE, RunBudget, RunRecord, RunSpec, running
@@ -363,9 +363,9 @@ class _Run:
         part = self.spec.quantify
         if isinstance(self.curator, StoredAnswers):
             part = self.curator.logged.facts.quantify
-        source = self.queryable if part is None else Keeping(self.queryable, part * self.queryable.remaining)
+        source = self.queryable if part is None else Reserving(self.queryable, part * self.queryable.remaining)
         recipe: Any = self.spec.recipe
-        learned = recipe.fit(source if progress is None else Watched(source, progress), known)
+        learned = recipe.fit(source if progress is None else Reporting(source, progress), known)
         found = Discovery(
             learned, self.privacy(), self.spec.method, self.curator.schema, known, {"dpcurate": __version__},
             run=self.record, inputs=inputs,

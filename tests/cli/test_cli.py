@@ -26,11 +26,11 @@ from dpcurate.cli.parser import build
 from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.texts import columns, existing
 from dpcurate.errors import FormatError, LedgerError, SourceError
-from dpcurate.graphs.formats import load, load_chances
+from dpcurate.graphs.formats import load, load_probabilities
 from dpcurate.learn.methods import listed, private
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.session import Session
-from dpcurate.queryables import Watched, limited
+from dpcurate.queryables import Reporting, limited
 from dpcurate.schema import TextFormat
 
 DOCS = Path(__file__).parents[2] / "docs" / "choosing-epsilon.md"
@@ -139,10 +139,10 @@ def test_discover_writes_six_files_that_agree(here, capsys):
     *graphs, table = [load(Path("deep/result", name), "cpdag") for name in files]
     assert all(graph == graphs[0] for graph in graphs)
     assert (table.arrows, table.lines) == (graphs[0].arrows, graphs[0].lines)  # a table of edges has no other nodes
-    *sure, of_table = [load_chances(Path("deep/result", name)) for name in files]
+    *sure, of_table = [load_probabilities(Path("deep/result", name)) for name in files]
     assert all(one == sure[0] for one in sure)
-    assert {frozenset(ends): chance.linked for ends, chance in of_table.items()} == {
-        frozenset(ends): chance.linked for ends, chance in sure[0].items()
+    assert {frozenset(ends): probability.linked for ends, probability in of_table.items()} == {
+        frozenset(ends): probability.linked for ends, probability in sure[0].items()
     }
     assert {frozenset(ends) for ends in sure[0]} == graphs[0].edges
     assert len(graphs[0].edges) == len(out.splitlines())
@@ -785,7 +785,7 @@ def test_the_bar_shows_stage_tests_and_budget(monkeypatch):
     screen = Terminal()
     bar = Bar(screen)
     asked = curator()
-    private()["curate-pc"].fit(Watched(asked, progress(asked, bar)))
+    private()["curate-pc"].fit(Reporting(asked, progress(asked, bar)))
     bar.clear()
     drawn = screen.getvalue().split("\r")
     assert re.match(r"  order 0 \[#{20}\] 100% of the budget left, 10 tests", drawn[1])
@@ -800,7 +800,7 @@ def test_the_bar_is_silent_in_a_pipe():
     stream = io.StringIO()
     bar = Bar(stream)
     asked = curator()
-    private()["auto"].fit(Watched(asked, progress(asked, bar)))
+    private()["auto"].fit(Reporting(asked, progress(asked, bar)))
     bar.clear()
     assert stream.getvalue() == ""
 
@@ -810,7 +810,7 @@ def test_watching_changes_nothing(method):
     seen = []
     made = private()[method]
     bare = made.fit(curator())
-    observed = made.fit(Watched(curator(), lambda stage, tests: seen.append((stage, tests))))
+    observed = made.fit(Reporting(curator(), lambda stage, tests: seen.append((stage, tests))))
     assert bare.graph == observed.graph
     tables = {frozenset((*e.pair, *e.given)) for e in bare.evidence}
     # CURATE reads tests over the same columns off one table

@@ -10,17 +10,17 @@ import dpcurate
 from dpcurate.cli import main
 from dpcurate.errors import FormatError
 from dpcurate.graphs.difference import CHANCE, Result, difference, load_result
-from dpcurate.graphs.formats import Chance, save
+from dpcurate.graphs.formats import EdgeProbability, save
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.pag import Pag
 
 NAMES = tuple("abcdef")
 
 
-def result(arrows="", lines="", chances=None, name=""):
-    """Edges as pairs of letters; chances as {"ab": (linked, direction)}."""
+def result(arrows="", lines="", probabilities=None, name=""):
+    """Edges as pairs of letters; probabilities as {"ab": (linked, direction)}."""
     graph = Cpdag.of(NAMES, arrows.split(), lines.split())
-    return Result.of(graph, {tuple(e): Chance(*p) for e, p in (chances or {}).items()}, name)
+    return Result.of(graph, {tuple(e): EdgeProbability(*p) for e, p in (probabilities or {}).items()}, name)
 
 
 def kinds(found):
@@ -109,7 +109,7 @@ def test_findings_reports_and_graphs_say_the_same(two, tmp_path, capsys):
     for i, found in enumerate(two):
         (tmp_path / str(i)).mkdir()
         found.report(tmp_path / str(i) / "report.json")
-        save(found.graph, tmp_path / f"{i}.csv", found.chances)
+        save(found.graph, tmp_path / f"{i}.csv", found.probabilities)
     report = tmp_path / "1" / "report.json"
     assert first.diff(report).changes == direct.changes
     assert main(["diff", str(tmp_path / "0"), str(report)]) == 0

@@ -23,7 +23,16 @@ from test_graph import random_dag
 from counting import steps
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.graphs import formats, interop
-from dpcurate.graphs.formats import FORMATS, Chance, dumps, load, load_chances, loads, loads_chances, save
+from dpcurate.graphs.formats import (
+    FORMATS,
+    EdgeProbability,
+    dumps,
+    load,
+    load_probabilities,
+    loads,
+    loads_probabilities,
+    save,
+)
 from dpcurate.graphs.formats.draft import KINDS
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, Skeleton, ordered_edges
 
@@ -299,37 +308,41 @@ def test_what_is_sure_comes_back_to_the_last_digit(name: str, data: st.DataObjec
     graph = data.draw(st.sampled_from([g for g in GRAPHS if g.edges] + nasty_graphs(NASTY[:12])))
     ends = [(a, b) for a, _, b in ordered_edges(graph)]
     numbers = st.tuples(*[probabilities] * (6 if isinstance(graph, Pag) else 2))
-    chances = {pair: Chance(*data.draw(numbers)) for pair in ends}
-    text = dumps(graph, name, chances)
+    known = {pair: EdgeProbability(*data.draw(numbers)) for pair in ends}
+    text = dumps(graph, name, known)
     assert loads(text, name) == graph
-    assert loads_chances(text, name) == {pair: one for pair, one in chances.items() if one != Chance()}
-    assert loads_chances(dumps(graph, name), name) == {}
+    assert loads_probabilities(text, name) == {pair: one for pair, one in known.items() if one != EdgeProbability()}
+    assert loads_probabilities(dumps(graph, name), name) == {}
 
 
 @pytest.mark.parametrize("name", CARRIES)
 def test_what_is_sure_is_in_files_and_where_others_look(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"graph{FORMATS[name].suffixes[0]}"
-    chances = {("a", "b"): Chance(0.97, 0.91), ("c", "b"): Chance(0.6), ("d", "b"): Chance(0.8, 0.45)}
-    save(GRAPHS[3], path, chances)
-    assert load_chances(path) == chances
+    probabilities = {
+        ("a", "b"): EdgeProbability(0.97, 0.91),
+        ("c", "b"): EdgeProbability(0.6),
+        ("d", "b"): EdgeProbability(0.8, 0.45),
+    }
+    save(GRAPHS[3], path, probabilities)
+    assert load_probabilities(path) == probabilities
     assert load(path) == GRAPHS[3]
 
 
 @pytest.mark.parametrize("name", CARRIES)
 def test_how_sure_the_marks_of_a_pag_are_is_read_from_either_end(name: str) -> None:
-    chance = Chance(0.9, None, 0.25, 0.5, 0.0, 1.0)
+    probability = EdgeProbability(0.9, None, 0.25, 0.5, 0.0, 1.0)
     pag = Pag.of("ab", [("b", "o->", "a")])
-    assert loads_chances(dumps(pag, name, {("b", "a"): chance}), name) == {("b", "a"): chance}
-    assert chance.turned() == Chance(0.9, None, 0.0, 1.0, 0.25, 0.5)
-    plain = dumps(pag, name, {("b", "a"): Chance(0.9)})
-    assert "tail_from" in dumps(pag, name, {("b", "a"): chance})
+    assert loads_probabilities(dumps(pag, name, {("b", "a"): probability}), name) == {("b", "a"): probability}
+    assert probability.turned() == EdgeProbability(0.9, None, 0.0, 1.0, 0.25, 0.5)
+    plain = dumps(pag, name, {("b", "a"): EdgeProbability(0.9)})
+    assert "tail_from" in dumps(pag, name, {("b", "a"): probability})
     assert "tail_from" not in plain
 
 
 def test_networkx_reads_how_sure_an_edge_is_each_way() -> None:
-    chances = {("a", "b"): Chance(0.97, 0.91), ("d", "b"): Chance(0.8, 0.25)}
+    probabilities = {("a", "b"): EdgeProbability(0.97, 0.91), ("d", "b"): EdgeProbability(0.8, 0.25)}
     for text, parse in (("graphml", nx.parse_graphml), ("gml", nx.parse_gml)):
-        theirs = parse(dumps(GRAPHS[3], text, chances))
+        theirs = parse(dumps(GRAPHS[3], text, probabilities))
         assert theirs.edges["a", "b"] == {"linked": 0.97, "direction": 0.91}
         assert theirs.edges["d", "b"] == {"linked": 0.8, "direction": 0.25}
         assert theirs.edges["b", "d"] == {"linked": 0.8, "direction": 0.75}
@@ -348,13 +361,13 @@ def test_networkx_reads_how_sure_an_edge_is_each_way() -> None:
 def test_a_number_that_is_no_probability_is_refused_only_when_asked_for(name: str, text: str, line: int) -> None:
     assert loads(text, name) == Dag.of("ab", [("a", "b")])
     with pytest.raises(FormatError, match="is a probability between 0 and 1, not") as caught:
-        loads_chances(text, name)
+        loads_probabilities(text, name)
     assert caught.value.line == line
 
 
 def test_tetrad_has_chances_as_it_writes_them_itself() -> None:
     graph = Cpdag.of("abc", [("a", "b")], ["bc"])
-    text = dumps(graph, "tetrad", {("a", "b"): Chance(0.9, 0.8), ("b", "c"): Chance(0.6)})
+    text = dumps(graph, "tetrad", {("a", "b"): EdgeProbability(0.9, 0.8), ("b", "c"): EdgeProbability(0.6)})
     assert "1. a --> b [a --> b]:0.7200;[a <-- b]:0.1800;[no edge]:0.1000;\n" in text
     assert "2. b --- c [edge]:0.6000;[no edge]:0.4000;\n" in text
     assert loads(text, "tetrad") == graph
@@ -362,25 +375,25 @@ def test_tetrad_has_chances_as_it_writes_them_itself() -> None:
 
 @pytest.mark.parametrize("graph", nasty_graphs((*NASTY, "x [y];z")), ids=lambda graph: type(graph).__name__)
 def test_chances_in_tetrads_text_hide_no_name(graph: Graph) -> None:
-    chances = {(a, b): Chance(0.9, 0.8) for a, _, b in ordered_edges(graph)}
-    assert loads(dumps(graph, "tetrad", chances), "tetrad") == graph
+    probabilities = {(a, b): EdgeProbability(0.9, 0.8) for a, _, b in ordered_edges(graph)}
+    assert loads(dumps(graph, "tetrad", probabilities), "tetrad") == graph
 
 
 @pytest.mark.parametrize(
-    ("chances", "said"),
+    ("probabilities", "said"),
     [("[1]", "an object with the names"), ('[{"from": "a"}]', "an object with the names"), ("1", "must be a list"),
      ('[{"from": "a", "to": "c"}]', "unknown node 'c'")],
 )  # fmt: skip
-def test_damaged_chances_in_json(chances: str, said: str) -> None:
+def test_damaged_chances_in_json(probabilities: str, said: str) -> None:
     with pytest.raises(FormatError, match=said):
-        loads('{"nodes": ["a", "b"], "chances": ' + chances + "}", "json")
+        loads('{"nodes": ["a", "b"], "chances": ' + probabilities + "}", "json")
 
 
 def test_a_line_written_the_other_way_round_is_turned() -> None:
     text = "digraph { a; b; b -> a [dir=none, linked=0.5, direction=0.25] }"
-    assert loads_chances(text, "dot") == {("a", "b"): Chance(0.5, 0.75)}
+    assert loads_probabilities(text, "dot") == {("a", "b"): EdgeProbability(0.5, 0.75)}
     text = "digraph { a -> b [dir=back, direction=0.9] }"
-    assert loads_chances(text, "dot") == {("b", "a"): Chance(None, 0.9)}
+    assert loads_probabilities(text, "dot") == {("b", "a"): EdgeProbability(None, 0.9)}
 
 
 # --- what other programs read ---

@@ -28,10 +28,10 @@ def test_the_likely_dag_of_a_class_is_the_one_that_is_picked(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_the_chances_it_is_one_of_the_class_and_the_surest_line_has_its_way(seed: int) -> None:
     cpdag, draw = random_dag(12, seed).cpdag(), Random(seed)
-    chances = {(a, b): draw.random() for i, a in enumerate(cpdag.nodes) for b in cpdag.nodes[i + 1 :]}
+    probabilities = {(a, b): draw.random() for i, a in enumerate(cpdag.nodes) for b in cpdag.nodes[i + 1 :]}
 
     def way(a: str, b: str) -> float:
-        return chances[a, b] if (a, b) in chances else 1 - chances[b, a]
+        return probabilities[a, b] if (a, b) in probabilities else 1 - probabilities[b, a]
 
     picked = member(cpdag, way)
     assert picked.cpdag() == cpdag
@@ -48,8 +48,8 @@ def test_lines_of_no_known_way_point_to_the_later_column() -> None:
 
 def test_a_turn_that_would_make_a_collider_is_not_made() -> None:
     graph = Cpdag.of("abc", lines=["ab", "bc"])
-    chances = {("a", "b"): 0.9, ("b", "c"): 0.2}
-    picked = member(graph, lambda a, b: chances[a, b])
+    probabilities = {("a", "b"): 0.9, ("b", "c"): 0.2}
+    picked = member(graph, lambda a, b: probabilities[a, b])
     assert picked == Dag.of("abc", [("a", "b"), ("b", "c")])
     assert picked.note == f"{INSIDE}: 2 of 2 edges had no direction and were given the likelier one that fits"
 

@@ -17,12 +17,12 @@ from dpcurate.graphs.pag import Pag
 from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.directions import TRUST, DirectionVerdict, verdict_on_directions
 from dpcurate.learn.fit import Fit
-from dpcurate.learn.found import FoundEdge
+from dpcurate.learn.found import Edge
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.measure_once.arrows import Weighed
 from dpcurate.learn.measure_once.causes import CAUSES, causes
 from dpcurate.learn.measure_once.hidden import Found
-from dpcurate.learn.outcome import Learned, NoiseLevel
+from dpcurate.learn.outcome import FitResult, NoiseLevel
 from dpcurate.schema import Numeric, Schema
 
 QUIET = NoiseLevel(rows=20_000, rows_noise=1, variance=1 / 20_000, coordinates=1)
@@ -210,12 +210,12 @@ def test_a_fit_and_its_verdict_are_functions_of_the_released_answers(ledger):
 
 
 def test_an_arrow_says_that_a_causes_b_only_where_no_hidden_cause_explains_it():
-    assert FoundEdge("a", "b", True, 0.9, 0.95, 0.9).meaning == "a causes b"
+    assert Edge("a", "b", True, 0.9, 0.95, 0.9).meaning == "a causes b"
     for cause in (None, 0.5):
-        assert FoundEdge("a", "b", True, 0.9, 0.95, cause).meaning == (
+        assert Edge("a", "b", True, 0.9, 0.95, cause).meaning == (
             "a causes b, or something not in the table drives both"
         )
-    assert FoundEdge("a", "b", False, 0.9, 0.5).meaning == "a and b are linked; the direction is open"
+    assert Edge("a", "b", False, 0.9, 0.5).meaning == "a and b are linked; the direction is open"
 
 
 def test_the_mark_at_its_start_says_how_likely_a_cause_is():
@@ -246,7 +246,7 @@ def test_a_required_arrow_is_a_cause():
     privacy = Privacy(Budget(epsilon=1.0, delta=1e-10), "add-remove", "one row", 0.0, (), True)
     required = Knowledge.of(required_arrows=[("a", "b")])
     found = dpcurate.Discovery(
-        Learned(graph, graph.skeleton, {frozenset("ab"): 0.9}, {("a", "b"): 0.9}), privacy, "auto", schema, required
+        FitResult(graph, graph.skeleton, {frozenset("ab"): 0.9}, {("a", "b"): 0.9}), privacy, "auto", schema, required
     )
     assert found.edges[0].cause == 1.0
     assert found.edges[0].meaning == "a causes b"
@@ -264,5 +264,5 @@ def test_triples_that_no_set_separates_say_nothing_if_evidence_asks_for_a_separa
 def test_a_graph_whose_directions_can_be_read_is_drawn_as_before():
     graph = Cpdag.of("ab", ["ab"])
     verdict = DirectionVerdict(level="readable", sentences=("", ""))
-    learned = Learned(graph, graph.skeleton, {frozenset("ab"): 0.9}, {("a", "b"): 0.9}, directions=verdict)
+    learned = FitResult(graph, graph.skeleton, {frozenset("ab"): 0.9}, {("a", "b"): 0.9}, directions=verdict)
     assert graph_at(learned, Cut()).arrows == {("a", "b")}

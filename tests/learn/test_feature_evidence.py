@@ -17,7 +17,7 @@ from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence, _Regre
 from dpcurate.learn.measure_once.feature_release import FeatureCovariance, buy_features
 from dpcurate.learn.measure_once.features import MOST_GROUPS, WAVES, features_of
 from dpcurate.queries import MOST_FEATURES
-from dpcurate.queryables import Passing
+from dpcurate.queryables import Proxy
 from dpcurate.schema import Categorical, Numeric, Ordinal, Schema
 
 KINDS = ("number", "ordinal", "category", "many levels", "missing")
@@ -241,7 +241,7 @@ def test_a_column_that_others_determine_is_told_unless_noise_hides_it():
     assert len(poor) == 1
 
 
-class Narrow(Passing):
+class Narrow(Proxy):
     """A table of a source that adds up so many features and no more."""
 
     def __init__(self, queryable, most):

@@ -19,7 +19,7 @@ from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.orient import orient
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Listed, register
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.planning.plan import plan
 from dpcurate.private.statistics import registry
 from dpcurate.private.statistics.kendall import PairTransformation, TauTransformation
@@ -45,7 +45,7 @@ class Toy:
         spend = left if budget.pure else math.sqrt(2 * left)
         queryable.ask(Release(Counts(queryable.schema.names[:1]), Laplace(epsilon=spend * (1 - 1e-9))))
         skeleton = Skeleton(queryable.schema.names, frozenset(), {})
-        return Learned(orient(skeleton, knowledge), skeleton, tests=(1,))
+        return FitResult(orient(skeleton, knowledge), skeleton, tests=(1,))
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from dpcurate.published import (
 )
 from dpcurate.published.constraint import reach
 from dpcurate.queries import Counts, Exact, KendallP, Moments, Release
-from dpcurate.queryables import Watched
+from dpcurate.queryables import Reporting
 from dpcurate.schema import Categorical
 
 
@@ -399,13 +399,13 @@ def test_a_watched_door_counts_batches():
     network = networks.load("asia")
     curator = Curator(network.sample(1000, seed=1), network.schema, budget=Budget.unlimited())
     seen = Seen()
-    PC(max_order=1).fit(Watched(curator, seen))
+    PC(max_order=1).fit(Reporting(curator, seen))
     assert seen.told[0] == ("order 0", 28)
     assert seen.total("order 1") > 0
     assert {stage for stage, _ in seen.told} == {"order 0", "order 1"}
     dag = random_dag(10, degree=2, seed=1)
     for method in (SVTPC(), PrivPC(statistic="tau"), CuratePC(statistic="tau")):
         seen = Seen()
-        found = method.fit(Watched(OracleQueryable(dag), seen))
+        found = method.fit(Reporting(OracleQueryable(dag), seen))
         examined = len(found.skeleton.separators) if isinstance(method, PrivPC) else 0
         assert sum(n for _, n in seen.told) == sum(found.tests) + examined

@@ -21,7 +21,7 @@ from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Sch
 from dpcurate.errors import BudgetError, DpcurateError, FormatError, QueryError, SchemaError
 from dpcurate.graphs.graph import Cpdag, Skeleton
 from dpcurate.learn.methods import PC, OrderSearch, PrivPC, private
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.networks import plausible
 from dpcurate.networks.plausible import DEGREE, edge_count, random_world, simulate
 from dpcurate.planning import ceiling, simulation
@@ -386,7 +386,7 @@ def test_the_estimate_simulates_nothing_unless_asked(monkeypatch):
 
 def test_what_is_simulated_is_the_graph_that_a_result_shows(monkeypatch):
     """Of a method with probabilities, pairs more likely linked than not."""
-    learned = Learned(Cpdag.of("ab", lines=[("a", "b")]), Skeleton.of("ab", [("a", "b")]), {frozenset("ab"): 0.3})
+    learned = FitResult(Cpdag.of("ab", lines=[("a", "b")]), Skeleton.of("ab", [("a", "b")]), {frozenset("ab"): 0.3})
     monkeypatch.setattr(simulation, "get", lambda _: SimpleNamespace(fit=lambda _, known: learned))
     schema = {"a": ("0", "1"), "b": ("0", "1")}
     found = plan(schema, 100, epsilons=(1,), methods=("em-pc",), worlds=1)

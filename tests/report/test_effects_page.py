@@ -12,7 +12,7 @@ from shutil import which
 import pytest
 
 from dpcurate import Budget, Curator, Numeric, Schema, networks
-from dpcurate.graphs.formats import load, load_chances
+from dpcurate.graphs.formats import load, load_probabilities
 from dpcurate.graphs.formats.draft import EFFECT
 from dpcurate.graphs.graph import Cpdag, Pag
 from dpcurate.report.edge_words import shown_effects
@@ -94,7 +94,7 @@ def test_edges_csv_carries_effects_and_reads_as_the_same_edges(found: Discovery,
     path = found.report(tmp_path / "edges.csv")
     read = load(path, "cpdag")
     assert (read.arrows, read.lines) == (found.graph.arrows, found.graph.lines)
-    assert load_chances(path) == found.chances
+    assert load_probabilities(path) == found.probabilities
     rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
     assert set(EFFECT) <= set(rows[0])
     edges = [row for row in rows if row["edge"] in ("arrow", "line")]

@@ -15,7 +15,7 @@ from dpcurate.graphs.formats import load
 from dpcurate.graphs.graph import Pag, Skeleton
 from dpcurate.learn.cuts import Cut
 from dpcurate.learn.methods import PC
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.result import Discovery
 from dpcurate.schema import Categorical, Schema
 from dpcurate.study import discover, fit
@@ -27,7 +27,7 @@ SURE = {("a", "b"): (0.0, 0.95), ("b", "a"): (0.9, 0.0), ("c", "d"): (0.1, 0.6),
 
 def result(linked: float = 0.9) -> Discovery:
     pairs = {pair: linked if "e" in pair else 0.9 for pair in PAG.edges}
-    learned = Learned(PAG, Skeleton(PAG.nodes, PAG.edges), linked=pairs, marks=SURE)
+    learned = FitResult(PAG, Skeleton(PAG.nodes, PAG.edges), linked=pairs, marks=SURE)
     schema = Schema(tuple(Categorical(name, ("0", "1")) for name in PAG.nodes))
     table = pd.DataFrame({name: np.array(["0", "1"]) for name in PAG.nodes})
     privacy = Curator(table, schema, budget=Budget(epsilon=1, delta=1e-10)).privacy()
@@ -84,10 +84,10 @@ def test_from_a_table_to_a_pag() -> None:
     assert isinstance(found.graph, Pag)
     assert found.graph.nodes == world.nodes
     assert frozenset(("lung", "bronc")) in found.graph.edges
-    for (a, b), chance in found.chances.items():
-        assert (chance.tail_from, chance.head_from) == found.learned.marks[b, a]
-        assert (chance.tail_to, chance.head_to) == found.learned.marks[a, b]
-    assert found.chances
+    for (a, b), probability in found.probabilities.items():
+        assert (probability.tail_from, probability.head_from) == found.learned.marks[b, a]
+        assert (probability.tail_to, probability.head_to) == found.learned.marks[a, b]
+    assert found.probabilities
     exact = fit(Curator(table, world.schema, budget=Budget.unlimited()), PC(latent=True))
     assert isinstance(exact.graph, Pag)
     with pytest.raises(QueryError, match="notears-moments has no form for hidden causes"):

@@ -24,7 +24,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.descriptions import DESCRIPTIONS
 from dpcurate.learn.directions import DirectionVerdict
 from dpcurate.learn.methods import private
-from dpcurate.learn.outcome import Evidence, Learned
+from dpcurate.learn.outcome import Evidence, FitResult
 from dpcurate.networks import random_dag
 from dpcurate.report.page import page
 from dpcurate.result import Discovery
@@ -67,7 +67,7 @@ def _found(graph: Cpdag | Dag, *, sure: bool = True, seed: int = 0, **more: Any)
     pairs = sorted(graph.edges, key=sorted)
     confidence = {pair: round(source.uniform(0.3, 0.99), 3) for pair in pairs} if sure else {}
     evidence = tuple(Evidence((a, b), (), "kept", 0.25, 0.01, 0.05) for a, b in map(sorted, pairs))
-    learned = Learned(graph, graph.skeleton, confidence, evidence=evidence, tests=(28, 40), leaked=(0.001, 0.002))
+    learned = FitResult(graph, graph.skeleton, confidence, evidence=evidence, tests=(28, 40), leaked=(0.001, 0.002))
     schema = Schema(tuple(Categorical(name, ("no", "yes")) for name in graph.nodes))
     given = {"privacy": _privacy(), "method": "auto", "schema": schema, "versions": {"dpcurate": "9.8.7"}}
     return Discovery(learned, **(given | more))

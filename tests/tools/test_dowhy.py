@@ -9,7 +9,7 @@ import dpcurate
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import GraphError
 from dpcurate.graphs.graph import Cpdag
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.result import Discovery
 from dpcurate.schema import Numeric, Schema
 
@@ -27,7 +27,7 @@ EFFECT = -0.5
 def found():
     schema = Schema(tuple(Numeric(name, -5, 5) for name in GRAPH.nodes))
     linked, direction = dict.fromkeys(GRAPH.edges, 0.9), {("age", "dose"): 0.7}
-    return Discovery(Learned(GRAPH, GRAPH.skeleton, linked, direction), PRIVACY, "auto", schema, cut=None)
+    return Discovery(FitResult(GRAPH, GRAPH.skeleton, linked, direction), PRIVACY, "auto", schema, cut=None)
 
 
 @pytest.fixture(scope="module")

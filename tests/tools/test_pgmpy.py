@@ -75,8 +75,8 @@ def test_a_fitted_model_has_the_same_chances_in_both(model):
     assert theirs.graph["note"] == model.dag.note
     ask = inference.VariableElimination(theirs)
     for level, p in model.predict({"smoke": "yes", "dysp": "no"}, "lung").items():
-        chances = ask.query(["lung"], evidence={"smoke": "yes", "dysp": "no"}, show_progress=False)
-        assert chances.get_value(lung=level) == pytest.approx(p, abs=1e-6)
+        probabilities = ask.query(["lung"], evidence={"smoke": "yes", "dysp": "no"}, show_progress=False)
+        assert probabilities.get_value(lung=level) == pytest.approx(p, abs=1e-6)
 
 
 def test_it_reads_the_file_of_a_model(model, tmp_path):

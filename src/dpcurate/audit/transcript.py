@@ -37,7 +37,7 @@ from dpcurate.queries import (
     T,
     ThresholdGate,
 )
-from dpcurate.queryables import Passing
+from dpcurate.queryables import Proxy
 
 CERTAIN = 1e6
 """What an exact answer that differs adds to the log-likelihood ratio."""
@@ -208,7 +208,7 @@ class ObservedThreshold:
         return index
 
 
-class Observer(Passing):
+class Observer(Proxy):
     """The session of one run, with the auditor beside it."""
 
     def __init__(self, session: Queryable, tally: Tally, rate: float = 1.0) -> None:

@@ -90,7 +90,7 @@ def _write(result: Discovery, folder: Folder, mark: str, rows: int | None) -> Ex
     for name in REPORTS:
         texts[f"{mark}{name}"] = partial(result.report_text, name)
     for name in GRAPHS:
-        texts[f"{mark}{name}"] = partial(text_for, result.graph, name, result.reported_chances)
+        texts[f"{mark}{name}"] = partial(text_for, result.graph, name, result.reported_probabilities)
     texts |= quantified.texts(result, rows)
     written: list[str] = []
     problem: Exception | None = None

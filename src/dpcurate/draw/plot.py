@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from dpcurate._messages import chance
+from dpcurate._messages import shown_probability
 from dpcurate.draw.layout import HEIGHT, Box, Layout, Point, halfway, stretches
 from dpcurate.draw.svg import HEAD, LENGTHS, MARGIN, DrawnEdge, ends_of, labels, placed, sign, trimmed
 from dpcurate.draw.text import SIZE
@@ -90,7 +90,7 @@ def _numbers(ax: Any, edge: DrawnEdge, layout: Layout, scale: float) -> None:
     """P(linked) and, of an arrow, P(this way), beside its middle."""
     said = [p for p in (edge.linked, edge.direction if edge.directed else None) if p is not None]
     x, y = halfway(trimmed(edge, layout))
-    text = ", ".join(map(chance, said))
+    text = ", ".join(map(shown_probability, said))
     if text:
         ax.text(x + 9, y, text, ha="left", va="center", fontsize=7.5 * scale, color="0.3", bbox=_PAPER)
 

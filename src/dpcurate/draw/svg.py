@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from dpcurate._messages import chance, how_many
+from dpcurate._messages import how_many, shown_probability
 from dpcurate.draw.layout import HEIGHT, Box, Layout, Point, halfway, lay_out, stretches
 from dpcurate.draw.text import SIZE, clean, escape, short, width
 from dpcurate.graphs.graph import Graph, Pag, ordered_edges
@@ -26,7 +26,7 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DrawnEdge:
-    """An edge as the report shows it; `linked` and `direction` are those of a `FoundEdge`."""
+    """An edge as the report shows it; `linked` and `direction` are those of a `Edge`."""
 
     a: str
     b: str
@@ -91,7 +91,7 @@ class DrawnEdge:
     def sure(self) -> str:
         """Both numbers, as far as they are known."""
         said = [("linked", self.linked), ("this way" if self.directed else "→", self.direction)]
-        return ", ".join(f"{word} {chance(p)}" for word, p in said if p is not None)
+        return ", ".join(f"{word} {shown_probability(p)}" for word, p in said if p is not None)
 
     @property
     def bold(self) -> float:

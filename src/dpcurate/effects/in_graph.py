@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
-from dpcurate._messages import chance, one_line
+from dpcurate._messages import one_line, shown_probability
 from dpcurate._tables import frame_of, safe, table_html
 from dpcurate.effects.effect import Effect, Estimator, Question, way_on
 from dpcurate.effects.effect_table import EffectTable
@@ -20,10 +20,10 @@ from dpcurate.effects.in_dag import InDags
 from dpcurate.errors import QueryError
 from dpcurate.graphs.adjustment import Adjustment, adjustments
 from dpcurate.graphs.base import Arrow
-from dpcurate.graphs.formats.draft import EFFECT, Chance, Chances, written
+from dpcurate.graphs.formats.draft import EFFECT, EdgeProbabilities, EdgeProbability, written
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
 from dpcurate.graphs.pag_adjustment import pag_adjustment
-from dpcurate.learn.found import FoundPair
+from dpcurate.learn.found import ColumnPair
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.releases import Releases
@@ -185,7 +185,7 @@ Steps = dict[str, dict[str, int]]
 """Where one may go from a column, and how many undecided pairs that takes: none or one."""
 
 
-def unless_undecided(effect: Effect, graph: Graph, pairs: Iterable[FoundPair], direction: float) -> Effect:
+def unless_undecided(effect: Effect, graph: Graph, pairs: Iterable[ColumnPair], direction: float) -> Effect:
     """The effect, or *undecided* where the graph has none but pairs that it leaves open could lead there.
 
     `direction` is the probability from which on a pair would be drawn as an arrow.
@@ -201,8 +201,8 @@ def unless_undecided(effect: Effect, graph: Graph, pairs: Iterable[FoundPair], d
     return Effect.unknown(effect.cause, effect.outcome, "undecided", _reason(open_pairs))
 
 
-def _reason(pairs: list[FoundPair]) -> str:
-    named = " and ".join(f"{p.a} and {p.b} (linked {chance(p.linked or 0.0)})" for p in pairs)
+def _reason(pairs: list[ColumnPair]) -> str:
+    named = " and ".join(f"{p.a} and {p.b} (linked {shown_probability(p.linked or 0.0)})" for p in pairs)
     lowest = math.floor(100 * min(p.linked or 0.0 for p in pairs)) / 100
     them, link = ("it", "link") if len(pairs) == 1 else ("them", "links")
     drawn = f"found.at({lowest:g}).effect(...) supposes {them}; " if lowest > 0 else ""
@@ -212,7 +212,7 @@ def _reason(pairs: list[FoundPair]) -> str:
     )
 
 
-def _steps(graph: Graph, undecided: Mapping[tuple[str, str], FoundPair], direction: float) -> Steps:
+def _steps(graph: Graph, undecided: Mapping[tuple[str, str], ColumnPair], direction: float) -> Steps:
     steps: Steps = {name: {} for name in graph.nodes}
     for a, sign, b in graph.written():
         if sign[0] != "<" and (sign[-1] != "-" or sign == "--"):
@@ -248,11 +248,17 @@ PLAIN = (
 )
 
 
-def with_effects(chances: Chances, edges: Iterable[Arrow], effects: Iterable[Effect]) -> Chances:
+def with_effects(
+    probabilities: EdgeProbabilities, edges: Iterable[Arrow], effects: Iterable[Effect]
+) -> EdgeProbabilities:
     """How sure edges are, with the effect along each as it is written."""
     known = {(effect.cause, effect.outcome): effect for effect in effects}
-    told = {ends: replace(chances.get(ends, Chance()), effect=_beside(known[ends])) for ends in edges if ends in known}
-    return {**chances, **told}
+    told = {
+        ends: replace(probabilities.get(ends, EdgeProbability()), effect=_beside(known[ends]))
+        for ends in edges
+        if ends in known
+    }
+    return {**probabilities, **told}
 
 
 def _beside(effect: Effect) -> tuple[tuple[str, str], ...]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import chain, combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import Arrow, Edge, find_cycle, require_known
+from dpcurate.graphs.base import Arrow, UnorderedPair, find_cycle, require_known
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.orient import extension
 
@@ -211,12 +211,12 @@ def _joined(graph: Cpdag, cause: str) -> frozenset[str]:
     return frozenset(_below(cause, ways) | {cause})
 
 
-def _toward(cause: str, pair: Edge, parents: tuple[str, ...]) -> Arrow:
+def _toward(cause: str, pair: UnorderedPair, parents: tuple[str, ...]) -> Arrow:
     (other,) = pair - {cause}
     return (other, cause) if other in parents else (cause, other)
 
 
-def _colliders(graph: Cpdag | Dag, at: Iterable[str]) -> set[tuple[str, Edge]]:
+def _colliders(graph: Cpdag | Dag, at: Iterable[str]) -> set[tuple[str, UnorderedPair]]:
     """Arrows that meet at some columns, from columns that are not adjacent."""
     parents: dict[str, list[str]] = {name: [] for name in at}
     for a, b in graph.arrows:

@@ -15,8 +15,8 @@ from dpcurate._messages import closest, how_many, one_line
 from dpcurate.errors import GraphError
 
 Arrow = tuple[str, str]
-Edge = frozenset[str]
-EdgeOrArrow = TypeVar("EdgeOrArrow", Arrow, Edge)
+UnorderedPair = frozenset[str]
+EdgeOrArrow = TypeVar("EdgeOrArrow", Arrow, UnorderedPair)
 
 
 def checked_nodes(nodes: Iterable[str]) -> tuple[str, ...]:
@@ -34,7 +34,9 @@ def checked_nodes(nodes: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def checked_edges(nodes: Collection[str], edges: Iterable[Iterable[str]], what: str = "edge") -> frozenset[Edge]:
+def checked_edges(
+    nodes: Collection[str], edges: Iterable[Iterable[str]], what: str = "edge"
+) -> frozenset[UnorderedPair]:
     """Undirected pairs of known, different nodes, none given twice."""
     return once([_edge(nodes, tuple(pair), what) for pair in edges], what)
 
@@ -53,7 +55,7 @@ def once(items: list[EdgeOrArrow], what: str) -> frozenset[EdgeOrArrow]:
     return kept
 
 
-def _edge(nodes: Collection[str], pair: tuple[str, ...], what: str) -> Edge:
+def _edge(nodes: Collection[str], pair: tuple[str, ...], what: str) -> UnorderedPair:
     if len(pair) != 2 or pair[0] == pair[1]:
         raise GraphError(f"an {what} joins two different nodes, not {list(pair)!r}")
     for name in pair:
@@ -132,9 +134,9 @@ class BaseGraph:
         @property
         def arrows(self) -> frozenset[Arrow]: ...
         @property
-        def lines(self) -> frozenset[Edge]: ...
+        def lines(self) -> frozenset[UnorderedPair]: ...
         @property
-        def edges(self) -> frozenset[Edge]: ...
+        def edges(self) -> frozenset[UnorderedPair]: ...
 
     def neighbours(self, node: str) -> tuple[str, ...]:
         """Nodes that share an edge with this one, in node order."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dpcurate import _files
-from dpcurate._messages import chance, one_line
+from dpcurate._messages import one_line, shown_probability
 from dpcurate.errors import FormatError
-from dpcurate.graphs.base import Edge
-from dpcurate.graphs.formats import load, load_chances, loads
-from dpcurate.graphs.formats.draft import NO_CHANCES, Chance, Chances
+from dpcurate.graphs.base import UnorderedPair
+from dpcurate.graphs.formats import load, load_probabilities, loads
+from dpcurate.graphs.formats.draft import NO_PROBABILITIES, EdgeProbabilities, EdgeProbability
 from dpcurate.graphs.graph import Graph, ordered_edges
 
 LEAST = 0.05
@@ -38,29 +38,29 @@ class Result:
     """A graph, what is known of its pairs (by two columns in the graph's order), and a name for it."""
 
     graph: Graph
-    chances: Chances
+    probabilities: EdgeProbabilities
     name: str = ""
 
     @classmethod
-    def of(cls, graph: Graph, chances: Chances, name: str = "") -> Result:
-        """From chances of edges as they are written, in either order."""
+    def of(cls, graph: Graph, probabilities: EdgeProbabilities, name: str = "") -> Result:
+        """From probabilities of edges as they are written, in either order."""
         place = {node: i for i, node in enumerate(graph.nodes)}
-        known = {(a, b) if place[a] < place[b] else (b, a): (a, b) for a, b in chances}
-        return cls(graph, {ends: _from(chances, *ends, *edge) for ends, edge in known.items()}, name)
+        known = {(a, b) if place[a] < place[b] else (b, a): (a, b) for a, b in probabilities}
+        return cls(graph, {ends: _from(probabilities, *ends, *edge) for ends, edge in known.items()}, name)
 
-    def chance(self, a: str, b: str) -> Chance:
+    def probability(self, a: str, b: str) -> EdgeProbability:
         """P(linked) and P(a -> b | linked), as far as they are known."""
-        if (a, b) in self.chances:
-            return self.chances[a, b]
-        return self.chances.get((b, a), Chance()).turned()
+        if (a, b) in self.probabilities:
+            return self.probabilities[a, b]
+        return self.probabilities.get((b, a), EdgeProbability()).turned()
 
-    def drawn(self) -> dict[Edge, tuple[str, str, str]]:
+    def drawn(self) -> dict[UnorderedPair, tuple[str, str, str]]:
         """Edges as they are written, by the pair."""
         return {frozenset((a, b)): (a, sign, b) for a, sign, b in ordered_edges(self.graph)}
 
 
-def _from(chances: Chances, a: str, b: str, x: str, y: str) -> Chance:
-    return chances[x, y] if (a, b) == (x, y) else chances[x, y].turned()
+def _from(probabilities: EdgeProbabilities, a: str, b: str, x: str, y: str) -> EdgeProbability:
+    return probabilities[x, y] if (a, b) == (x, y) else probabilities[x, y].turned()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Change:
 
 def _moved(word: str, before: float | None, after: float | None) -> str:
     """The two numbers, or the one that is known."""
-    known = list(dict.fromkeys(chance(p) for p in (before, after) if p is not None))
+    known = list(dict.fromkeys(shown_probability(p) for p in (before, after) if p is not None))
     return f"{word} {' to '.join(known)}" if known else ""
 
 
@@ -149,7 +149,7 @@ class Difference:
 
     def _noise_differs(self) -> bool:
         """Not where the second is another cut of the first."""
-        return not self.first.chances or self.first.chances != self.second.chances
+        return not self.first.probabilities or self.first.probabilities != self.second.probabilities
 
 
 def _only(which: str, one: Result, other: Result) -> list[str]:
@@ -171,7 +171,7 @@ def difference(first: Result, second: Result, *, least: float = LEAST) -> Differ
         old, new = before.get(frozenset((a, b))), after.get(frozenset((a, b)))
         ends = new or old
         a, b = (a, b) if ends is None else (ends[0], ends[2])
-        numbers = first.chance(a, b), second.chance(a, b)
+        numbers = first.probability(a, b), second.probability(a, b)
         if old == new:
             same += new is not None
             changes += _surer(a, b, new, *numbers, least)
@@ -192,12 +192,14 @@ def _kind(old: Written, new: Written) -> Kind:
     return known.get(signs, "became lines" if signs == ("->", "--") else "other marks")
 
 
-def _change(kind: Kind, a: str, b: str, old: Written, new: Written, was: Chance, now: Chance) -> Change:
+def _change(
+    kind: Kind, a: str, b: str, old: Written, new: Written, was: EdgeProbability, now: EdgeProbability
+) -> Change:
     texts = ["" if edge is None else " ".join(edge) for edge in (old, new)]
     return Change(kind, a, b, texts[0], texts[1], (was.linked, now.linked), (was.direction, now.direction))
 
 
-def _surer(a: str, b: str, edge: Written, was: Chance, now: Chance, least: float) -> Iterator[Change]:
+def _surer(a: str, b: str, edge: Written, was: EdgeProbability, now: EdgeProbability, least: float) -> Iterator[Change]:
     """P(linked), and of an edge P(this way), each if it moved; of a line, which way is the likelier one now."""
     if edge is not None and edge[1] != "->" and (now.direction or 0.0) < 0.5:
         a, b, was, now = b, a, was.turned(), now.turned()
@@ -221,9 +223,9 @@ def load_result(path: str | Path) -> Result:
         raise FormatError(f"{place.name!r} is a page for people; give the report.json beside it, or a graph file")
     report = _files.load(place, _report) if place.suffix.lower() == ".json" else None
     if report is None:
-        return Result.of(load(place), load_chances(place), str(path))
+        return Result.of(load(place), load_probabilities(place), str(path))
     graph = loads(json.dumps(report["graph"]), "json")
-    return Result(graph, _chances(report, set(graph.nodes)), str(path))
+    return Result(graph, _probabilities(report, set(graph.nodes)), str(path))
 
 
 def _report(text: str) -> dict[str, Any] | None:
@@ -236,16 +238,16 @@ def _report(text: str) -> dict[str, Any] | None:
     return table if isinstance(table, dict) and isinstance(table.get("graph"), dict) else None
 
 
-def _chances(report: dict[str, Any], nodes: set[str]) -> Chances:
+def _probabilities(report: dict[str, Any], nodes: set[str]) -> EdgeProbabilities:
     """By the columns' order, as a report lists its pairs; reports of early versions have none."""
     pairs = report.get("pairs")
     if not isinstance(pairs, list):
-        return NO_CHANCES
+        return NO_PROBABILITIES
     known = {}
     for pair in pairs:
         if not isinstance(pair, dict) or not {pair.get("a"), pair.get("b")} <= nodes:
             raise FormatError('an entry of "pairs" is an object with two columns "a" and "b"')
-        chance = Chance.of(pair, None)
-        if chance is not None:
-            known[pair["a"], pair["b"]] = chance
+        probability = EdgeProbability.of(pair, None)
+        if probability is not None:
+            known[pair["a"], pair["b"]] = probability
     return known

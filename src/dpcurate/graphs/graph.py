@@ -16,7 +16,7 @@ from dpcurate.errors import GraphError
 from dpcurate.graphs.base import (
     Arrow,
     BaseGraph,
-    Edge,
+    UnorderedPair,
     checked_arrows,
     checked_edges,
     checked_nodes,
@@ -30,14 +30,14 @@ from dpcurate.graphs.separation import NodeMasks
 
 __all__ = ["Cpdag", "Dag", "Graph", "Pag", "Separators", "Skeleton", "ordered_edges"]
 
-Separators = Mapping[Edge, tuple[str, ...]]
+Separators = Mapping[UnorderedPair, tuple[str, ...]]
 
 
 class _Directed(BaseGraph):
     __slots__ = ()
 
     @property
-    def edges(self) -> frozenset[Edge]:
+    def edges(self) -> frozenset[UnorderedPair]:
         """Adjacent pairs, by an arrow or a line."""
         return self.lines | _pairs(self.arrows)
 
@@ -57,7 +57,7 @@ class Skeleton(BaseGraph):
     """Which pairs are adjacent and, for pairs that are not, a set that separates them if one is known."""
 
     nodes: tuple[str, ...]
-    edges: frozenset[Edge]
+    edges: frozenset[UnorderedPair]
     separators: Separators = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -70,7 +70,7 @@ class Skeleton(BaseGraph):
         cls,
         nodes: Iterable[str],
         edges: Iterable[Iterable[str]] = (),
-        separators: Mapping[Edge, Iterable[str]] | None = None,
+        separators: Mapping[UnorderedPair, Iterable[str]] | None = None,
     ) -> Skeleton:
         """From any iterables, edges as pairs."""
         known = tuple(nodes)
@@ -87,7 +87,7 @@ class Skeleton(BaseGraph):
         return frozenset()
 
     @property
-    def lines(self) -> frozenset[Edge]:
+    def lines(self) -> frozenset[UnorderedPair]:
         """All edges."""
         return self.edges
 
@@ -111,7 +111,7 @@ class Cpdag(_Directed):
 
     nodes: tuple[str, ...]
     arrows: frozenset[Arrow]
-    lines: frozenset[Edge]
+    lines: frozenset[UnorderedPair]
 
     def __post_init__(self) -> None:
         nodes = checked_nodes(self.nodes)
@@ -149,7 +149,7 @@ class Dag(_Directed):
         return cls(known, checked_arrows(set(known), arrows))
 
     @property
-    def lines(self) -> frozenset[Edge]:
+    def lines(self) -> frozenset[UnorderedPair]:
         """None: a DAG has only arrows."""
         return frozenset()
 
@@ -176,11 +176,11 @@ class Dag(_Directed):
 Graph = Skeleton | Cpdag | Dag | Pag
 
 
-def _pairs(arrows: Iterable[Arrow]) -> frozenset[Edge]:
+def _pairs(arrows: Iterable[Arrow]) -> frozenset[UnorderedPair]:
     return frozenset(frozenset(pair) for pair in arrows)
 
 
-def _checked_separators(nodes: tuple[str, ...], edges: frozenset[Edge], given: Separators) -> Separators:
+def _checked_separators(nodes: tuple[str, ...], edges: frozenset[UnorderedPair], given: Separators) -> Separators:
     known, checked = set(nodes), {}
     for pair, names in given.items():
         (key,) = checked_edges(known, [pair], "edge")

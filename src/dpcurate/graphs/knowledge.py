@@ -19,7 +19,7 @@ from typing import Any
 
 from dpcurate import _files
 from dpcurate.errors import FormatError, GraphError
-from dpcurate.graphs.base import Arrow, Edge, checked_nodes, find_cycle, hint
+from dpcurate.graphs.base import Arrow, UnorderedPair, checked_nodes, find_cycle, hint
 from dpcurate.schema import Schema
 from dpcurate.schema.order import checked_order, parsed_order, tiers_of
 
@@ -45,8 +45,8 @@ class Knowledge:
     may not be adjacent is never tested, so it costs no budget.
     """
 
-    required_edges: frozenset[Edge] = frozenset()
-    forbidden_edges: frozenset[Edge] = frozenset()
+    required_edges: frozenset[UnorderedPair] = frozenset()
+    forbidden_edges: frozenset[UnorderedPair] = frozenset()
     required_arrows: frozenset[Arrow] = frozenset()
     forbidden_arrows: frozenset[Arrow] = frozenset()
     tiers: tuple[frozenset[str], ...] = ()
@@ -102,7 +102,7 @@ class Knowledge:
         """Which pairs must and must not be adjacent where common causes may be hidden, and no direction."""
         return Knowledge(required_edges=self.required_pairs(), forbidden_edges=self.forbidden_edges)
 
-    def required_pairs(self) -> frozenset[Edge]:
+    def required_pairs(self) -> frozenset[UnorderedPair]:
         """Pairs that must be adjacent, by an edge or an arrow."""
         return self.required_edges | {frozenset(pair) for pair in self.required_arrows}
 

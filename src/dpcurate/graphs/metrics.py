@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcurate.errors import DpcurateError, GraphError
-from dpcurate.graphs.base import Arrow, Edge, hint
+from dpcurate.graphs.base import Arrow, UnorderedPair, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Graph
 from dpcurate.graphs.orient import extension
 from dpcurate.graphs.pag import Mark, Pag
@@ -168,7 +168,7 @@ def _arcs(graph: Graph) -> frozenset[Arrow]:
     return graph.arrows | {arc for a, b in graph.lines for arc in ((a, b), (b, a))}
 
 
-def _marks(graph: Graph) -> frozenset[tuple[Edge, str, str]]:
+def _marks(graph: Graph) -> frozenset[tuple[UnorderedPair, str, str]]:
     heads = {(frozenset(pair), pair[1]) for pair in graph.arrows}
     ends = [(pair, end) for pair in graph.edges for end in pair]
     return frozenset((pair, end, "head" if (pair, end) in heads else "tail") for pair, end in ends)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import Arrow, Edge, find_cycle
+from dpcurate.graphs.base import Arrow, UnorderedPair, find_cycle
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton, ordered_edges
 from dpcurate.graphs.knowledge import Knowledge
 
@@ -69,8 +69,8 @@ class PartialGraph:
         self.lines: dict[str, set[str]] = _near(skeleton.nodes, skeleton.edges)
         self.parents: dict[str, set[str]] = {name: set() for name in skeleton.nodes}
         self.arrows: set[Arrow] = set()
-        self.disputed: set[Edge] = set()
-        self.chains: set[tuple[str, Edge]] = set()
+        self.disputed: set[UnorderedPair] = set()
+        self.chains: set[tuple[str, UnorderedPair]] = set()
 
     def draw(self, arrows: set[Arrow]) -> None:
         """Turn these lines into arrows."""
@@ -139,10 +139,10 @@ def _forced(skeleton: Skeleton, knowledge: Knowledge) -> set[Arrow]:
     return {(a, b) for a, b in pairs if not knowledge.may_point(b, a)}
 
 
-def _triples(skeleton: Skeleton, around: dict[str, set[str]]) -> tuple[set[Arrow], set[tuple[str, Edge]]]:
+def _triples(skeleton: Skeleton, around: dict[str, set[str]]) -> tuple[set[Arrow], set[tuple[str, UnorderedPair]]]:
     """Arrowheads of all colliders, and the triples (middle, ends) known not to be colliders."""
     heads: set[Arrow] = set()
-    chains: set[tuple[str, Edge]] = set()
+    chains: set[tuple[str, UnorderedPair]] = set()
     for middle, near in around.items():
         for a, b in combinations(near, 2):
             given = skeleton.separators.get(frozenset((a, b)))
@@ -186,7 +186,7 @@ def extension(cpdag: Cpdag) -> Dag | None:
     return None if around else Dag(cpdag.nodes, frozenset(arrows))
 
 
-def _near(nodes: tuple[str, ...], edges: frozenset[Edge]) -> dict[str, set[str]]:
+def _near(nodes: tuple[str, ...], edges: frozenset[UnorderedPair]) -> dict[str, set[str]]:
     near: dict[str, set[str]] = {name: set() for name in nodes}
     for a, b in edges:
         near[a].add(b)
@@ -274,12 +274,12 @@ def _anything(_: Cpdag) -> bool:
     return True
 
 
-def _extends(graph: Cpdag, colliders: set[tuple[Edge, str]]) -> bool:
+def _extends(graph: Cpdag, colliders: set[tuple[UnorderedPair, str]]) -> bool:
     """Whether some DAG has its arrows and these colliders alone."""
     return _colliders(graph) == colliders and extension(graph) is not None
 
 
-def _colliders(graph: Cpdag) -> set[tuple[Edge, str]]:
+def _colliders(graph: Cpdag) -> set[tuple[UnorderedPair, str]]:
     """Triples a -> c <- b where a and b have no edge, as ({a, b}, c)."""
     parents: dict[str, list[str]] = {}
     for a, c in graph.arrows:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from dpcurate._messages import shown
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import Arrow, BaseGraph, Edge, checked_nodes, put, require_known, topological
+from dpcurate.graphs.base import Arrow, BaseGraph, UnorderedPair, checked_nodes, put, require_known, topological
 
 Mark = Literal["tail", "arrow", "circle"]
 Marks = Mapping[Arrow, Mark]
@@ -77,7 +77,7 @@ class Pag(BaseGraph):
         return Pag, (self.nodes, dict(self.marks))  # a mapping proxy cannot be pickled
 
     @property
-    def edges(self) -> frozenset[Edge]:
+    def edges(self) -> frozenset[UnorderedPair]:
         """Adjacent pairs."""
         return frozenset(map(frozenset, self.marks))
 
@@ -89,12 +89,12 @@ class Pag(BaseGraph):
         )
 
     @property
-    def lines(self) -> frozenset[Edge]:
+    def lines(self) -> frozenset[UnorderedPair]:
         """All other edges."""
         return self.edges - {frozenset(arrow) for arrow in self.arrows}
 
     @property
-    def confounded(self) -> frozenset[Edge]:
+    def confounded(self) -> frozenset[UnorderedPair]:
         """Pairs a <-> b: neither causes the other, and a hidden cause moves both."""
         return frozenset(frozenset(ends) for ends in self.marks if self.sign(*ends) == "<->")
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import Arrow, Edge
+from dpcurate.graphs.base import Arrow, UnorderedPair
 from dpcurate.graphs.graph import Separators, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Mark, Pag, reached
 
 End = tuple[str, str, Mark]
 """(a, b, mark): that the end at b of the edge between a and b has this mark."""
-Triple = tuple[str, Edge]
+Triple = tuple[str, UnorderedPair]
 Triples = tuple[set[Triple], set[Triple]]
 """Unshielded triples (middle, ends): colliders, and those that are none."""
 

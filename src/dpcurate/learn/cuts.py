@@ -10,11 +10,11 @@ from numbers import Real
 
 from dpcurate._messages import shown
 from dpcurate.errors import QueryError
-from dpcurate.graphs.base import Arrow, Edge, find_cycle, hint
+from dpcurate.graphs.base import Arrow, UnorderedPair, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Mark
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 
 BEST_F1 = "best-f1"
 """The method's own graph, where it has probabilities the one of the highest expected F1."""
@@ -66,7 +66,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real)
 
 
-def graph_at(learned: Learned, cut: Cut | None, knowledge: Knowledge | None = None) -> Cpdag | Dag | Pag:
+def graph_at(learned: FitResult, cut: Cut | None, knowledge: Knowledge | None = None) -> Cpdag | Dag | Pag:
     """The graph at a cut; the method's own where it has no probabilities, or for None.
 
     Background knowledge holds whatever the probabilities say. Arrows never close a cycle: the least sure
@@ -84,7 +84,7 @@ def graph_at(learned: Learned, cut: Cut | None, knowledge: Knowledge | None = No
 
 
 def directed_at(
-    direction: float, nodes: tuple[str, ...], edges: frozenset[Edge], way: Way, knowledge: Knowledge | None
+    direction: float, nodes: tuple[str, ...], edges: frozenset[UnorderedPair], way: Way, knowledge: Knowledge | None
 ) -> Cpdag:
     """Edges as arrows from this P(this way) on, else as lines; see `graph_at` for what else holds."""
     known, sure = knowledge or Knowledge(), dict[Arrow, float]()
@@ -104,7 +104,7 @@ def as_drawn(graph: Cpdag | Dag) -> Callable[[str, str], float]:
     return way
 
 
-def _pag_at(learned: Learned, pag: Pag, cut: Cut, known: Knowledge) -> Pag:
+def _pag_at(learned: FitResult, pag: Pag, cut: Cut, known: Knowledge) -> Pag:
     """Its edges that are likely enough, with circles where neither mark is; what knowledge says stays."""
     kept = {pair for pair in pag.edges if learned.linked.get(pair, 1.0) >= cut.linked or known.requires(*pair)}
 
@@ -112,7 +112,7 @@ def _pag_at(learned: Learned, pag: Pag, cut: Cut, known: Knowledge) -> Pag:
     return _marked_at(cut.direction, learned, Pag(pag.nodes, marks), known)
 
 
-def _marked_at(least: float, learned: Learned, pag: Pag, known: Knowledge) -> Pag:
+def _marked_at(least: float, learned: FitResult, pag: Pag, known: Knowledge) -> Pag:
     """The marks that are likely enough, and circles for the others."""
 
     def mark(a: str, b: str) -> Mark:
@@ -124,17 +124,17 @@ def _marked_at(least: float, learned: Learned, pag: Pag, known: Knowledge) -> Pa
     return Pag(pag.nodes, {(a, b): mark(a, b) for a, b in pag.marks})
 
 
-def _readable(learned: Learned) -> bool:
+def _readable(learned: FitResult) -> bool:
     return learned.directions is None or learned.directions.readable
 
 
-def drawn_pairs(learned: Learned, cut: Cut, knowledge: Knowledge) -> frozenset[Edge]:
+def drawn_pairs(learned: FitResult, cut: Cut, knowledge: Knowledge) -> frozenset[UnorderedPair]:
     """Pairs likely enough, required ones, and edges of the method that it has no probability of."""
     likely = {pair for pair, p in learned.linked.items() if p >= cut.linked and knowledge.allows(*pair)}
     return frozenset(likely | knowledge.required_pairs() | learned.graph.edges.difference(learned.linked))
 
 
-def surely_linked(learned: Learned, knowledge: Knowledge | None, a: str, b: str) -> float | None:
+def surely_linked(learned: FitResult, knowledge: Knowledge | None, a: str, b: str) -> float | None:
     """P(linked), 1 or 0 where knowledge says so; None if the method has no probability."""
     if not learned.linked:
         return None
@@ -143,7 +143,7 @@ def surely_linked(learned: Learned, knowledge: Knowledge | None, a: str, b: str)
     return learned.linked.get(frozenset((a, b)))
 
 
-def way_round(learned: Learned, knowledge: Knowledge | None, a: str, b: str) -> float | None:
+def way_round(learned: FitResult, knowledge: Knowledge | None, a: str, b: str) -> float | None:
     """P(a -> b | linked), 1 or 0 where knowledge leaves one way; None if the method has no directions."""
     if not learned.direction:
         return None

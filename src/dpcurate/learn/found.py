@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from dpcurate._messages import chance, one_line
+from dpcurate._messages import one_line, shown_probability
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, ordered_edges
 from dpcurate.graphs.pag import meaning
 from dpcurate.learn.cuts import Cut
@@ -24,7 +24,7 @@ CLEARLY = 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class FoundEdge:
+class Edge:
     """An edge of the graph: `a -> b` if directed, `a -- b` otherwise, a before b among the columns.
 
     `linked` is the probability that the two are adjacent in the true DAG, `direction` the probability
@@ -62,13 +62,13 @@ class FoundEdge:
     def __str__(self) -> str:
         way = "this way" if self.directed else "->"
         said = [("linked", self.linked), (way, self.direction)]
-        sure = ", ".join(f"{word} {chance(p)}" for word, p in said if p is not None)
+        sure = ", ".join(f"{word} {shown_probability(p)}" for word, p in said if p is not None)
         edge = one_line(f"{self.a} {'->' if self.directed else '--'} {self.b}") + (f"  ({sure})" if sure else "")
         return f"{edge}: {one_line(self.meaning)}" if self.directed else edge
 
 
 @dataclass(frozen=True, slots=True)
-class MarkedEdge(FoundEdge):
+class MarkedEdge(Edge):
     """An edge of a PAG, written `a o-> b` and the like; P(tail) and P(arrowhead) at a and at b, where known."""
 
     sign: str = "o-o"
@@ -87,16 +87,16 @@ class MarkedEdge(FoundEdge):
         return tuple(p for end in ends for p in end)
 
     def __str__(self) -> str:
-        said = [] if self.linked is None else [f"linked {chance(self.linked)}"]
+        said = [] if self.linked is None else [f"linked {shown_probability(self.linked)}"]
         for word, both in (("tail", self.tails), ("head", self.heads)):
             ends = zip((self.a, self.b), both or (), strict=False)
-            said += [f"{word} at {end} {chance(p)}" for end, p in ends if p >= LIKELY]
+            said += [f"{word} at {end} {shown_probability(p)}" for end, p in ends if p >= LIKELY]
         sure = f"  ({', '.join(said)})" if said else ""
         return one_line(f"{self.a} {self.sign} {self.b}{sure}: {self.meaning}")
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPair:
+class ColumnPair:
     """Two columns, a before b: P(linked), P(a -> b | linked), and what that makes of them at the cut.
 
     *linked* pairs have an edge. *undecided* ones have none, but may well be linked. The others are *apart*.
@@ -109,14 +109,14 @@ class FoundPair:
     state: State
 
     def __str__(self) -> str:
-        sure = "" if self.linked is None else f" (linked {chance(self.linked)})"
+        sure = "" if self.linked is None else f" (linked {shown_probability(self.linked)})"
         return one_line(f"{self.a}, {self.b}{sure}")
 
 
-def found_edges(graph: Cpdag | Dag, linked: Way, way: Way, cause: Way) -> tuple[FoundEdge, ...]:
+def found_edges(graph: Cpdag | Dag, linked: Way, way: Way, cause: Way) -> tuple[Edge, ...]:
     """Every edge, in the columns' order."""
     return tuple(
-        FoundEdge(a, b, mark == "->", linked(a, b), way(a, b), cause(a, b) if mark == "->" else None)
+        Edge(a, b, mark == "->", linked(a, b), way(a, b), cause(a, b) if mark == "->" else None)
         for a, mark, b in ordered_edges(graph)
     )
 
@@ -132,7 +132,7 @@ def found_marked(graph: Pag, linked: Way, marks: Marks) -> tuple[MarkedEdge, ...
     return tuple(edges)
 
 
-def found_pairs(graph: Graph, best: Graph, cut: Cut | None, linked: Way, way: Way) -> tuple[FoundPair, ...]:
+def found_pairs(graph: Graph, best: Graph, cut: Cut | None, linked: Way, way: Way) -> tuple[ColumnPair, ...]:
     """Every pair, in the columns' order."""
     drawn, doubted, least = graph.edges, best.edges, (cut or Cut()).doubtful
     pairs = []
@@ -140,5 +140,5 @@ def found_pairs(graph: Graph, best: Graph, cut: Cut | None, linked: Way, way: Wa
         p, pair = linked(a, b), frozenset((a, b))
         maybe = pair in doubted or (p is not None and p >= least)
         state: State = "linked" if pair in drawn else "undecided" if maybe else "apart"
-        pairs.append(FoundPair(a, b, p, way(a, b), state))
+        pairs.append(ColumnPair(a, b, p, way(a, b), state))
     return tuple(pairs)

@@ -13,7 +13,7 @@ from dpcurate.errors import NotPrivate, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.recipes import EMPC, PC, SVTPC, CuratePC, PrivPC
 from dpcurate.learn.measure_once import MeasureOnce
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.learn.score.exact_search import OrderSearch
 from dpcurate.learn.score.noised_gradients import CurateScore, Noleaks
 from dpcurate.learn.score.notears import Notears, NotearsOnMoments
@@ -33,7 +33,7 @@ Variant = Literal["proved", "published"]
 class Method(Protocol):
     """Anything that learns a graph through a queryable."""
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         """Learn within what is left of the queryable's budget."""
 
 

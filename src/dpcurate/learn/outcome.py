@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dpcurate.graphs.base import UnorderedPair
 from dpcurate.graphs.graph import Cpdag, Dag, Pag, Skeleton
 from dpcurate.learn.fit import Fit
 
 if TYPE_CHECKING:
     from dpcurate.learn.directions import DirectionVerdict
     from dpcurate.learn.measure_once.releases import Releases
-
-Pair = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class NoiseLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class FitResult:
     """The result of a learner.
 
     `linked` is the probability that the pair is adjacent, where the method has one; `direction` maps (a, b),
@@ -67,11 +66,11 @@ class Learned:
 
     graph: Cpdag | Dag | Pag
     skeleton: Skeleton
-    linked: Mapping[Pair, float] = field(default_factory=dict)
+    linked: Mapping[UnorderedPair, float] = field(default_factory=dict)
     direction: Mapping[tuple[str, str], float] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
     tests: tuple[int, ...] = ()
-    unfinished: Mapping[int, tuple[Pair, ...]] = field(default_factory=dict)
+    unfinished: Mapping[int, tuple[UnorderedPair, ...]] = field(default_factory=dict)
     leaked: tuple[float, ...] = ()
     claimed: float | None = None
     notes: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.base import Arrow
 from dpcurate.learn.constraint.working_graph import Style
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.published.queries import StatedBound
 
 
@@ -51,7 +51,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedLearned(Learned):
+class PublishedLearned(FitResult):
     """What a published run hands over beside its graph.
 
     `claimed` is what the run *spent* by its authors' count, `nominal` the total that it was given (None

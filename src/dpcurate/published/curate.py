@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpcurate.accounting import after_sampling
+from dpcurate.graphs.base import UnorderedPair
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
-from dpcurate.learn.outcome import Evidence, Pair
+from dpcurate.learn.outcome import Evidence
 from dpcurate.published.claims import CurateReading
 from dpcurate.published.edge_tests import UNDEFINED, OneByOne, p_value
 from dpcurate.published.opt import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
@@ -48,7 +49,7 @@ class PublishedCurate(OneByOne):
     _count: int = 0
     _deltas: float = 0.0
     _initial: int = 0
-    _asked: set[tuple[Pair, frozenset[str]]] = field(default_factory=set)
+    _asked: set[tuple[UnorderedPair, frozenset[str]]] = field(default_factory=set)
     _sample: SampleGate | None = None
     _last: tuple[int, WorkingGraph] | None = None
 

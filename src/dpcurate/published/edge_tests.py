@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dpcurate.accounting import before_sampling
+from dpcurate.graphs.base import UnorderedPair
 from dpcurate.learn.constraint.edge_tests import Steady
 from dpcurate.learn.constraint.exact import PValueTest
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
-from dpcurate.learn.outcome import Evidence, Pair
+from dpcurate.learn.outcome import Evidence
 from dpcurate.published.claims import Claim
 from dpcurate.published.draws import laplace, normal, pick
 from dpcurate.published.queries import PublishedFlips, PublishedKendallP, StatedBound
@@ -174,7 +175,7 @@ class PublishedChoice(Steady):
     visits: int = 0
     limit: float = math.inf
     answered: int = 0
-    slipped: dict[Pair, set[str]] = field(default_factory=dict)
+    slipped: dict[UnorderedPair, set[str]] = field(default_factory=dict)
 
     @property
     def claimed(self) -> float:

@@ -17,7 +17,7 @@ from dpcurate._validation import check_choice
 from dpcurate.accounting.conversions import gaussian_multiplier
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part
 from dpcurate.learn.score.descent import Descent, Lagrangian
 from dpcurate.learn.score.results import learned
@@ -79,7 +79,7 @@ class _PublishedDescent(ABC):
         """As NOLEAKS' artifact runs: 5,000 of 100,000 rows, values of 50 public ones, delta = 1e-4."""
         return cls(**{"rate": 0.05, "values": "public", **options})
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         nodes, spending = queryable.schema.names, self._spending()
         facts = AllowedArrows.of(nodes, knowledge)
         # The artifact lets L-BFGS-B run on noisy slopes, with scipy's own tolerance.

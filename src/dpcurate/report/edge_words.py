@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from dpcurate.draw.svg import DrawnEdge, Origin
 from dpcurate.draw.text import clean, number
 from dpcurate.effects.effect import Effect
-from dpcurate.learn.found import FoundEdge, MarkedEdge
-from dpcurate.learn.outcome import Evidence, Pair
+from dpcurate.graphs.base import UnorderedPair
+from dpcurate.learn.found import Edge, MarkedEdge
+from dpcurate.learn.outcome import Evidence
 from dpcurate.report.markup import Html, TableCell
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ MOST = 12
 
 def shown_edges(result: Discovery) -> tuple[DrawnEdge, ...]:
     """Every edge of the graph, in the columns' order."""
-    told: dict[Pair, list[Evidence]] = {}
+    told: dict[UnorderedPair, list[Evidence]] = {}
     for item in result.learned.evidence:
         told.setdefault(frozenset(item.pair), []).append(_without_chance(item, result.learned.linked))
     late = open_orders(result.learned.unfinished)
@@ -31,16 +32,16 @@ def shown_edges(result: Discovery) -> tuple[DrawnEdge, ...]:
     return tuple(replace(_shown(e, result.knowledge, told, late), **effects.get((e.a, e.b), {})) for e in result.edges)
 
 
-def _without_chance(item: Evidence, linked: Mapping[Pair, float]) -> Evidence:
+def _without_chance(item: Evidence, linked: Mapping[UnorderedPair, float]) -> Evidence:
     """A decision by the probability that is shown anyway was made for one cut: say for which."""
     if item.value is None or item.value != linked.get(frozenset(item.pair)):
         return item
     return replace(item, verdict=f"best-f1: {item.verdict}", value=None)
 
 
-def open_orders(unfinished: Mapping[int, Sequence[Pair]]) -> dict[Pair, tuple[int, ...]]:
+def open_orders(unfinished: Mapping[int, Sequence[UnorderedPair]]) -> dict[UnorderedPair, tuple[int, ...]]:
     """Edges the budget did not reach, with the orders it did not reach them at."""
-    late: dict[Pair, tuple[int, ...]] = {}
+    late: dict[UnorderedPair, tuple[int, ...]] = {}
     for order, pairs in sorted(unfinished.items()):
         for pair in pairs:
             late[frozenset(pair)] = (*late.get(frozenset(pair), ()), order)
@@ -48,10 +49,10 @@ def open_orders(unfinished: Mapping[int, Sequence[Pair]]) -> dict[Pair, tuple[in
 
 
 def _shown(
-    edge: FoundEdge,
+    edge: Edge,
     knowledge: Knowledge | None,
-    told: Mapping[Pair, Sequence[Evidence]],
-    late: Mapping[Pair, tuple[int, ...]],
+    told: Mapping[UnorderedPair, Sequence[Evidence]],
+    late: Mapping[UnorderedPair, tuple[int, ...]],
 ) -> DrawnEdge:
     pair = frozenset((edge.a, edge.b))
     source = _source(edge, knowledge)
@@ -63,7 +64,7 @@ def _shown(
     return replace(shown, meaning=meaning)
 
 
-def _source(edge: FoundEdge, knowledge: Knowledge | None) -> Origin:
+def _source(edge: Edge, knowledge: Knowledge | None) -> Origin:
     if knowledge is None:
         return Origin.DATA
     if knowledge.requires(edge.a, edge.b):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dpcurate._messages import chance
+from dpcurate._messages import shown_probability
 from dpcurate.draw.text import escape
 
 
@@ -65,7 +65,7 @@ class TableCell:
 
 def chance_cell(p: float | None) -> TableCell:
     """A probability; a dash, sorted below all, where there is none."""
-    return TableCell("-", "-1") if p is None else TableCell(chance(p), f"{p:.6f}")
+    return TableCell("-", "-1") if p is None else TableCell(shown_probability(p), f"{p:.6f}")
 
 
 def table(

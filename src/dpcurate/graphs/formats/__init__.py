@@ -3,7 +3,8 @@
 `load` and `save` go by the file's suffix, `loads` and `dumps` by the format's name. A format that
 cannot say which kind of graph it holds is read as a PAG if it has a circle or an edge with two heads, as
 a CPDAG if it has a line and as a DAG otherwise; `kind` overrides. Separating sets survive only in JSON. JSON, CSV,
-DOT, GraphML and GML carry how sure each edge is (`Chance`), which `load_chances` reads back; Tetrad's text has it too.
+DOT, GraphML and GML carry how sure each edge is (`EdgeProbability`), which `load_probabilities`
+reads back. Tetrad's text has it too.
 Objects of other libraries: `dpcurate.graphs.interop`.
 """
 
@@ -19,18 +20,18 @@ from dpcurate.errors import FormatError
 from dpcurate.graphs.base import hint
 from dpcurate.graphs.formats import bif, dot, edgelist, graphml, jsontext, tetrad
 from dpcurate.graphs.formats.bif import read_bif_structure
-from dpcurate.graphs.formats.draft import NO_CHANCES, Chance, Chances, Draft, GraphKind
+from dpcurate.graphs.formats.draft import NO_PROBABILITIES, Draft, EdgeProbabilities, EdgeProbability, GraphKind
 from dpcurate.graphs.graph import Graph
 
 __all__ = [
     "FORMATS",
-    "Chance",
-    "Chances",
+    "EdgeProbabilities",
+    "EdgeProbability",
     "dumps",
     "load",
-    "load_chances",
+    "load_probabilities",
     "loads",
-    "loads_chances",
+    "loads_probabilities",
     "read_bif_structure",
     "save",
     "text_for",
@@ -43,7 +44,7 @@ class Format:
 
     suffixes: tuple[str, ...]
     read: Callable[[str], Draft]
-    write: Callable[[Graph, Chances], str]
+    write: Callable[[Graph, EdgeProbabilities], str]
 
 
 FORMATS: Mapping[str, Format] = {
@@ -64,9 +65,9 @@ def loads(text: str, format: str, kind: GraphKind | None = None) -> Graph:
     return _format(format).read(text).finish(kind)
 
 
-def dumps(graph: Graph, format: str, chances: Chances = NO_CHANCES) -> str:
+def dumps(graph: Graph, format: str, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     """The graph as text, with how sure its edges are where the format can; equal graphs give equal text."""
-    return _format(format).write(graph, chances)
+    return _format(format).write(graph, probabilities)
 
 
 def load(path: str | Path, kind: GraphKind | None = None) -> Graph:
@@ -75,26 +76,26 @@ def load(path: str | Path, kind: GraphKind | None = None) -> Graph:
     return _files.load(path, lambda text: read(text).finish(kind))
 
 
-def load_chances(path: str | Path) -> Chances:
+def load_probabilities(path: str | Path) -> EdgeProbabilities:
     """How sure the edges in the file are: by (a, b) for a -> b, and for a -- b with a before b among the nodes."""
     read = _format_of(path).read
-    return _files.load(path, lambda text: read(text).chances())
+    return _files.load(path, lambda text: read(text).probabilities())
 
 
-def loads_chances(text: str, format: str) -> Chances:
+def loads_probabilities(text: str, format: str) -> EdgeProbabilities:
     """The same of a text."""
     _files.check_length(text)
-    return _format(format).read(text).chances()
+    return _format(format).read(text).probabilities()
 
 
-def save(graph: Graph, path: str | Path, chances: Chances = NO_CHANCES) -> None:
+def save(graph: Graph, path: str | Path, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> None:
     """Write the graph to a file, whose suffix names the format, with how sure its edges are where that can."""
-    save_text(path, text_for(graph, path, chances))
+    save_text(path, text_for(graph, path, probabilities))
 
 
-def text_for(graph: Graph, path: str | Path, chances: Chances = NO_CHANCES) -> str:
+def text_for(graph: Graph, path: str | Path, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     """What `save` writes to a file of this name."""
-    return _format_of(path).write(graph, chances)
+    return _format_of(path).write(graph, probabilities)
 
 
 def _format(name: str) -> Format:

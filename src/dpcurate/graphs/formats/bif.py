@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 from dpcurate._files import check_length, line_at
 from dpcurate._messages import did_you_mean
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import MAX_NODES, NO_CHANCES, Chances, Draft
+from dpcurate.graphs.formats.draft import MAX_NODES, NO_PROBABILITIES, Draft, EdgeProbabilities
 from dpcurate.graphs.graph import Dag, Graph
 from dpcurate.schema import MAX_LEVELS
 
@@ -358,7 +358,7 @@ def read(text: str) -> Draft:
     return Draft("dag", dict.fromkeys(grammar.declared), dict.fromkeys(arrows))
 
 
-def write(graph: Graph, _: Chances = NO_CHANCES) -> str:
+def write(graph: Graph, _: EdgeProbabilities = NO_PROBABILITIES) -> str:
     """Refuse: a BIF file is a network, not a graph."""
     raise FormatError(
         f"BIF needs probability tables, and a graph of {len(graph.nodes)} nodes has none; write json, dot or graphml"

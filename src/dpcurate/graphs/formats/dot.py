@@ -13,11 +13,11 @@ from dpcurate.graphs.formats.draft import (
     AT_ENDS,
     MAX_EDGES,
     MAX_NODES,
-    NO_CHANCES,
+    NO_PROBABILITIES,
     SURE,
-    Chance,
-    Chances,
     Draft,
+    EdgeProbabilities,
+    EdgeProbability,
     GraphKind,
     kind_of,
 )
@@ -269,14 +269,14 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(int(match[1][1:], 16)) if match[1].startswith("x") else match[1].strip("\r\n")
 
 
-def write_dot(graph: Graph, chances: Chances = NO_CHANCES) -> str:
+def write_dot(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     plain = isinstance(graph, Skeleton)
     rows = [] if plain else [f"kind={kind_of(graph)}"]
     rows += [quote(name) for name in graph.nodes]
     for a, mark, b in ordered_edges(graph):
         arrow = "--" if plain else "->"
         said = _marks(mark) if isinstance(graph, Pag) else ["dir=none"] if mark == "--" and not plain else []
-        said += [f"{name}={value}" for name, value in chances.get((a, b), Chance()).items()]
+        said += [f"{name}={value}" for name, value in probabilities.get((a, b), EdgeProbability()).items()]
         rows.append(f"{quote(a)} {arrow} {quote(b)}" + (f" [{', '.join(said)}]" if said else ""))
     body = "".join(f"  {row};\n" for row in rows)
     return f"{'graph' if plain else 'digraph'} {{\n{body}}}\n"
@@ -327,7 +327,7 @@ def _both(link: Link) -> str:
 DAGITTY_KINDS: dict[str, GraphKind] = {"dag": "dag", "pdag": "cpdag", "pag": "pag", "digraph": "dag"}
 
 
-def write_dagitty(graph: Graph, _: Chances = NO_CHANCES) -> str:
+def write_dagitty(graph: Graph, _: EdgeProbabilities = NO_PROBABILITIES) -> str:
     if isinstance(graph, Skeleton):
         raise FormatError("DAGitty text has no skeletons; write it as json, csv or dot")
     rows = [_quote_dagitty(name) for name in graph.nodes]

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError, GraphError
-from dpcurate.graphs.base import Arrow, Edge, find_cycle, hint
+from dpcurate.graphs.base import Arrow, UnorderedPair, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import MARKS, SIGNS, Pag, marks_of, sign_of
 
@@ -22,7 +22,7 @@ EFFECT = "effect", "effect_low", "effect_high", "effect_in_words"
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class EdgeProbability:
     """Of an edge from a to b as it is written: P(linked), and P(a -> b | linked); None where unknown.
 
     Of an edge of a PAG also the probabilities of a tail and of an arrowhead at a, and of each at b.
@@ -39,10 +39,10 @@ class Chance:
     meaning: str = field(default="", compare=False, kw_only=True)
     """What the edge says, in words; for people, too."""
 
-    def turned(self) -> Chance:
+    def turned(self) -> EdgeProbability:
         """The same, written from b to a."""
         direction = None if self.direction is None else 1 - self.direction
-        return Chance(self.linked, direction, self.tail_to, self.head_to, self.tail_from, self.head_from)
+        return EdgeProbability(self.linked, direction, self.tail_to, self.head_to, self.tail_from, self.head_from)
 
     def numbers(self) -> dict[str, float]:
         """Those that are known, by name."""
@@ -54,21 +54,21 @@ class Chance:
         return [(name, written(p)) for name, p in self.numbers().items()]
 
     @classmethod
-    def of(cls, values: Mapping[str, object], line: int | None) -> Chance | None:
+    def of(cls, values: Mapping[str, object], line: int | None) -> EdgeProbability | None:
         """From what stands beside an edge in a file; None if no number is there."""
-        chance = cls(*(_number(values, name, line) for name in (*SURE, *AT_ENDS)))
-        return None if chance == cls() else chance
+        probability = cls(*(_number(values, name, line) for name in (*SURE, *AT_ENDS)))
+        return None if probability == cls() else probability
 
 
-Chances = Mapping[Arrow, Chance]
-NO_CHANCES: Chances = MappingProxyType({})
+EdgeProbabilities = Mapping[Arrow, EdgeProbability]
+NO_PROBABILITIES: EdgeProbabilities = MappingProxyType({})
 
 
-def names_in(chances: Chances) -> tuple[str, ...]:
+def names_in(probabilities: EdgeProbabilities) -> tuple[str, ...]:
     """The names of the numbers that a file needs: none, those of edges, and those of their ends if any is known."""
-    if not chances:
+    if not probabilities:
         return ()
-    ends = any(chance.numbers().keys() & set(AT_ENDS) for chance in chances.values())
+    ends = any(probability.numbers().keys() & set(AT_ENDS) for probability in probabilities.values())
     return (*SURE, *AT_ENDS) if ends else SURE
 
 
@@ -119,9 +119,9 @@ class Draft:
     kind: GraphKind | None = None
     nodes: dict[str, int | None] = field(default_factory=dict)
     arrows: dict[Arrow, int | None] = field(default_factory=dict)
-    lines: dict[Edge, int | None] = field(default_factory=dict)
+    lines: dict[UnorderedPair, int | None] = field(default_factory=dict)
     marked: dict[Arrow, tuple[str, int | None]] = field(default_factory=dict)
-    separators: dict[Edge, tuple[str, ...]] = field(default_factory=dict)
+    separators: dict[UnorderedPair, tuple[str, ...]] = field(default_factory=dict)
     separators_line: int | None = None
     beside: dict[Arrow, tuple[Mapping[str, object], int | None]] = field(default_factory=dict)
 
@@ -224,14 +224,14 @@ class Draft:
         except GraphError as error:
             raise FormatError(str(error), line=self.separators_line) from None
 
-    def chances(self) -> Chances:
+    def probabilities(self) -> EdgeProbabilities:
         """How sure the edges are: of a -> b by (a, b), of a line by its ends in the order of nodes."""
         known = {}
         for a, _, b in ordered_edges(self.finish()):
-            here, back = (Chance.of(*self.beside.get(ends, ({}, None))) for ends in ((a, b), (b, a)))
-            chance = here or (back and back.turned())
-            if chance is not None:
-                known[a, b] = chance
+            here, back = (EdgeProbability.of(*self.beside.get(ends, ({}, None))) for ends in ((a, b), (b, a)))
+            probability = here or (back and back.turned())
+            if probability is not None:
+                known[a, b] = probability
         return known
 
     def _build(self, kind: GraphKind) -> Graph:
@@ -264,7 +264,7 @@ def _is_sign(text: str) -> bool:
         return False
 
 
-def _refuse(edges: Mapping[Arrow, int | None] | Mapping[Edge, int | None], why: str) -> None:
+def _refuse(edges: Mapping[Arrow, int | None] | Mapping[UnorderedPair, int | None], why: str) -> None:
     for edge, line in edges.items():
         a, b = sorted(edge)
         raise FormatError(f"{why}, but {a!r} and {b!r} are joined by one; read it as another kind", line=line)

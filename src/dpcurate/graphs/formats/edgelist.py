@@ -25,11 +25,11 @@ from dpcurate.graphs.formats.draft import (
     AT_ENDS,
     EFFECT,
     MEANING,
-    NO_CHANCES,
+    NO_PROBABILITIES,
     SURE,
-    Chance,
-    Chances,
     Draft,
+    EdgeProbabilities,
+    EdgeProbability,
     kind_of,
     names_in,
 )
@@ -57,10 +57,10 @@ def _guarded(cell: str) -> bool:
     return cell.startswith("'") and cell[1:].startswith((*FORMULA, "'"))
 
 
-def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
+def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    heads, *rows = edge_rows(graph, chances)
+    heads, *rows = edge_rows(graph, probabilities)
     blank = [""] * (len(heads) - 3)
     writer.writerow(heads)
     writer.writerow(["", "", kind_of(graph), *blank])
@@ -69,22 +69,22 @@ def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     return out.getvalue()
 
 
-def write_table(graph: Graph, chances: Chances = NO_CHANCES) -> str:
+def write_table(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     """One row for each edge and nothing else, for other programs; read again, it has no nodes without edges."""
     out = io.StringIO()
-    csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(edge_rows(graph, chances))
+    csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(edge_rows(graph, probabilities))
     return out.getvalue()
 
 
-def edge_rows(graph: Graph, chances: Chances = NO_CHANCES) -> Iterator[list[str]]:
+def edge_rows(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> Iterator[list[str]]:
     """The names of the columns, then a row for each edge."""
-    told = EFFECT if any(chance.effect for chance in chances.values()) else ()
-    worded = (MEANING,) if any(chance.meaning for chance in chances.values()) else ()
-    more = (*names_in(chances), *worded, *told)
+    told = EFFECT if any(probability.effect for probability in probabilities.values()) else ()
+    worded = (MEANING,) if any(probability.meaning for probability in probabilities.values()) else ()
+    more = (*names_in(probabilities), *worded, *told)
     yield ["from", "to", "edge", *more]
     for a, mark, b in ordered_edges(graph):
-        chance = chances.get((a, b), Chance())
-        known = dict((*chance.items(), (MEANING, chance.meaning), *chance.effect))
+        probability = probabilities.get((a, b), EdgeProbability())
+        known = dict((*probability.items(), (MEANING, probability.meaning), *probability.effect))
         known |= {name: guard(known[name]) for name in (MEANING, *EFFECT[-1:]) if name in known}
         yield [guard(a), guard(b), WORDS[mark], *(known.get(name, "") for name in more)]
 

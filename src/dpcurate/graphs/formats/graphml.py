@@ -17,10 +17,10 @@ from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.draft import (
     MAX_EDGES,
     MAX_NODES,
-    NO_CHANCES,
-    Chance,
-    Chances,
+    NO_PROBABILITIES,
     Draft,
+    EdgeProbabilities,
+    EdgeProbability,
     has_two_arcs,
     kind_of,
     marks_at,
@@ -41,17 +41,17 @@ NEEDED: dict[str, tuple[str, ...]] = {"node": ("id",), "edge": ("source", "targe
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
+def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     plain = isinstance(graph, Skeleton)
     rows = [f'  <graph edgedefault="{"undirected" if plain else "directed"}">']
     rows.append(f'    <data key="kind">{kind_of(graph)}</data>')
     rows += [f"    <node id={_quote(name)}/>" for name in graph.nodes]
     for a, mark, b in ordered_edges(graph):
-        chance = chances.get((a, b), Chance())
-        rows.append(_edge(a, b, [*marks_at(graph, a, b), *chance.items()]))
+        probability = probabilities.get((a, b), EdgeProbability())
+        rows.append(_edge(a, b, [*marks_at(graph, a, b), *probability.items()]))
         if has_two_arcs(graph, mark):
-            rows.append(_edge(b, a, [*marks_at(graph, b, a), *chance.turned().items()]))
-    keys = (_MARK if isinstance(graph, Pag) else "") + "".join(map(_KEY.format, names_in(chances)))
+            rows.append(_edge(b, a, [*marks_at(graph, b, a), *probability.turned().items()]))
+    keys = (_MARK if isinstance(graph, Pag) else "") + "".join(map(_KEY.format, names_in(probabilities)))
     return _HEAD + keys + "\n".join([*rows, "  </graph>", "</graphml>\n"])
 
 
@@ -157,22 +157,22 @@ def _draft(graph: Any, declared: Draft) -> Draft:
 _UNSAFE = re.compile(r'[^ -~]|["&]')
 
 
-def write_gml(graph: Graph, chances: Chances = NO_CHANCES) -> str:
+def write_gml(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     plain = isinstance(graph, Skeleton)
     place = {name: i for i, name in enumerate(graph.nodes)}
     rows = [f"  directed {int(not plain)}", f'  kind "{kind_of(graph)}"']
     rows += [f"  node [ id {i} label {_gml_quote(name)} ]" for name, i in place.items()]
     for a, mark, b in ordered_edges(graph):
-        chance = chances.get((a, b), Chance())
-        rows.append(_gml_edge(place[a], place[b], chance, marks_at(graph, a, b)))
+        probability = probabilities.get((a, b), EdgeProbability())
+        rows.append(_gml_edge(place[a], place[b], probability, marks_at(graph, a, b)))
         if has_two_arcs(graph, mark):
-            rows.append(_gml_edge(place[b], place[a], chance.turned(), marks_at(graph, b, a)))
+            rows.append(_gml_edge(place[b], place[a], probability.turned(), marks_at(graph, b, a)))
     return "\n".join(["graph [", *rows, "]\n"])
 
 
-def _gml_edge(a: int, b: int, chance: Chance, marks: list[tuple[str, str]]) -> str:
+def _gml_edge(a: int, b: int, probability: EdgeProbability, marks: list[tuple[str, str]]) -> str:
     ends = "".join(f' {name} "{mark}"' for name, mark in marks)
-    sure = "".join(f" {name.replace('_', '')} {value}" for name, value in chance.items())
+    sure = "".join(f" {name.replace('_', '')} {value}" for name, value in probability.items())
     return f"  edge [ source {a} target {b}{ends}{sure} ]"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from dpcurate._files import line_at
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import NO_CHANCES, Chances, Draft, kind_of
+from dpcurate.graphs.formats.draft import NO_PROBABILITIES, Draft, EdgeProbabilities, kind_of
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import Pag
 
@@ -24,7 +24,7 @@ _NAME = r'"(?:\\.|[^"\\])*+"'
 _PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")
 
 
-def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
+def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     edges = ordered_edges(graph)
     table: dict[str, Any] = {
         "kind": kind_of(graph),
@@ -37,9 +37,9 @@ def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
     if isinstance(graph, Skeleton):
         pairs = sorted((sorted(pair), list(given)) for pair, given in graph.separators.items())
         table["separators"] = [{"pair": pair, "given": given} for pair, given in pairs]
-    known = [((a, b), chances[a, b]) for a, _, b in edges if (a, b) in chances]
+    known = [((a, b), probabilities[a, b]) for a, _, b in edges if (a, b) in probabilities]
     if known:
-        table["chances"] = [{"from": a, "to": b} | chance.numbers() for (a, b), chance in known]
+        table["chances"] = [{"from": a, "to": b} | probability.numbers() for (a, b), probability in known]
     return one_a_line(table)
 
 

@@ -18,7 +18,14 @@ import re
 
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import NO_CHANCES, Chance, Chances, Draft, kind_of, split_lines
+from dpcurate.graphs.formats.draft import (
+    NO_PROBABILITIES,
+    Draft,
+    EdgeProbabilities,
+    EdgeProbability,
+    kind_of,
+    split_lines,
+)
 from dpcurate.graphs.graph import Graph, ordered_edges
 
 _STRING = r'"(?:\\.|[^"\\])*+"'
@@ -31,23 +38,23 @@ MARKS = {"->": "-->", "--": "---", "<->": "<->", "o->": "o->", "o-o": "o-o", "o-
 READ = {written: sign for sign, written in MARKS.items()} | {"<--": "<-", "<-o": "<-o", "--o": "--o"}
 
 
-def write(graph: Graph, chances: Chances = NO_CHANCES) -> str:
+def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     rows = ["Graph Nodes:", ";".join(map(_quote, graph.nodes)), "", "Graph Edges:"]
     for number, (a, mark, b) in enumerate(ordered_edges(graph), 1):
-        sure = _sure(_quote(a), _quote(b), chances.get((a, b), Chance()))
+        sure = _sure(_quote(a), _quote(b), probabilities.get((a, b), EdgeProbability()))
         rows.append(f"{number}. {_quote(a)} {MARKS[mark]} {_quote(b)}{sure}")
     return "\n".join([*rows, "", "Graph Attributes:", f"kind: {kind_of(graph)}", ""])
 
 
-def _sure(a: str, b: str, chance: Chance) -> str:
+def _sure(a: str, b: str, probability: EdgeProbability) -> str:
     """The kinds of edge and how likely each is, if that is known."""
-    if chance.linked is None:
+    if probability.linked is None:
         return ""
-    kinds = {"edge": chance.linked}
-    if chance.direction is not None:
-        there = chance.linked * chance.direction
-        kinds = {f"{a} --> {b}": there, f"{a} <-- {b}": chance.linked - there}
-    return " " + "".join(f"[{kind}]:{p:.4f};" for kind, p in (kinds | {"no edge": 1 - chance.linked}).items())
+    kinds = {"edge": probability.linked}
+    if probability.direction is not None:
+        there = probability.linked * probability.direction
+        kinds = {f"{a} --> {b}": there, f"{a} <-- {b}": probability.linked - there}
+    return " " + "".join(f"[{kind}]:{p:.4f};" for kind, p in (kinds | {"no edge": 1 - probability.linked}).items())
 
 
 def _quote(name: str) -> str:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from dpcurate._validation import check_choice
 from dpcurate.errors import QueryError
+from dpcurate.graphs.base import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
@@ -21,7 +22,6 @@ from dpcurate.graphs.pag_orientation import HIDDEN, HIDDEN_AND_SELECTED, PagMark
 from dpcurate.graphs.separation import blocks
 from dpcurate.learn.constraint.search import EdgeTest, Searched, search_in
 from dpcurate.learn.constraint.working_graph import Style, WorkingGraph
-from dpcurate.learn.outcome import Pair
 
 Sets = Literal["neighbours", "possible-d-sep"]
 Rows = Literal["random", "selected"]
@@ -85,7 +85,7 @@ def _possible_causes(skeleton: Skeleton) -> dict[str, set[str]]:
     return {node: _reached(node, before) for node in skeleton.nodes}
 
 
-def _tested(marks: PagMarks, middle: str, ends: Pair) -> bool:
+def _tested(marks: PagMarks, middle: str, ends: UnorderedPair) -> bool:
     """Whether the middle was found to depend on both ends given what separates them: sets of neighbours were tried."""
     given = marks.separators[ends]
     return all(marks.at[end].keys() >= set(given) or marks.at[middle].keys() >= set(given) for end in ends)
@@ -113,7 +113,7 @@ def _passable(marks: PagMarks, start: str) -> set[str]:
     return {y for _, y in seen}
 
 
-def _settled(graph: WorkingGraph) -> frozenset[Pair]:
+def _settled(graph: WorkingGraph) -> frozenset[UnorderedPair]:
     """Edges of which every set has been tried, as they were among neighbours."""
     ends = ((a, b) for a, b in graph.edges)
     return frozenset(frozenset(e) for e in ends if all(graph.wider[x, y] <= graph.around[x] for x, y in (e, e[::-1])))

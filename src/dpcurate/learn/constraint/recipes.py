@@ -26,7 +26,7 @@ from dpcurate.learn.constraint.search import EdgeTest, Searched, search
 from dpcurate.learn.constraint.sparse_vector import SieveTest, SparseVectorTest
 from dpcurate.learn.constraint.tuning import Decision
 from dpcurate.learn.constraint.working_graph import Style
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.queries import MOST_CELLS, Queryable
 
 PairName = Literal["tau", "kendall-p"]
@@ -40,7 +40,7 @@ NO_SCORE = (
 EXACT_TESTS = (*TABLE_TESTS, "partial-correlation", "kendall-proved")
 
 
-def learned(edge_test: EdgeTest, searched: Searched, knowledge: Knowledge | None, fci: Fci | None = None) -> Learned:
+def learned(edge_test: EdgeTest, searched: Searched, knowledge: Knowledge | None, fci: Fci | None = None) -> FitResult:
     """A search's result, oriented, with sentences about what was left undone."""
     notes = [
         f"the budget ended at order {order}: {how_many(len(pairs), 'edge was', 'edges were')} not tested there"
@@ -51,7 +51,7 @@ def learned(edge_test: EdgeTest, searched: Searched, knowledge: Knowledge | None
         f"{MOST_CELLS:,} cells. Declare fewer levels or bins"
         for order, count in searched.too_large.items()
     ]
-    return Learned(
+    return FitResult(
         (orient if fci is None else fci.orient)(searched.skeleton, knowledge),
         searched.skeleton,
         evidence=tuple(edge_test.evidence),
@@ -112,7 +112,7 @@ class PC:
     def _fci(self) -> Fci | None:
         return fci_of(self.latent, self.sets, self.rows, "possible-d-sep")
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         """Learn from exact releases; needs an unlimited budget or allow_unproved=True."""
         if self.test == "partial-correlation":
             test = PartialCorrelationTest(queryable, self.alpha)
@@ -123,7 +123,7 @@ class PC:
 
     def _fit(
         self, queryable: Queryable, knowledge: Knowledge | None, test: ExactTest, levels: Mapping[str, int]
-    ) -> Learned:
+    ) -> FitResult:
         fci = self._fci()
         deletable_pairs(queryable, knowledge, fci)
         names, how = queryable.schema.names, search if fci is None else fci.search
@@ -160,7 +160,7 @@ class _Private(ABC):
         """Those it can use: scores inside the session need one of a small sensitivity."""
         return get_args(PairName)
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         fci = self._fci()
         pairs, levels = deletable_pairs(queryable, knowledge, fci), sizes(queryable)  # both refuse before a charge
         with _block(queryable):

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+from dpcurate.graphs.base import UnorderedPair
 from dpcurate.learn.constraint.working_graph import Question, Scope, Style, WorkingGraph
-from dpcurate.learn.outcome import Pair
 from dpcurate.queries import MOST_CELLS
 
 MOST_TESTS = 1 << 15
@@ -51,14 +51,14 @@ class Rounds:
     growth: int
     sizes: Sizes
 
-    def owed(self, graph: WorkingGraph, order: int) -> dict[Pair, int]:
+    def owed(self, graph: WorkingGraph, order: int) -> dict[UnorderedPair, int]:
         """Edges to be tested at this order, with the number of tests after which each is settled."""
         if self.scope == "test" and self.style == "stable":
             return {frozenset(e): n for e in graph.open_edges if (n := _how_many(graph, *e, order))}
         deep = ((a, b) for a, b in graph.open_edges if max(graph.degrees([(a, b)])[0]) > order)
         return dict.fromkeys(map(frozenset, deep), 1)
 
-    def of(self, graph: WorkingGraph, order: int, owed: Mapping[Pair, int]) -> Iterator[list[Question]]:
+    def of(self, graph: WorkingGraph, order: int, owed: Mapping[UnorderedPair, int]) -> Iterator[list[Question]]:
         """The rounds; the graph and what is owed change while they are made."""
         if self.scope == "node":
             return _by_node(graph, order)
@@ -68,7 +68,7 @@ class Rounds:
             return ([test] for test in _sequential(graph, order))
         return self._stable(graph, order, owed)
 
-    def _stable(self, graph: WorkingGraph, order: int, owed: Mapping[Pair, int]) -> Iterator[list[Question]]:
+    def _stable(self, graph: WorkingGraph, order: int, owed: Mapping[UnorderedPair, int]) -> Iterator[list[Question]]:
         """Neighbours as they were when the order began, so that the result does not depend on names."""
         asked = [(a, b) for a, b in graph.open_edges if frozenset((a, b)) in owed]
         waiting = [(a, b, _sets(graph, a, b, order)) for a, b in asked]

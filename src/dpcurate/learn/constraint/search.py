@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from dpcurate.errors import BudgetExceeded
+from dpcurate.graphs.base import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.rounds import Rounds, Sizes
 from dpcurate.learn.constraint.working_graph import Question, Scope, Style, WorkingGraph
-from dpcurate.learn.outcome import Evidence, Pair
+from dpcurate.learn.outcome import Evidence
 
 Decided = tuple[Question, bool]
 """A test and whether it found independence, which cuts the edge at once."""
@@ -57,7 +58,7 @@ class Searched:
 
     skeleton: Skeleton
     tests: tuple[int, ...]
-    unfinished: dict[int, tuple[Pair, ...]]
+    unfinished: dict[int, tuple[UnorderedPair, ...]]
     too_large: dict[int, int] = field(default_factory=dict)
 
 
@@ -126,11 +127,11 @@ class _Search:
             self.edge_test.end(order, self.tests[-1], self.graph)
         return self._searched({})
 
-    def _searched(self, unfinished: dict[int, tuple[Pair, ...]]) -> Searched:
+    def _searched(self, unfinished: dict[int, tuple[UnorderedPair, ...]]) -> Searched:
         return Searched(self.graph.skeleton(), tuple(self.tests), unfinished, self.too_large)
 
-    def _order(self, order: int, owed: dict[Pair, int]) -> None:
-        large: dict[Pair, set[Question]] = {}
+    def _order(self, order: int, owed: dict[UnorderedPair, int]) -> None:
+        large: dict[UnorderedPair, set[Question]] = {}
         all_fit = self.rounds.sizes.all_fit(order)
         for round_ in self.rounds.of(self.graph, order, owed):
             tests = round_ if all_fit else [t for t in round_ if self._fits(t, owed, large)]
@@ -140,7 +141,7 @@ class _Search:
                 if cut:
                     self.graph.cut(test)
 
-    def _fits(self, test: Question, owed: dict[Pair, int], large: dict[Pair, set[Question]]) -> bool:
+    def _fits(self, test: Question, owed: dict[UnorderedPair, int], large: dict[UnorderedPair, set[Question]]) -> bool:
         """Whether a test's table can be built; the first of an edge that cannot is told."""
         if self.rounds.sizes.fits(test):
             return True

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
 
+from dpcurate.graphs.base import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.outcome import Pair
 
 Scope = Literal["test", "node", "order"]
 Style = Literal["stable", "sequential"]
@@ -26,7 +26,7 @@ class Question:
     given: tuple[str, ...]
 
     @property
-    def pair(self) -> Pair:
+    def pair(self) -> UnorderedPair:
         return frozenset((self.x, self.y))
 
 
@@ -40,8 +40,8 @@ class WorkingGraph:
 
     nodes: tuple[str, ...]
     around: dict[str, set[str]]
-    fixed: frozenset[Pair]
-    separating_sets: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
+    fixed: frozenset[UnorderedPair]
+    separating_sets: dict[UnorderedPair, tuple[str, ...]] = field(default_factory=dict)
     wider: Mapping[Ends, set[str]] = field(default_factory=dict)
     tried: dict[str, set[str]] = field(default_factory=dict)
 
@@ -60,7 +60,7 @@ class WorkingGraph:
             if may_link(a, b):
                 around[a].add(b)
                 around[b].add(a)
-        fixed: frozenset[Pair] = frozenset() if knowledge is None else knowledge.required_pairs()
+        fixed: frozenset[UnorderedPair] = frozenset() if knowledge is None else knowledge.required_pairs()
         return cls(nodes, around, fixed)
 
     def beside(self, a: str, b: str) -> list[str]:

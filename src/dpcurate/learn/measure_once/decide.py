@@ -10,13 +10,14 @@ from random import Random
 import numpy as np
 
 from dpcurate._typing import FloatArray
+from dpcurate.graphs.base import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.learn.measure_once.blocks import Columns, members_of
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.equivalent_orders import climbed_on
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.order_search import Order, best_order, first_orders, number_of_starts
-from dpcurate.learn.outcome import Evidence, Pair
+from dpcurate.learn.outcome import Evidence
 
 STEPS_BETWEEN = 10
 """Steps of the walk from one average to the next: neighbouring orders say much the same."""
@@ -113,7 +114,7 @@ def skeleton_of(names: Sequence[str], constraints: Constraints, decision: Decisi
     """Edges found or required; every other pair is separated by the parents of its later column."""
     edges = {frozenset((names[x], names[y])) for y, parents in enumerate(decision.parents) for x in parents}
     edges |= {frozenset((names[int(x)], names[int(y)])) for x, y in np.argwhere(constraints.required)}
-    apart: dict[Pair, tuple[str, ...]] = {}
+    apart: dict[UnorderedPair, tuple[str, ...]] = {}
     for a, b in constraints.pairs:
         pair = frozenset((names[a], names[b]))
         if pair not in edges:

@@ -58,7 +58,7 @@ from dpcurate.learn.measure_once.release import (
     with_margins,
 )
 from dpcurate.learn.measure_once.releases import Releases
-from dpcurate.learn.outcome import Learned, NoiseLevel
+from dpcurate.learn.outcome import FitResult, NoiseLevel
 from dpcurate.queries import Queryable
 from dpcurate.schema import Ordinal, Schema
 
@@ -124,7 +124,7 @@ class MeasureOnce:
     features: FeatureConstants = field(default_factory=FeatureConstants)
     latent: bool = False
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         """Learn with all that is left of the budget."""
         names = _names(queryable)
         if knowledge is not None:
@@ -141,7 +141,7 @@ class MeasureOnce:
         verdict = verdict_on_directions(fit, learnt.noise)
         searched = _directions(names, constraints, learnt.confidence.ways, verdict)
         sets = SETS_IF_WIDE if len(names) >= self.constants.wide else SETS
-        return Learned(
+        return FitResult(
             drawn(skeleton, searched, knowledge, sets if verdict.readable else 0.0),
             skeleton,
             linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},
@@ -333,14 +333,14 @@ def _names(queryable: Queryable) -> tuple[str, ...]:
     return names
 
 
-def _hidden(names: Sequence[str], learnt: _Learnt, reading: _Reading, knowledge: Knowledge | None) -> Learned:
+def _hidden(names: Sequence[str], learnt: _Learnt, reading: _Reading, knowledge: Knowledge | None) -> FitResult:
     """The same releases and the same P(edge), read where common causes may be hidden."""
     decision, families = reading.decision, reading.families
     found = with_hidden_causes(names, decision, families, reading.interaction, _dependences(reading), knowledge)
     evidence = evidence_of(names, families.constraints, decision, found.skeleton, learnt.confidence.linked)
     fit = fit_of(decision, families)
     verdict = verdict_on_directions(fit, learnt.noise)
-    return Learned(
+    return FitResult(
         found.pag,
         found.skeleton,
         linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},

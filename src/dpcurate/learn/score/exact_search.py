@@ -16,7 +16,7 @@ from dpcurate.learn.measure_once.blocks import sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.equivalent_orders import climbed_on, lawful_order
 from dpcurate.learn.measure_once.order_search import Order, best_order
-from dpcurate.learn.outcome import Evidence, Learned
+from dpcurate.learn.outcome import Evidence, FitResult
 from dpcurate.learn.score.acyclic import dag_of
 from dpcurate.learn.score.parent_search import ParentSearch
 from dpcurate.learn.score.results import markov_class
@@ -55,7 +55,7 @@ class OrderSearch:
             if getattr(self, name) < least:
                 raise QueryError(f"{name} must be at least {least}, got {getattr(self, name)!r}")
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         """Learn from exact releases; needs an unlimited budget or allow_unproved=True."""
         names = queryable.schema.names
         if len(names) < 2:
@@ -109,14 +109,14 @@ def _check_required(names: tuple[str, ...], families: ParentSearch) -> None:
             )
 
 
-def _learned(names: tuple[str, ...], order: Order[ParentSearch], knowledge: Knowledge | None, score: str) -> Learned:
+def _learned(names: tuple[str, ...], order: Order[ParentSearch], knowledge: Knowledge | None, score: str) -> FitResult:
     arrows = np.zeros((len(names), len(names)), dtype=bool)
     for y, parents in enumerate(order.parents()):
         arrows[list(parents), y] = True
     graph = markov_class(dag_of(names, arrows), knowledge)
     sets = order.families.sets
     note = f"order search with {score}: score {order.total():.1f}, {len(sets):,} sets of columns scored"
-    return Learned(graph, graph.skeleton, evidence=tuple(_evidence(names, order)), tests=(len(sets),), notes=(note,))
+    return FitResult(graph, graph.skeleton, evidence=tuple(_evidence(names, order)), tests=(len(sets),), notes=(note,))
 
 
 def _evidence(names: tuple[str, ...], order: Order[ParentSearch]) -> Iterable[Evidence]:

@@ -12,7 +12,7 @@ from dpcurate._typing import FloatArray
 from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part
 from dpcurate.learn.score.descent import Descent, Path
 from dpcurate.learn.score.objectives import Gradients, Margins, TooNoisy
@@ -41,7 +41,7 @@ class Noleaks:
     penalty: float = 0.02
     steepest: float = 1e7
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         plan = Spending("even", 1.0, self.iterations, self.margin, self.clip)
         return _by_gradients(queryable, knowledge, plan, self)
 
@@ -87,7 +87,7 @@ class CurateScore:
     def _adaptive(self) -> bool:
         return self.clipping == "quantile" or self.tune == "released"
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         kept = (self.kept or KEPT) if self._adaptive else None
         ratio, reacting = self.ratio or RATIO, self.budgets == "released"
         plan = Spending(self.schedule, ratio, self.iterations, self.margin, self.clip, reacting, kept)
@@ -155,7 +155,7 @@ def norm_quantile(gradients: Gradients, inside: FloatArray, around: float, kept:
 
 def _by_gradients(
     queryable: Queryable, knowledge: Knowledge | None, plan: Spending, recipe: Noleaks | CurateScore
-) -> Learned:
+) -> FitResult:
     """Margins first, then one paid gradient for each stage of the descent."""
     nodes = queryable.schema.names
     facts = AllowedArrows.of(nodes, knowledge)

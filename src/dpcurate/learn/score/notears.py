@@ -13,7 +13,7 @@ from dpcurate._typing import BoolArray, FloatArray
 from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.outcome import Evidence, Learned
+from dpcurate.learn.outcome import Evidence, FitResult
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of
 from dpcurate.learn.score.descent import ConvergenceError, Descent
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Search, Separation, checked
@@ -45,7 +45,7 @@ class Notears:
         check_choice("scale", self.scale, SCALES)
         check_choice("refine", self.refine, ("search", "none"))
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         nodes = queryable.schema.names
         facts = AllowedArrows.of(nodes, knowledge)
         spread = ReleasedMoments.of(queryable.ask(Release(Moments(nodes), Exact())), queryable.schema.columns)
@@ -92,7 +92,7 @@ class NotearsOnMoments:
     def __post_init__(self) -> None:
         check_choice("scale", self.scale, SCALES)
 
-    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> Learned:
+    def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         """A CPDAG over the schema's columns, with a z-value for every pair looked at."""
         nodes, columns = queryable.schema.names, queryable.schema.columns
         facts = AllowedArrows.of(nodes, knowledge)
@@ -112,7 +112,7 @@ class NotearsOnMoments:
 
     def _learn(
         self, spread: ReleasedMoments, columns: Sequence[Column], facts: AllowedArrows, knowledge: Knowledge | None
-    ) -> Learned:
+    ) -> FitResult:
         covariance = spread.valid()
         scaled = _scaled(covariance, factors(columns, covariance, self.scale))
         ended = self.descent.run(Quadratic(scaled), facts.allowed)
@@ -126,7 +126,7 @@ class NotearsOnMoments:
             f"{self.enter:g} and stays above {self.stay:g} standard errors"
         )
         evidence = _looks(facts.nodes, looks, arrows, self.stay)
-        return Learned(graph, graph.skeleton, evidence=evidence, tests=(1,), notes=(note,))
+        return FitResult(graph, graph.skeleton, evidence=evidence, tests=(1,), notes=(note,))
 
     def _first(self, gains: NoisyGains, weights: FloatArray) -> float:
         """A first threshold: `enter` times the median standard error of a correlation."""

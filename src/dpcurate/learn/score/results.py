@@ -11,7 +11,7 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.outcome import Evidence, Learned
+from dpcurate.learn.outcome import Evidence, FitResult
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of, indices
 from dpcurate.queries import Queryable
 
@@ -48,7 +48,7 @@ def learned(
     threshold: float,
     asked: tuple[int, ...],
     notes: tuple[str, ...],
-) -> Learned:
+) -> FitResult:
     """A DAG, with every weight that passed the threshold."""
     dag = dag_of(nodes, arrows)
     shown = arrows | (np.abs(weights) >= threshold)
@@ -56,11 +56,11 @@ def learned(
     for i, j in indices(shown):
         verdict = "kept" if arrows[i, j] else "closes a cycle"
         evidence.append(Evidence((nodes[i], nodes[j]), (), verdict, float(weights[i, j]), None, threshold))
-    return Learned(dag, dag.skeleton, evidence=tuple(evidence), tests=asked, notes=notes)
+    return FitResult(dag, dag.skeleton, evidence=tuple(evidence), tests=asked, notes=notes)
 
 
-def empty(facts: AllowedArrows, knowledge: Knowledge | None, why: str) -> Learned:
+def empty(facts: AllowedArrows, knowledge: Knowledge | None, why: str) -> FitResult:
     """What is known without data: the required edges."""
     arrows = acyclic_part(np.zeros(facts.allowed.shape), math.inf, facts)
     graph = markov_class(dag_of(facts.nodes, arrows), knowledge)
-    return Learned(graph, graph.skeleton, notes=(why,))
+    return FitResult(graph, graph.skeleton, notes=(why,))

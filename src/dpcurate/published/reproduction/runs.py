@@ -19,7 +19,7 @@ from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.metrics import Rates, arc_rates, shd, skeleton_rates
 from dpcurate.learn import methods
 from dpcurate.learn.methods import PC, Method
-from dpcurate.learn.outcome import Learned
+from dpcurate.learn.outcome import FitResult
 from dpcurate.learn.score.acyclic import AllowedArrows, Growing, acyclic_part, dag_of
 from dpcurate.published import schedules
 from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedLearned
@@ -111,7 +111,7 @@ def _exact(cell: GridCell) -> RunRecord:
     return scored(cell, place, found, 0, seconds=seconds, **_tests(found))
 
 
-def _tests(found: Learned) -> dict[str, float]:
+def _tests(found: FitResult) -> dict[str, float]:
     """Tests in the authors' unit, where they have one, and answers."""
     if isinstance(found, PublishedLearned):
         return {"counted": float(found.counted), "answered": float(found.answered)}
@@ -224,7 +224,7 @@ def _proved_for(queryable: Queryable) -> dict[str, float]:
     return {"proved": epsilon_of(rho=queryable.rho, delta=DELTA), "undefined": queryable.undefined}
 
 
-def _weights(found: Learned) -> Any:
+def _weights(found: FitResult) -> Any:
     nodes = found.graph.nodes
     index = {name: i for i, name in enumerate(nodes)}
     weights = np.zeros((len(nodes), len(nodes)))
@@ -233,7 +233,7 @@ def _weights(found: Learned) -> Any:
     return weights
 
 
-def _cut_at(threshold: float, found: Learned) -> Dag:
+def _cut_at(threshold: float, found: FitResult) -> Dag:
     nodes = found.graph.nodes
     return dag_of(nodes, acyclic_part(_weights(found), threshold, AllowedArrows.of(nodes, None)))
 
@@ -283,7 +283,7 @@ def _number(cell: GridCell, seed: int) -> int:
     return zlib.crc32(f"{cell.reading}/{cell.seed}/{seed}".encode())
 
 
-def _clocked(fit: Callable[[Queryable], Learned], queryable: Queryable) -> tuple[Learned, float]:
+def _clocked(fit: Callable[[Queryable], FitResult], queryable: Queryable) -> tuple[FitResult, float]:
     began = time.perf_counter()
     found = fit(queryable)
     return found, time.perf_counter() - began
@@ -292,7 +292,7 @@ def _clocked(fit: Callable[[Queryable], Learned], queryable: Queryable) -> tuple
 # --- measures -----------------------------------------------------------------------------------------
 
 
-def scored(cell: GridCell, place: World, found: Learned | Cpdag | Dag | Pag, seed: int, **facts: Any) -> RunRecord:
+def scored(cell: GridCell, place: World, found: FitResult | Cpdag | Dag | Pag, seed: int, **facts: Any) -> RunRecord:
     graph, arcs = _drawn(cell, place, found)
     skeleton, truth, pc = skeleton_rates(graph, place.dag), place.dag.cpdag(), _against(arcs, place.pc)
     return RunRecord(
@@ -317,10 +317,10 @@ def scored(cell: GridCell, place: World, found: Learned | Cpdag | Dag | Pag, see
     )
 
 
-def _drawn(cell: GridCell, place: World, found: Learned | Cpdag | Dag | Pag) -> tuple[Cpdag, Arcs]:
+def _drawn(cell: GridCell, place: World, found: FitResult | Cpdag | Dag | Pag) -> tuple[Cpdag, Arcs]:
     """The graph, and its arcs as the authors' code draws them if it is one of theirs."""
-    graph = found.graph if isinstance(found, Learned) else found
-    if isinstance(found, Learned) and cell.method in SCORE:
+    graph = found.graph if isinstance(found, FitResult) else found
+    if isinstance(found, FitResult) and cell.method in SCORE:
         graph = chosen_threshold(_weights(found), place.dag)
     assert not isinstance(graph, Pag)  # no recipe of the grid admits hidden causes
     ours = graph.cpdag() if isinstance(graph, Dag) else graph
