@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpcurate import Budget, Curator, networks
-from dpcurate.graphs.metrics import score_pag
+from dpcurate.graphs.metrics import score
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.methods import PC
 from dpcurate.learn.outcome import FitResult
@@ -54,7 +54,7 @@ def world_of(name: str, seed: int, hidden: int) -> HiddenWorld:
 
 def judged(learned: FitResult, world: HiddenWorld) -> Run:
     """Against the true PAG; a mark that exact FCI draws is taken to be sure."""
-    scores, ancestral = score_pag(learned.graph, world.pag), world.ancestral
+    scores, ancestral = score(learned.graph, world.pag), world.ancestral
     marks = learned.marks or {end: (float(mark == "tail"), 0.0) for end, mark in learned.graph.marks.items()}
     pairs = [pair for pair in map(tuple, map(sorted, ancestral.edges)) if ancestral.sign(*pair) == "<->"]
     tails = [any(marks.get(end, (0.0, 0.0))[0] >= SURE for end in (pair, pair[::-1])) for pair in pairs]

@@ -11,7 +11,6 @@ from dpcurate.graphs.base import Arrow
 from dpcurate.graphs.formats import EdgeProbabilities, EdgeProbability, dumps
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.orient import member
 from dpcurate.learn.found import Edge
 
 
@@ -82,12 +81,12 @@ class Exports:
         return interop.bnlearn_text(self._dag_for("bnlearn"))
 
     def _dag_for(self, tool: str) -> Dag:
-        if isinstance(self.graph, Pag):
+        if self.graph.latent:
             raise FormatError(
                 f"{tool} has no place for hidden causes, which a PAG allows for; to_networkx, to_causallearn, "
                 "to_dagitty and to_tetrad hand it over as it is"
             )
-        return member(self.graph, self._way, self.knowledge)
+        return self.graph.some_dag(self._way, self.knowledge)
 
     def _beside(self) -> dict[Arrow, dict[str, float | str]]:
         """What is known of every edge, of a line both ways round."""

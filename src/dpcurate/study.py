@@ -18,7 +18,7 @@ from dpcurate._files import NO_INPUTS, Inputs
 from dpcurate.accounting import DELTA, Budget, Privacy
 from dpcurate.accounting.cautions import cautions, warn
 from dpcurate.errors import BudgetError, BudgetExceeded, NotStored, QueryError
-from dpcurate.graphs.graph import Dag, Pag
+from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import GivenOrder, Knowledge, with_order
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Method
@@ -525,7 +525,7 @@ def _bought(found: Discovery, runs: Iterable[StoredAnswers], dag: Dag | None) ->
 
 def _model(found: Discovery, queryable: Queryable, dag: Dag | None = None) -> Model | ScoreModel | None:
     """The model of a run with a part for it; none where stored answers are not those that this graph needs."""
-    if isinstance(found.graph, Pag):
+    if found.graph.latent:
         return None
     try:
         return fit_model(found, queryable, dag)

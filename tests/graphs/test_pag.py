@@ -8,10 +8,10 @@ from itertools import permutations
 import pytest
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.graph import Skeleton
+from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.interop import from_networkx
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.metrics import Rates, score_pag
+from dpcurate.graphs.metrics import Rates, score
 from dpcurate.graphs.pag import Pag
 from dpcurate.graphs.pag_orientation import orient_pag
 
@@ -90,14 +90,26 @@ def test_knowledge_gives_heads_and_no_tails() -> None:
         orient_pag(skeleton, Knowledge.of(required_edges=["ac"]))
 
 
+def test_every_graph_says_which_kind_it_is_and_what_stands_at_an_end() -> None:
+    pag, dag = Pag.of("abc", [("a", "o->", "b")]), Dag.of("abc", [("a", "b")])
+    assert (pag.kind, pag.latent, dag.kind, dag.latent) == ("pag", True, "dag", False)
+    assert [graph.mark("a", "b") for graph in (pag, dag, dag.cpdag())] == ["arrow", "arrow", "tail"]
+    assert [graph.mark("b", "a") for graph in (pag, dag, dag.cpdag())] == ["circle", "tail", "tail"]
+    assert [graph.mark("a", "c") for graph in (pag, dag, dag.cpdag())] == [None] * 3
+    with pytest.raises(GraphError, match="no DAG of its columns"):
+        pag.some_dag(lambda *_: 0.5)
+
+
 def test_scores() -> None:
     truth = Pag.of("abcd", [("a", "->", "b"), ("b", "<->", "c"), ("c", "o->", "d")])
     found = Pag.of("abcd", [("a", "o->", "b"), ("b", "->", "c"), ("a", "o-o", "d")])
-    scores = score_pag(found, truth)
+    scores = score(found, truth)
     assert scores.adjacency == Rates(2 / 3, 2 / 3)
     assert scores.arrowheads == Rates(1.0, 2 / 4)
     assert scores.tails == Rates(0.0, 0.0)
     assert scores.distance == 1 + 1 + 2 + 2
-    assert score_pag(truth, truth).distance == 0
+    assert score(truth, truth).distance == 0
     with pytest.raises(GraphError, match="lacks"):
-        score_pag(Pag.of("abc"), truth)
+        score(Pag.of("abc"), truth)
+    with pytest.raises(GraphError, match="a PAG is compared with a PAG"):
+        score(Pag.of("abc"), Cpdag.of("abc"))

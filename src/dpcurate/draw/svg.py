@@ -9,8 +9,9 @@ from enum import Enum
 from dpcurate._messages import how_many, shown_probability
 from dpcurate.draw.layout import HEIGHT, Box, Layout, Point, halfway, lay_out, stretches
 from dpcurate.draw.text import SIZE, clean, escape, short, width
-from dpcurate.graphs.graph import Graph, Pag, ordered_edges
-from dpcurate.graphs.pag import GLYPHS, KINDS, SIGNS, Mark, meaning
+from dpcurate.graphs.base import Mark
+from dpcurate.graphs.graph import Graph, ordered_edges
+from dpcurate.graphs.pag import GLYPHS, KINDS, SIGNS, meaning
 
 EVEN = 0.5
 """P(direction) of which neither way is likelier."""
@@ -261,9 +262,9 @@ FITS = 'style="max-width:100%;height:auto" role="img" aria-label="{}"'
 
 
 def graph_html(graph: Graph) -> str:
-    marked = isinstance(graph, Pag)
     edges = tuple(
-        DrawnEdge(a, b, way == "->", Origin.DATA, sign=way if marked else "") for a, way, b in ordered_edges(graph)
+        DrawnEdge(a, b, way == "->", Origin.DATA, sign=way if graph.latent else "")
+        for a, way, b in ordered_edges(graph)
     )
     line = f"{type(graph).__name__}: {how_many(len(graph.nodes), 'node')}, {how_many(len(edges), 'edge')}"
     return f"<div><p>{escape(line)}</p>{picture(graph, edges)}</div>"

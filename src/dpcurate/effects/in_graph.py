@@ -18,11 +18,10 @@ from dpcurate.effects.from_contrasts import FromContrasts
 from dpcurate.effects.from_features import FromFeatures, all_numbers
 from dpcurate.effects.in_dag import InDags
 from dpcurate.errors import QueryError
-from dpcurate.graphs.adjustment import Adjustment, adjustments
+from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.graphs.base import Arrow
 from dpcurate.graphs.formats.draft import EFFECT, EdgeProbabilities, EdgeProbability, written
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
-from dpcurate.graphs.pag_adjustment import pag_adjustment
 from dpcurate.learn.found import ColumnPair
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
@@ -117,19 +116,13 @@ class Effects:
         self._check(asked)
         if self.not_identified:
             return Effect.unknown(cause, outcome, "not identified", self.not_identified)
-        possible = self._possible(cause, outcome)
+        possible = self.graph.adjustments(cause, outcome)
         if not possible:
             return Effect.unknown(cause, outcome, "not identified", self._unidentified(cause))
         return Effect.several([self._by(asked, one) for one in possible])
 
-    def _possible(self, cause: str, outcome: str) -> tuple[Adjustment, ...]:
-        if not isinstance(self.graph, Pag):
-            return adjustments(self.graph, cause, outcome)
-        found = pag_adjustment(self.graph, cause, outcome)
-        return () if found is None else (found,)
-
     def _unidentified(self, cause: str) -> str:
-        if isinstance(self.graph, Pag):
+        if self.graph.latent:
             return (
                 f"a hidden cause may move {cause} and what it leads to; a column that causes {cause} alone would tell"
             )

@@ -6,7 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ import numpy.typing as npt
 from dpcurate._messages import closest, how_many, one_line
 from dpcurate.errors import GraphError
 
+GraphKind = Literal["dag", "cpdag", "skeleton", "pag"]
+Mark = Literal["tail", "arrow", "circle"]
+"""What stands at an end of an edge."""
 Arrow = tuple[str, str]
 UnorderedPair = frozenset[str]
 EdgeOrArrow = TypeVar("EdgeOrArrow", Arrow, UnorderedPair)
@@ -127,6 +130,9 @@ class BaseGraph:
     """Looking at a graph, whichever it is."""
 
     __slots__ = ()
+    kind: ClassVar[GraphKind]
+    latent: ClassVar[bool] = False
+    """Whether causes may be hidden: only then have edges other signs than "->" and "--"."""
     if TYPE_CHECKING:
 
         @property
@@ -144,6 +150,14 @@ class BaseGraph:
         near = {name for pair in self.edges if node in pair for name in pair}
         return tuple(name for name in self.nodes if name in near and name != node)
 
+    def mark(self, a: str, b: str) -> Mark | None:
+        """The mark at b of the edge between a and b; None if there is no edge."""
+        require_known(a, self.nodes)
+        require_known(b, self.nodes)
+        if frozenset((a, b)) not in self.edges:
+            return None
+        return "arrow" if (a, b) in self.arrows else "tail"
+
     def adjacency(self) -> npt.NDArray[np.int8]:
         """[i, j] is 1 for an arrow from i to j; a line has 1 both ways."""
         place = {name: i for i, name in enumerate(self.nodes)}
@@ -157,8 +171,7 @@ class BaseGraph:
     def to_networkx(self) -> Any:
         """A networkx DiGraph where a line is two opposite arcs; a skeleton is a Graph, without separating sets."""
         networkx = import_module("networkx")  # slow to import, so only those who want it wait
-        kind = type(self).__name__.lower()
-        graph = (networkx.Graph if kind == "skeleton" else networkx.DiGraph)(kind=kind)
+        graph = (networkx.Graph if self.kind == "skeleton" else networkx.DiGraph)(kind=self.kind)
         graph.add_nodes_from(self.nodes)
         for a, mark, b in self.written():
             graph.add_edges_from([(a, b)] if mark == "->" else [(a, b), (b, a)])

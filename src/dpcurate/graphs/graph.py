@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpcurate.errors import GraphError
 from dpcurate.graphs.base import (
     Arrow,
     BaseGraph,
+    GraphKind,
     UnorderedPair,
     checked_arrows,
     checked_edges,
@@ -27,6 +28,11 @@ from dpcurate.graphs.base import (
 )
 from dpcurate.graphs.pag import Pag
 from dpcurate.graphs.separation import NodeMasks
+
+if TYPE_CHECKING:
+    from dpcurate.graphs.adjustment import Adjustment
+    from dpcurate.graphs.knowledge import Knowledge
+    from dpcurate.graphs.orient import Way
 
 __all__ = ["Cpdag", "Dag", "Graph", "Pag", "Separators", "Skeleton", "ordered_edges"]
 
@@ -56,6 +62,7 @@ class _Directed(BaseGraph):
 class Skeleton(BaseGraph):
     """Which pairs are adjacent and, for pairs that are not, a set that separates them if one is known."""
 
+    kind: ClassVar[GraphKind] = "skeleton"
     nodes: tuple[str, ...]
     edges: frozenset[UnorderedPair]
     separators: Separators = field(default_factory=dict, hash=False)
@@ -109,6 +116,7 @@ class Cpdag(_Directed):
     CPDAG of some DAG; but it has no directed cycle, and one edge at most between two nodes.
     """
 
+    kind: ClassVar[GraphKind] = "cpdag"
     nodes: tuple[str, ...]
     arrows: frozenset[Arrow]
     lines: frozenset[UnorderedPair]
@@ -127,11 +135,24 @@ class Cpdag(_Directed):
         known = tuple(nodes)
         return cls(known, checked_arrows(set(known), arrows), checked_edges(set(known), lines, "line"))
 
+    def adjustments(self, cause: str, outcome: str) -> tuple[Adjustment, ...]:
+        """What to adjust for, a possibility for each choice of parents that is open; see `graphs.adjustment`."""
+        from dpcurate.graphs.adjustment import adjustments  # adjustment is built on this module
+
+        return adjustments(self, cause, outcome)
+
+    def some_dag(self, way: Way, knowledge: Knowledge | None = None) -> Dag:
+        """One DAG of the class; see `graphs.orient.member`."""
+        from dpcurate.graphs.orient import member  # orient is built on this module
+
+        return member(self, way, knowledge)
+
 
 @dataclass(frozen=True, slots=True)
 class Dag(_Directed):
     """A directed acyclic graph; `note` says where it is from, if that should be known."""
 
+    kind: ClassVar[GraphKind] = "dag"
     nodes: tuple[str, ...]
     arrows: frozenset[Arrow]
     note: str = field(default="", compare=False, repr=False)
@@ -171,6 +192,16 @@ class Dag(_Directed):
         from dpcurate.graphs.orient import dag_to_cpdag  # orient is built on this module
 
         return dag_to_cpdag(self)
+
+    def adjustments(self, cause: str, outcome: str) -> tuple[Adjustment, ...]:
+        """What to adjust for, a possibility for each choice of parents that is open; see `graphs.adjustment`."""
+        from dpcurate.graphs.adjustment import adjustments  # adjustment is built on this module
+
+        return adjustments(self, cause, outcome)
+
+    def some_dag(self, way: Way, knowledge: Knowledge | None = None) -> Dag:
+        """Itself."""
+        return self
 
 
 Graph = Skeleton | Cpdag | Dag | Pag

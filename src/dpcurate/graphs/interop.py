@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from dpcurate._typing import FloatArray
 from dpcurate.errors import DpcurateError, FormatError
-from dpcurate.graphs.base import Arrow, require_known
-from dpcurate.graphs.formats.draft import Draft, GraphKind, kind_of
+from dpcurate.graphs.base import Arrow, GraphKind, Mark, require_known
+from dpcurate.graphs.formats.draft import Draft
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, ordered_edges
-from dpcurate.graphs.pag import CODES, Mark, Pag, marks_of, sign_of
+from dpcurate.graphs.pag import CODES, Pag, marks_of, sign_of
 
 
 def to_adjacency(graph: Graph) -> npt.NDArray[np.int8]:
@@ -98,12 +98,12 @@ def from_causallearn(graph: Any, kind: GraphKind | None = None) -> Graph:
 
 
 def to_pgmpy(graph: Dag | Cpdag | Pag) -> Any:
-    if isinstance(graph, Pag):
+    if graph.latent:
         raise FormatError("pgmpy has no PAGs; to_networkx and to_causallearn can hand one over")
     base = library("pgmpy", "pgmpy.base")
     edges = ordered_edges(graph)
     arrows = [(a, b) for a, mark, b in edges if mark == "->"]
-    if isinstance(graph, Dag):
+    if graph.kind == "dag":
         pgmpy_graph = base.DAG(arrows)
     else:
         lines = [(a, b) for a, mark, b in edges if mark == "--"]
@@ -157,10 +157,10 @@ Beside = Mapping[Arrow, Mapping[str, float | str]]
 
 def networkx_graph(graph: Cpdag | Dag | Pag, beside: Beside) -> Any:
     """A DiGraph with one arc for every edge, directed=False for one without a direction; in a PAG with its sign."""
-    arcs = library("networkx", "networkx").DiGraph(kind=kind_of(graph))
+    arcs = library("networkx", "networkx").DiGraph(kind=graph.kind)
     arcs.add_nodes_from(graph.nodes)
     for a, sign, b in ordered_edges(graph):
-        mark = {"sign": sign} if isinstance(graph, Pag) else {}
+        mark = {"sign": sign} if graph.latent else {}
         arcs.add_edge(a, b, directed=sign == "->", **mark, **beside.get((a, b), {}))
     return arcs
 
@@ -210,7 +210,7 @@ def dowhy_model(dag: Dag, beside: Beside, treatment: str, outcome: str, data: An
 def causallearn_graph(graph: Cpdag | Dag | Pag, beside: Beside) -> Any:
     """A causal-learn GeneralGraph; its attribute "edges" has the numbers beside each edge."""
     general = to_causallearn(graph)
-    general.set_pag(isinstance(graph, Pag))
+    general.set_pag(graph.latent)
     general.add_attribute("edges", {ends: dict(numbers) for ends, numbers in beside.items()})
     return general
 

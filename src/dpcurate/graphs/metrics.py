@@ -10,19 +10,19 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcurate.errors import DpcurateError, GraphError
-from dpcurate.graphs.base import Arrow, UnorderedPair, hint
+from dpcurate.graphs.base import Arrow, Mark, UnorderedPair, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Graph
 from dpcurate.graphs.orient import extension
-from dpcurate.graphs.pag import Mark, Pag
+from dpcurate.graphs.pag import Pag
 
 T = TypeVar("T")
-Adjustment = Literal["ancestor", "parent", "oset"]
+AdjustmentKind = Literal["ancestor", "parent", "oset"]
 PairVerdict = Literal["right", "reversed", "undirected", "directed", "extra", "missing"]
 
 
@@ -75,14 +75,32 @@ class EdgeVerdict:
     verdict: PairVerdict
 
 
-def score(estimated: Cpdag | Dag | Pag, truth: Cpdag | Dag | Pag) -> Scores:
-    """All measures, between Markov classes: a DAG is first replaced by its CPDAG.
+@overload
+def score(estimated: Pag, truth: Pag) -> PagScores: ...
+@overload
+def score(estimated: Cpdag | Dag, truth: Cpdag | Dag) -> Scores: ...
+@overload
+def score(estimated: Cpdag | Dag | Pag, truth: Cpdag | Dag | Pag) -> Scores | PagScores: ...
+def score(estimated: Cpdag | Dag | Pag, truth: Cpdag | Dag | Pag) -> Scores | PagScores:
+    """All measures of an estimated graph against the true one: `Scores` of DAGs and CPDAGs, `PagScores` of two PAGs.
 
-    skeleton: adjacent pairs. cpdag: the published definition, arcs, a line counting as two.
-    mark: tails and arrowheads, two on each edge. arrow: directed edges only.
+    DAGs and CPDAGs are compared as Markov classes: a DAG is first replaced by its CPDAG. skeleton: adjacent pairs.
+    cpdag: the published definition, arcs, a line counting as two. mark: tails and arrowheads, two on each edge.
+    arrow: directed edges only. Against `ancestral_graph` instead of the true PAG, precision of a PAG says how often
+    marks are true.
     """
+    if isinstance(estimated, Pag) and isinstance(truth, Pag):
+        return _pag_scores(estimated, truth)
     if isinstance(estimated, Pag) or isinstance(truth, Pag):
-        raise GraphError("score compares DAGs and CPDAGs; the marks of two PAGs are compared by score_pag")
+        raise GraphError("a PAG is compared with a PAG, and a DAG or CPDAG with a DAG or CPDAG; true_pag makes a PAG")
+    return _class_scores(estimated, truth)
+
+
+score_pag = score
+"""The same, by the name of PAGs."""
+
+
+def _class_scores(estimated: Cpdag | Dag, truth: Cpdag | Dag) -> Scores:
     ours, theirs = _class_of(estimated), _class_of(truth)
     parts = {
         "skeleton": skeleton_rates(ours, theirs),
@@ -134,7 +152,7 @@ def confusion(estimated: Graph, truth: Graph) -> tuple[EdgeVerdict, ...]:
     return tuple(_verdict(a, b, _edge_between(estimated, a, b), _edge_between(truth, a, b)) for a, b in pairs)
 
 
-def adjustment_distance(estimated: Cpdag | Dag, truth: Cpdag | Dag, kind: Adjustment = "ancestor") -> float:
+def adjustment_distance(estimated: Cpdag | Dag, truth: Cpdag | Dag, kind: AdjustmentKind = "ancestor") -> float:
     """Share of ordered pairs whose effect one would adjust for wrongly (Henckel, Wuertzen and
     Weichwald 2024, UAI), through gadjid. Both graphs must be DAGs or CPDAGs of some DAG.
     """
@@ -220,7 +238,7 @@ def _gadjid() -> Any:
         raise DpcurateError("adjustment distances need gadjid; install it with: pip install gadjid") from None
 
 
-def _distance_if_defined(estimated: Cpdag, truth: Cpdag, kind: Adjustment) -> float | None:
+def _distance_if_defined(estimated: Cpdag, truth: Cpdag, kind: AdjustmentKind) -> float | None:
     try:
         return adjustment_distance(estimated, truth, kind)
     except DpcurateError:
@@ -241,8 +259,7 @@ class PagScores:
     distance: int
 
 
-def score_pag(estimated: Pag, truth: Pag) -> PagScores:
-    """All measures. Against `ancestral_graph` instead of the PAG, precision says how often marks are true."""
+def _pag_scores(estimated: Pag, truth: Pag) -> PagScores:
     require_same_nodes(estimated, truth)
     return PagScores(
         adjacency=skeleton_rates(estimated, truth),

@@ -15,16 +15,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcurate._messages import shown
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import Arrow, BaseGraph, UnorderedPair, checked_nodes, put, require_known, topological
+from dpcurate.graphs.base import (
+    Arrow,
+    BaseGraph,
+    GraphKind,
+    Mark,
+    UnorderedPair,
+    checked_nodes,
+    put,
+    require_known,
+    topological,
+)
 
-Mark = Literal["tail", "arrow", "circle"]
+if TYPE_CHECKING:
+    from dpcurate.graphs.adjustment import Adjustment
+
 Marks = Mapping[Arrow, Mark]
 """By (a, b): the mark at b of the edge between a and b."""
 MARKS: tuple[Mark, ...] = get_args(Mark)
@@ -53,6 +65,8 @@ class Pag(BaseGraph):
     Without circles it is a mixed graph, such as the ancestral graph of a DAG with hidden columns.
     """
 
+    kind: ClassVar[GraphKind] = "pag"
+    latent: ClassVar[bool] = True
     nodes: tuple[str, ...]
     marks: Marks = field(default_factory=dict, hash=False)
 
@@ -103,6 +117,17 @@ class Pag(BaseGraph):
         require_known(a, self.nodes)
         require_known(b, self.nodes)
         return self.marks.get((a, b))
+
+    def adjustments(self, cause: str, outcome: str) -> tuple[Adjustment, ...]:
+        """What to adjust for; nothing where the effect is not identified. See `graphs.pag_adjustment`."""
+        from dpcurate.graphs.pag_adjustment import pag_adjustment  # built on this module
+
+        found = pag_adjustment(self, cause, outcome)
+        return () if found is None else (found,)
+
+    def some_dag(self, *_: object) -> NoReturn:
+        """Refused: no DAG shows a hidden cause."""
+        raise GraphError("a PAG allows for hidden causes, which no DAG of its columns can show")
 
     def sign(self, a: str, b: str) -> str:
         """The edge read from a to b, "o->" and the like, "<-", "<-o" and "--o" included; empty if there is none."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from dpcurate.errors import GraphError
 from dpcurate.graphs.adjustment import Adjustment
-from dpcurate.graphs.base import Arrow, require_known
+from dpcurate.graphs.base import Arrow, Mark, require_known
 from dpcurate.graphs.graph import Cpdag
 from dpcurate.graphs.orient import extension
-from dpcurate.graphs.pag import Mark, Pag
+from dpcurate.graphs.pag import Pag
 
 Ends = Mapping[Arrow, Mark]
 Near = Mapping[str, list[str]]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import Arrow, UnorderedPair
+from dpcurate.graphs.base import Arrow, Mark, UnorderedPair
 from dpcurate.graphs.graph import Separators, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.pag import Mark, Pag, reached
+from dpcurate.graphs.pag import Pag, reached
 
 End = tuple[str, str, Mark]
 """(a, b, mark): that the end at b of the edge between a and b has this mark."""

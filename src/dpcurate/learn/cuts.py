@@ -10,10 +10,9 @@ from numbers import Real
 
 from dpcurate._messages import shown
 from dpcurate.errors import QueryError
-from dpcurate.graphs.base import Arrow, UnorderedPair, find_cycle, hint
+from dpcurate.graphs.base import Arrow, Mark, UnorderedPair, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.pag import Mark
 from dpcurate.learn.outcome import FitResult
 
 BEST_F1 = "best-f1"

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcurate._messages import shown
 from dpcurate.errors import DomainTooLarge, NotStored, QueryError
-from dpcurate.graphs.graph import Dag, Pag
+from dpcurate.graphs.graph import Dag
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.pair_release import ReleasedPairs
@@ -44,7 +44,7 @@ PLENTY = 1e4
 
 def model_graph(found: Discovery, schema: Schema, dag: Dag | None = None) -> Dag:
     """The graph to fit, refused if there is no model of it: of the highest expected F1, or the one that was given."""
-    if isinstance(found.graph, Pag):
+    if found.graph.latent:
         raise QueryError(HIDDEN)
     if found.schema.hash != schema.hash:
         raise QueryError("the graph was found with another schema than the curator has: quantify it where it was found")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from dpcurate._messages import how_many
 from dpcurate.draw.svg import DrawnEdge
-from dpcurate.graphs.graph import Pag
 from dpcurate.learn.descriptions import DESCRIPTIONS
 from dpcurate.learn.methods import listed
 from dpcurate.report.markup import Html, Text, bullets, element, facts, folded, paragraphs
@@ -71,7 +70,7 @@ def meaning(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
     says, says_not = ((EFFECTS,), ()) if sized else ((), (f"{NO_EFFECTS} {why.capitalize()}." if why else NO_EFFECTS,))
     parts = [_list("It says", (*MEANS, *says)), _list("It does not say", (*MEANS_NOT, *says_not))]
     parts.append(_list("It assumes", ASSUMES))
-    if isinstance(result.graph, Pag):  # the first assumption is the one that it does without
+    if result.graph.latent:  # the first assumption is the one that it does without
         not_said = (*MEANS_NOT_HIDDEN, *MEANS_NOT, *says_not)
         parts = [_list("It says", (*MEANS_HIDDEN, *says)), _list("It does not say", not_said)]
         parts.append(_list("It assumes", ASSUMES[1:]))

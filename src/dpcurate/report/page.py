@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from dpcurate._messages import how_many
 from dpcurate.draw.svg import EVEN, LENGTHS, SYMBOLS, DrawnEdge, arrow, draw, relations, sign
 from dpcurate.draw.text import clean, embedded
-from dpcurate.graphs.graph import Pag
 from dpcurate.graphs.pag import SIGNS as MARKS
 from dpcurate.learn.cuts import Cut
 from dpcurate.report.edge_words import effect_cell, reasons, shown_edges, thickness_choice
@@ -88,7 +87,7 @@ def _summary(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
     counted = (
         f"{how_many(len(edges), 'edge')}: {arrows} directed, {len(edges) - arrows} undirected. Method: {result.method}."
     )
-    if isinstance(result.graph, Pag):
+    if result.graph.latent:
         kinds = Counter(edge.kind for edge in edges)
         told = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"
         counted = (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from dpcurate._messages import how_many
 from dpcurate.draw.svg import DrawnEdge
 from dpcurate.draw.text import clean
-from dpcurate.graphs.graph import Pag
 from dpcurate.report.edge_words import open_orders
 from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, paragraphs, table
 from dpcurate.schema.first import example_order
@@ -103,7 +102,7 @@ def _arrows(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
     assert result.knowledge is not None
     tier = result.knowledge.tier_of
     between = [e for e in edges if e.a in tier and e.b in tier and tier[e.a] != tier[e.b]]
-    what = "arrowhead at the later column" if isinstance(result.graph, Pag) else "direction"
+    what = "arrowhead at the later column" if result.graph.latent else "direction"
     if not between:
         return paragraphs("No edge joins two groups, so no direction follows from this order.")
     told = f"The {what} of {how_many(len(between), 'edge')} of {len(edges)} follows from this order, not from the data"

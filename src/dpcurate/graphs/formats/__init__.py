@@ -17,10 +17,10 @@ from pathlib import Path
 from dpcurate import _files
 from dpcurate._files import save_text
 from dpcurate.errors import FormatError
-from dpcurate.graphs.base import hint
+from dpcurate.graphs.base import GraphKind, hint
 from dpcurate.graphs.formats import bif, dot, edgelist, graphml, jsontext, tetrad
 from dpcurate.graphs.formats.bif import read_bif_structure
-from dpcurate.graphs.formats.draft import NO_PROBABILITIES, Draft, EdgeProbabilities, EdgeProbability, GraphKind
+from dpcurate.graphs.formats.draft import NO_PROBABILITIES, Draft, EdgeProbabilities, EdgeProbability
 from dpcurate.graphs.graph import Graph
 
 __all__ = [

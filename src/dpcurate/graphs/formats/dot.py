@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError
+from dpcurate.graphs.base import GraphKind, Mark
 from dpcurate.graphs.formats.draft import (
     AT_ENDS,
     MAX_EDGES,
@@ -18,11 +19,9 @@ from dpcurate.graphs.formats.draft import (
     Draft,
     EdgeProbabilities,
     EdgeProbability,
-    GraphKind,
-    kind_of,
 )
-from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
-from dpcurate.graphs.pag import SIGNS, Mark, Pag, sign_of
+from dpcurate.graphs.graph import Graph, ordered_edges
+from dpcurate.graphs.pag import SIGNS, sign_of
 
 _TOKEN = re.compile(
     r"""(?P<skip>\s++|//[^\n]*+|/\*.*?\*/|^\#[^\n]*+)
@@ -270,12 +269,12 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def write_dot(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
-    plain = isinstance(graph, Skeleton)
-    rows = [] if plain else [f"kind={kind_of(graph)}"]
+    plain = graph.kind == "skeleton"
+    rows = [] if plain else [f"kind={graph.kind}"]
     rows += [quote(name) for name in graph.nodes]
     for a, mark, b in ordered_edges(graph):
         arrow = "--" if plain else "->"
-        said = _marks(mark) if isinstance(graph, Pag) else ["dir=none"] if mark == "--" and not plain else []
+        said = _marks(mark) if graph.latent else ["dir=none"] if mark == "--" and not plain else []
         said += [f"{name}={value}" for name, value in probabilities.get((a, b), EdgeProbability()).items()]
         rows.append(f"{quote(a)} {arrow} {quote(b)}" + (f" [{', '.join(said)}]" if said else ""))
     body = "".join(f"  {row};\n" for row in rows)
@@ -328,11 +327,11 @@ DAGITTY_KINDS: dict[str, GraphKind] = {"dag": "dag", "pdag": "cpdag", "pag": "pa
 
 
 def write_dagitty(graph: Graph, _: EdgeProbabilities = NO_PROBABILITIES) -> str:
-    if isinstance(graph, Skeleton):
+    if graph.kind == "skeleton":
         raise FormatError("DAGitty text has no skeletons; write it as json, csv or dot")
     rows = [_quote_dagitty(name) for name in graph.nodes]
     rows += [f"{_quote_dagitty(a)} {mark.replace('o', '@')} {_quote_dagitty(b)}" for a, mark, b in ordered_edges(graph)]
-    word = next(word for word, kind in DAGITTY_KINDS.items() if kind == kind_of(graph))
+    word = next(word for word, kind in DAGITTY_KINDS.items() if kind == graph.kind)
     return "\n".join([f"{word} {{", *rows, "}\n"])
 
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import get_args
 
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError, GraphError
-from dpcurate.graphs.base import Arrow, UnorderedPair, find_cycle, hint
+from dpcurate.graphs.base import Arrow, GraphKind, UnorderedPair, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import MARKS, SIGNS, Pag, marks_of, sign_of
 
@@ -90,26 +90,20 @@ def _number(values: Mapping[str, object], name: str, line: int | None) -> float 
     return p
 
 
-GraphKind = Literal["dag", "cpdag", "skeleton", "pag"]
 KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
 MAX_NODES = 10_000
 MAX_EDGES = 200_000
 """Of a graph in a file: far above any that can be learned, far below what would fill the memory."""
 
 
-def kind_of(graph: Graph) -> GraphKind:
-    kinds: dict[type, GraphKind] = {Dag: "dag", Cpdag: "cpdag", Skeleton: "skeleton", Pag: "pag"}
-    return kinds[type(graph)]
-
-
 def has_two_arcs(graph: Graph, sign: str) -> bool:
     """Whether an edge is two opposite arcs where there are only arcs: a line, and every edge of a PAG."""
-    return isinstance(graph, Pag) or (sign == "--" and not isinstance(graph, Skeleton))
+    return graph.latent or (sign == "--" and graph.kind != "skeleton")
 
 
 def marks_at(graph: Graph, a: str, b: str) -> list[tuple[str, str]]:
     """What an arc from a to b says of the mark at b: in a PAG, only."""
-    return [("mark", graph.marks[a, b])] if isinstance(graph, Pag) else []
+    return [("mark", str(graph.mark(a, b)))] if graph.latent else []
 
 
 @dataclass(slots=True)

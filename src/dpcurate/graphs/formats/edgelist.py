@@ -30,7 +30,6 @@ from dpcurate.graphs.formats.draft import (
     Draft,
     EdgeProbabilities,
     EdgeProbability,
-    kind_of,
     names_in,
 )
 from dpcurate.graphs.graph import Graph, ordered_edges
@@ -63,7 +62,7 @@ def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> 
     heads, *rows = edge_rows(graph, probabilities)
     blank = [""] * (len(heads) - 3)
     writer.writerow(heads)
-    writer.writerow(["", "", kind_of(graph), *blank])
+    writer.writerow(["", "", graph.kind, *blank])
     writer.writerows([guard(name), "", "node", *blank] for name in graph.nodes)
     writer.writerows(rows)
     return out.getvalue()

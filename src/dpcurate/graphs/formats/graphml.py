@@ -22,12 +22,10 @@ from dpcurate.graphs.formats.draft import (
     EdgeProbabilities,
     EdgeProbability,
     has_two_arcs,
-    kind_of,
     marks_at,
     names_in,
 )
-from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
-from dpcurate.graphs.pag import Pag
+from dpcurate.graphs.graph import Graph, ordered_edges
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -42,16 +40,16 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
-    plain = isinstance(graph, Skeleton)
+    plain = graph.kind == "skeleton"
     rows = [f'  <graph edgedefault="{"undirected" if plain else "directed"}">']
-    rows.append(f'    <data key="kind">{kind_of(graph)}</data>')
+    rows.append(f'    <data key="kind">{graph.kind}</data>')
     rows += [f"    <node id={_quote(name)}/>" for name in graph.nodes]
     for a, mark, b in ordered_edges(graph):
         probability = probabilities.get((a, b), EdgeProbability())
         rows.append(_edge(a, b, [*marks_at(graph, a, b), *probability.items()]))
         if has_two_arcs(graph, mark):
             rows.append(_edge(b, a, [*marks_at(graph, b, a), *probability.turned().items()]))
-    keys = (_MARK if isinstance(graph, Pag) else "") + "".join(map(_KEY.format, names_in(probabilities)))
+    keys = (_MARK if graph.latent else "") + "".join(map(_KEY.format, names_in(probabilities)))
     return _HEAD + keys + "\n".join([*rows, "  </graph>", "</graphml>\n"])
 
 
@@ -158,9 +156,9 @@ _UNSAFE = re.compile(r'[^ -~]|["&]')
 
 
 def write_gml(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
-    plain = isinstance(graph, Skeleton)
+    plain = graph.kind == "skeleton"
     place = {name: i for i, name in enumerate(graph.nodes)}
-    rows = [f"  directed {int(not plain)}", f'  kind "{kind_of(graph)}"']
+    rows = [f"  directed {int(not plain)}", f'  kind "{graph.kind}"']
     rows += [f"  node [ id {i} label {_gml_quote(name)} ]" for name, i in place.items()]
     for a, mark, b in ordered_edges(graph):
         probability = probabilities.get((a, b), EdgeProbability())

@@ -16,9 +16,8 @@ from typing import Any
 from dpcurate._files import line_at
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import NO_PROBABILITIES, Draft, EdgeProbabilities, kind_of
+from dpcurate.graphs.formats.draft import NO_PROBABILITIES, Draft, EdgeProbabilities
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
-from dpcurate.graphs.pag import Pag
 
 _NAME = r'"(?:\\.|[^"\\])*+"'
 _PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")
@@ -27,12 +26,12 @@ _PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")
 def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     edges = ordered_edges(graph)
     table: dict[str, Any] = {
-        "kind": kind_of(graph),
+        "kind": graph.kind,
         "nodes": list(graph.nodes),
         "arrows": [[a, b] for a, mark, b in edges if mark == "->"],
         "lines": [[a, b] for a, mark, b in edges if mark == "--"],
     }
-    if isinstance(graph, Pag):
+    if graph.latent:
         table["marked"] = [list(edge) for edge in edges if edge[1] not in ("->", "--")]
     if isinstance(graph, Skeleton):
         pairs = sorted((sorted(pair), list(given)) for pair, given in graph.separators.items())

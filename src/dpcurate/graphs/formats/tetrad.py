@@ -23,7 +23,6 @@ from dpcurate.graphs.formats.draft import (
     Draft,
     EdgeProbabilities,
     EdgeProbability,
-    kind_of,
     split_lines,
 )
 from dpcurate.graphs.graph import Graph, ordered_edges
@@ -43,7 +42,7 @@ def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> 
     for number, (a, mark, b) in enumerate(ordered_edges(graph), 1):
         sure = _sure(_quote(a), _quote(b), probabilities.get((a, b), EdgeProbability()))
         rows.append(f"{number}. {_quote(a)} {MARKS[mark]} {_quote(b)}{sure}")
-    return "\n".join([*rows, "", "Graph Attributes:", f"kind: {kind_of(graph)}", ""])
+    return "\n".join([*rows, "", "Graph Attributes:", f"kind: {graph.kind}", ""])
 
 
 def _sure(a: str, b: str, probability: EdgeProbability) -> str:
