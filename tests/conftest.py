@@ -31,10 +31,13 @@ _deselected: Counter[str] = Counter()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever opens a page in a browser is marked so."""
+    """Whatever opens a page in a browser is marked so; of `slow(but=[...])` the cases with these ids are quick."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+        slow = item.get_closest_marker("slow")
+        if slow and isinstance(item, pytest.Function) and item.callspec.id in slow.kwargs.get("but", ()):
+            item.own_markers.remove(slow)
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

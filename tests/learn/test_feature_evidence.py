@@ -72,6 +72,7 @@ def residuals(one, other, given, rho, tables=40, rows=2000):
     return np.array(found)
 
 
+@pytest.mark.slow(but=["number-category-ruling", "ordinal-missing-as sampling"])
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("one", "other"), list(combinations_with_replacement(KINDS, 2)), ids=str)
 def test_independent_columns_leave_what_the_null_says(one, other, noise):
@@ -80,6 +81,7 @@ def test_independent_columns_leave_what_the_null_says(one, other, noise):
     assert abs(found.mean() - 1) < 4 * error + 0.1
 
 
+@pytest.mark.slow(but=["number-ordinal-ruling"])
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("one", "other"), [("number", "number"), ("number", "ordinal"), ("ordinal", "missing")])
 def test_columns_that_a_third_explains_leave_what_the_null_says(one, other, noise):

@@ -48,6 +48,7 @@ def lazy_forms(table, folder):
     }
 
 
+@pytest.mark.slow(but=["levels", "numbers"])
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_lazy_frames_return_the_integers_of_the_table(schema, tmp_path, monkeypatch):
     monkeypatch.setattr(lazy, "BATCH", 64)

@@ -53,6 +53,7 @@ def test_rows_of_empty_cells_are_rows():
     rows_of_empty_cells_are_rows(lambda table: parted(table[:1], table[1:5], table[5:]))
 
 
+@pytest.mark.slow(but=["levels"])
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_partitions_return_the_integers_of_one_table(schema):
     same_integers(every_form(frame()), schema)
@@ -116,6 +117,7 @@ def test_totals_are_added_in_a_tree(monkeypatch):
     assert sorted(added) == [1, 2, 6, *[8] * 9]
 
 
+@pytest.mark.slow
 def test_other_processes_count_the_same():
     schema = Schema(PLAIN.columns, person=PEOPLE.person)
     with dask.config.set(scheduler="processes", num_workers=2):

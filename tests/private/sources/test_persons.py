@@ -73,6 +73,7 @@ TEXT = {
 }
 
 
+@pytest.mark.slow(but=["whole"])
 @pytest.mark.parametrize("kind", IDS)
 def test_persons_in_memory_are_kept_apart(kind):
     for form in (EITHER | (WHOLE if kind == "whole" else TEXT)).values():
