@@ -26,19 +26,19 @@ from benchmarks.growth import peak_mb, schema_of, write
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import open_engine, open_source
 from dpcurate.private.sources.encode import encoded_sql
-from dpcurate.private.sources.engine import Asked, kinds_of
-from dpcurate.private.sources.queried import Queried
+from dpcurate.private.sources.engine import EngineRows, kinds_of
+from dpcurate.private.sources.pushed_down import PushedDown
 
 COLUMNS = 8
 TIMES = 3
 
 
-def queried(path: str) -> Queried:
+def queried(path: str) -> PushedDown:
     """The table left on disk, whatever its domain."""
     schema = schema_of(COLUMNS)
     engine, _ = open_engine(path, schema)
     sql = encoded_sql(engine.relation, schema, kinds_of(engine, schema), engine.dialect)
-    return Queried(Asked(engine, sql, schema), schema)
+    return PushedDown(EngineRows(engine, sql, schema), schema)
 
 
 def ours_all(path: str) -> int:

@@ -17,7 +17,7 @@ import psycopg
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import open_engine, open_source
 from dpcurate.private.sources.encode import encoded_sql
-from dpcurate.private.sources.engine import Asked, kinds_of
+from dpcurate.private.sources.engine import EngineRows, kinds_of
 from dpcurate.schema import Categorical, Schema
 
 NAMES = tuple(f"a{i}" for i in range(8))
@@ -45,7 +45,7 @@ def our_pairs(url: str) -> None:
     """28 tables as they are asked, not cut out of a larger one."""
     engine, _ = open_engine(url, SCHEMA)
     sql = encoded_sql(engine.relation, SCHEMA, kinds_of(engine, SCHEMA), engine.dialect)
-    Asked(engine, sql, SCHEMA).count([CountRows(p, SCHEMA.sizes(p)) for p in PAIRS])
+    EngineRows(engine, sql, SCHEMA).count([CountRows(p, SCHEMA.sizes(p)) for p in PAIRS])
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from dpcurate.accounting import Cost, Event
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Randomness, Secure, Seeded
 from dpcurate.private.row_sums import CountRows, Rows
-from dpcurate.private.sources import Held, open_source
+from dpcurate.private.sources import InMemory, open_source
 from dpcurate.queries import Counts, Gaussian, Release
 
 ROWS = 100_000
@@ -68,7 +68,9 @@ def counting() -> Iterator[Figure]:
     rows = Rows(codes, {}, None, ROWS)
     for ways in (2, 3, 4):
         row_sum = CountRows(names[:ways], (4,) * ways)
-        took = seconds(lambda row_sum=row_sum: Held(rows).totals([row_sum]), times=200)  # a new one has kept nothing
+        took = seconds(
+            lambda row_sum=row_sum: InMemory(rows).totals([row_sum]), times=200
+        )  # a new one has kept nothing
         asked = "< 1 ms" if ways == 4 else ""
         yield Figure(f"fresh {ways}-way table, {ROWS:,} rows of uint8 codes", asked, f"{took * 1e3:.3f} ms")
 

@@ -19,7 +19,7 @@ NEEDED = {
         "test_spark.py",
         "test_database.py",
         "test_lazy.py",
-        "test_partitions.py",
+        "test_dask_frames.py",
         "test_page.py",
         "test_newcomer.py",
     ),

@@ -11,7 +11,7 @@ from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
 from dpcurate.private.row_sums import Rows
 from dpcurate.private.session import Session
-from dpcurate.private.sources import Held
+from dpcurate.private.sources import InMemory
 from dpcurate.private.statistics.registry import transformation
 from dpcurate.queries import Statistic
 from dpcurate.schema import GRID, Categorical, Neighbours, Numeric, Schema
@@ -35,7 +35,7 @@ def held(schema, records):
             codes[column.name] = (matrix[:, i] >= 0).astype(np.uint8)
         else:
             codes[column.name] = matrix[:, i].astype(np.uint8)
-    return Held(Rows(codes, values, None, len(records)))
+    return InMemory(Rows(codes, values, None, len(records)))
 
 
 def parts(statistic: Statistic, schema, records):
@@ -72,6 +72,6 @@ def sampled_session(network, rows, seed):
     """A session over a fresh sample of a network, with a large budget and seeded noise; no file is opened."""
     codes = network.codes(rows, seed=seed)
     columns = {name: np.ascontiguousarray(codes[:, i]) for i, name in enumerate(network.nodes)}
-    source = Held(Rows(columns, {}, None, rows))
+    source = InMemory(Rows(columns, {}, None, rows))
     ledger = Ledger(Budget(rho=1e9))
     return Session(source, network.schema, Neighbours.ADD_REMOVE, ledger, Seeded(seed), allow_unproved=False)

@@ -29,7 +29,7 @@ from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
 from dpcurate.private.row_sums import Rows
 from dpcurate.private.session import Session
-from dpcurate.private.sources import Held, Source, open_source
+from dpcurate.private.sources import InMemory, Source, open_source
 from dpcurate.quantiles import ladder, reach
 from dpcurate.queries import Answer, Counts, Estimates, Exact, Gaussian, Means, Moments, Release, Tables
 from dpcurate.questions import Asked, asked_from
@@ -57,7 +57,7 @@ def session(source: Source, schema: Schema, budget: Budget, seed: int) -> Sessio
 def held_at(x: Any, low: float, high: float) -> Source:
     """Numbers on their grid."""
     steps = np.trunc((np.clip(x, low, high) - (low + high) / 2) / ((high - low) / 2) * GRID)
-    return Held(Rows({}, {"x": steps.astype(np.int16)}, None, len(x)))
+    return InMemory(Rows({}, {"x": steps.astype(np.int16)}, None, len(x)))
 
 
 def created(path: Path, epsilon: float = 1) -> Path:

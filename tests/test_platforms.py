@@ -14,7 +14,7 @@ from dpcurate.graphs.formats import FORMATS, dumps, loads
 from dpcurate.graphs.graph import Dag
 from dpcurate.private.ledger.notes import from_uri
 from dpcurate.private.sources import open_source
-from dpcurate.private.sources.held import Held
+from dpcurate.private.sources.in_memory import InMemory
 
 SOURCE = Path(__file__).parent.parent / "src" / "dpcurate"
 BARE = """
@@ -57,8 +57,8 @@ def test_everything_runs_without_what_only_posix_has(tmp_path):
 
 
 FALLBACKS = {
-    "private/sources/spill.py": {"fcntl", "O_DIRECTORY", "O_NOFOLLOW", "geteuid"},  # nothing is spilt without locks
-    "private/sources/held.py": {"sched_getaffinity"},
+    "private/sources/tempdir.py": {"fcntl", "O_DIRECTORY", "O_NOFOLLOW", "geteuid"},  # nothing is spilt without locks
+    "private/sources/in_memory.py": {"sched_getaffinity"},
     "private/process.py": {"register_at_fork"},
     "private/ledger/file.py": {"register_at_fork", "fork"},
     "_files.py": {"O_DIRECTORY", "O_NOFOLLOW"},  # files are then written by their paths
@@ -143,6 +143,6 @@ def test_a_table_may_have_the_line_ends_of_windows(tmp_path):
         path = tmp_path / f"{i}.csv"
         path.write_bytes(written.encode())
         source = open_source(path, schema)
-        assert isinstance(source, Held)
+        assert isinstance(source, InMemory)
         totals.append({name: column.tolist() for name, column in source._rows.codes.items()})
     assert totals[0] == totals[1]

@@ -157,7 +157,7 @@ def test_discover_tells_the_passes_over_a_table_that_stays_on_disk(here, capsys,
     assert discover("--epsilon", "3") == 0
     assert "passes" not in capsys.readouterr().err  # collapsed when it was opened
     monkeypatch.setattr("dpcurate.private.sources.SMALL_DOMAIN", 4)
-    monkeypatch.setattr("dpcurate.private.sources.queried.SMALL_DOMAIN", 4)
+    monkeypatch.setattr("dpcurate.private.sources.pushed_down.SMALL_DOMAIN", 4)
     assert discover("--epsilon", "3") == 0
     assert "passes over the table: 2" in capsys.readouterr().err
 

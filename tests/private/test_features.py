@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpcurate.errors import QueryError
 from dpcurate.private.releases import describe
 from dpcurate.private.row_sums import Rows, interval
-from dpcurate.private.sources import Held
+from dpcurate.private.sources import InMemory
 from dpcurate.private.statistics.registry import transformation
 from dpcurate.queries import FEATURE_STEPS, FeatureMap, FeatureMoments, FeatureNorms, Histograms
 from dpcurate.schema import GRID, MISSING_VALUE, OWN, Categorical, Neighbours, Numeric, Schema
@@ -38,7 +38,7 @@ STATISTICS = [
 def source(records):
     matrix = np.array(records, dtype=np.int64).reshape(-1, 3)
     codes = {"a": matrix[:, 0].astype(np.uint8)} | {c: np.zeros(len(matrix), dtype=np.uint8) for c in ("x", "y")}
-    return Held(
+    return InMemory(
         Rows(codes, {"x": matrix[:, 1].astype(np.int16), "y": matrix[:, 2].astype(np.int16)}, None, len(matrix))
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from dpcurate._messages import how_many, shown
 from dpcurate.private.draft.names import is_id
 from dpcurate.private.sources import look_at
-from dpcurate.private.sources.owner import PARTS, ColumnLook, IdLook, Look
+from dpcurate.private.sources.owner_report import PARTS, ColumnLook, IdLook, Look
 from dpcurate.schema import DROP, OWN, Numeric, Schema
 
 NEARLY_ALL = 0.95

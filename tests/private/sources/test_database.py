@@ -36,15 +36,16 @@ from contract import (
 )
 
 import dpcurate
+from dpcurate import draft
 from dpcurate.accounting import Budget
 from dpcurate.cli import main
 from dpcurate.errors import OwnerError, QueryError, RefusedError, SchemaError, SourceError
 from dpcurate.private import sources
 from dpcurate.private.curator import Curator
 from dpcurate.private.row_sums import CountRows, GradientRows, MomentRows, NormRows
-from dpcurate.private.sources import Held, Queried, check_rows, database, open_source, queried
+from dpcurate.private.sources import InMemory, PushedDown, check_rows, database, open_source, pushed_down
 from dpcurate.queries import Counts, Gaussian, Gradient, GradientNorms, Moments, Release
-from dpcurate.schema import GRID, Categorical, Numeric, Schema, draft
+from dpcurate.schema import GRID, Categorical, Numeric, Schema
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
@@ -179,7 +180,7 @@ def forms(server):
 def large(monkeypatch):
     """Every domain is too large to be held."""
     monkeypatch.setattr(sources, "SMALL_DOMAIN", 0)
-    monkeypatch.setattr(queried, "SMALL_DOMAIN", 0)
+    monkeypatch.setattr(pushed_down, "SMALL_DOMAIN", 0)
 
 
 @pytest.fixture
@@ -207,13 +208,13 @@ def test_postgresql_returns_the_integers_of_the_frame(schema, forms):
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_large_domains_stay_there_and_agree(schema, forms, large):
-    assert isinstance(open_source(forms["typed"], schema), Queried)
+    assert isinstance(open_source(forms["typed"], schema), PushedDown)
     same_integers(forms, schema)
 
 
 def test_a_small_domain_is_held_after_one_statement(forms, sent):
     source = open_source(forms["typed"], PLAIN)
-    assert isinstance(source, Held)
+    assert isinstance(source, InMemory)
     assert sum("GROUP BY" in query for query, _ in sent) == source.made == 1
     before = len(sent)
     source.totals(row_sums(PLAIN))
@@ -221,7 +222,7 @@ def test_a_small_domain_is_held_after_one_statement(forms, sent):
 
 
 def test_many_tables_are_one_statement_and_no_row_is_copied_out(forms, large, sent, monkeypatch):
-    monkeypatch.setattr(queried, "COVER_CELLS", 12)
+    monkeypatch.setattr(pushed_down, "COVER_CELLS", 12)
     asked = [CountRows(c, SCHEMA.sizes(c)) for n in (1, 2, 3) for c in combinations(SCHEMA.names, n)]
     source = open_source(forms["text"], SCHEMA)
     assert source.passes(asked) == 1

@@ -26,12 +26,12 @@ from contract import (
     text_frame,
 )
 
-from dpcurate import discover
+from dpcurate import discover, draft
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private import sources
 from dpcurate.private.row_sums import CountRows
-from dpcurate.private.sources import Held, Queried, check_rows, lazy, open_engine, open_source, queried
-from dpcurate.schema import Categorical, Numeric, Schema, draft
+from dpcurate.private.sources import InMemory, PushedDown, check_rows, lazy, open_engine, open_source, pushed_down
+from dpcurate.schema import Categorical, Numeric, Schema
 
 
 def lazy_forms(table, folder):
@@ -69,14 +69,14 @@ def test_a_lazy_frame_is_read_once_a_pass_in_batches_and_only_as_far_as_needed(m
         spy, streamable=True, projection_pushdown=True
     )
     held = open_source(given, PLAIN)
-    assert isinstance(held, Held)
+    assert isinstance(held, InMemory)
     assert sum(height for height, _ in batches) == 1000
     assert max(height for height, _ in batches) <= 500
     monkeypatch.setattr(sources, "SMALL_DOMAIN", 4)
-    monkeypatch.setattr(queried, "SMALL_DOMAIN", 4)
+    monkeypatch.setattr(pushed_down, "SMALL_DOMAIN", 4)
     batches.clear()
     source = open_source(given, PLAIN)
-    assert isinstance(source, Queried)
+    assert isinstance(source, PushedDown)
     for row_sum in row_sums(PLAIN):
         assert np.array_equal(source.totals([row_sum])[0], held.totals([row_sum])[0])
     assert sum(height for height, _ in batches) == 1000 * source.made

@@ -27,14 +27,15 @@ from contract import (
     text_frame,
 )
 
+from dpcurate import draft
 from dpcurate.errors import DpcurateError, OwnerError, QueryError, SchemaError
 from dpcurate.private import sources
 from dpcurate.private.noise import Seeded
 from dpcurate.private.row_sums import CountRows, FeatureRows, GradientRows, IntervalRows, Lookup, MomentRows, Rows
-from dpcurate.private.sources import Held, Queried, check_rows, duck, formulas, held, open_source, textfile
+from dpcurate.private.sources import InMemory, PushedDown, check_rows, duck, formulas, in_memory, open_source, textfile
 from dpcurate.private.sources.encode import encoded_sql
 from dpcurate.private.sources.engine import Engine, first_line, kinds_of
-from dpcurate.schema import GRID, Categorical, Numeric, Person, Schema, draft
+from dpcurate.schema import GRID, Categorical, Numeric, Person, Schema
 
 
 def every_form(table, folder):
@@ -159,7 +160,7 @@ def test_large_domains_on_disk_are_asked_again_and_agree(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "SMALL_DOMAIN", 4)
     forms = every_form(frame(), tmp_path)
     asked, held = open_source(forms["parquet"], PLAIN), open_source(forms["pandas"], PLAIN)
-    assert isinstance(asked, Queried)
+    assert isinstance(asked, PushedDown)
     for row_sum in row_sums(PLAIN):
         assert np.array_equal(asked.totals([row_sum])[0], held.totals([row_sum])[0])
     for refuse in (asked.check_sample, lambda: asked.sample(5, Seeded(1))):
@@ -328,7 +329,7 @@ def test_a_draft_says_that_it_looked_and_can_be_loaded(tmp_path):
 def test_sampling_keeps_rows_with_their_values():
     source = open_source(frame(), SCHEMA)
     half = source.sample(2**31, Seeded(4))
-    assert isinstance(half, Held)
+    assert isinstance(half, InMemory)
     whole = CountRows(SCHEMA.names, SCHEMA.sizes(SCHEMA.names))
     assert (half.totals([whole])[0] <= source.totals([whole])[0]).all()
     assert 0 < half.totals([CountRows((), ())])[0] < source.totals([CountRows((), ())])[0]
@@ -652,10 +653,10 @@ import importlib, os, sys
 import numpy as np
 {without}
 from dpcurate import Budget, Curator
-from dpcurate.private.sources import held
+from dpcurate.private.sources import in_memory
 from dpcurate.queries import Counts, Gaussian, Moments, Release
 from dpcurate.schema import Categorical, Numeric, Schema
-held.MANY = held.PART = 64  # so that threads pay
+in_memory.MANY = in_memory.PART = 64  # so that threads pay
 rows = np.arange(1000)
 schema = Schema((Categorical("a", (0, 1)), Categorical("b", (0, 1, 2)), Numeric("x", 0, 1, bins=4)))
 table = {{"a": rows % 2, "b": rows % 3, "x": rows / 1000}}
@@ -688,19 +689,19 @@ def test_rows_are_counted_the_same_by_one_thread_and_by_several(monkeypatch):
     def refuse(_):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(held, "PART", 64)
-    monkeypatch.setattr(held, "MANY", 64)
-    monkeypatch.setattr(held, "_processors", lambda: 3)
+    monkeypatch.setattr(in_memory, "PART", 64)
+    monkeypatch.setattr(in_memory, "MANY", 64)
+    monkeypatch.setattr(in_memory, "_processors", lambda: 3)
     table, asked = frame(), [CountRows(("colour", "odd"), (3, 2)), CountRows(("grade",), (3,))]
     several = open_source(table, SCHEMA).totals(asked)
-    monkeypatch.setattr(held.ThreadPoolExecutor, "submit", lambda *_: refuse(_))
+    monkeypatch.setattr(in_memory.ThreadPoolExecutor, "submit", lambda *_: refuse(_))
     alone = open_source(table, SCHEMA).totals(asked)
     assert all(np.array_equal(a, b) for a, b in zip(several, alone, strict=True))
 
 
 def test_processors_are_counted_everywhere(monkeypatch):
-    assert held._processors() >= 1
+    assert in_memory._processors() >= 1
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    assert held._processors() == os.cpu_count()
+    assert in_memory._processors() == os.cpu_count()
     monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert held._processors() == 1
+    assert in_memory._processors() == 1

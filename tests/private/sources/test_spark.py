@@ -31,15 +31,15 @@ from contract import (
 )
 
 import dpcurate
-from dpcurate import Budget, Curator
+from dpcurate import Budget, Curator, draft
 from dpcurate.errors import OwnerError, QueryError, SchemaError, SourceError
 from dpcurate.private import sources
 from dpcurate.private.row_sums import CountRows, GradientRows, MomentRows
-from dpcurate.private.sources import Held, Queried, batches, check_rows, open_source, queried, spark
+from dpcurate.private.sources import InMemory, PushedDown, check_rows, open_source, packing, pushed_down, spark
 from dpcurate.private.sources.encode import cells_sql
 from dpcurate.private.sources.engine import kinds_of
 from dpcurate.queries import Counts, Gaussian, Means, Moments, Release
-from dpcurate.schema import Categorical, Numeric, Person, Schema, draft
+from dpcurate.schema import Categorical, Numeric, Person, Schema
 
 pyspark = pytest.importorskip("pyspark", reason="the extra dpcurate[spark] is not installed")
 pytestmark = [
@@ -129,9 +129,9 @@ def test_spark_returns_the_integers_of_the_frame_in_memory(schema, session):
 
 def test_a_large_domain_is_asked_again_and_agrees(session, monkeypatch):
     monkeypatch.setattr(sources, "SMALL_DOMAIN", 4)
-    monkeypatch.setattr(queried, "SMALL_DOMAIN", 4)
+    monkeypatch.setattr(pushed_down, "SMALL_DOMAIN", 4)
     table = lifted(session, frame())
-    assert isinstance(open_source(table, PLAIN), Queried)
+    assert isinstance(open_source(table, PLAIN), PushedDown)
     assert equal(frame(), table, PLAIN)
 
 
@@ -244,16 +244,16 @@ def wide(rows=600):
 def test_a_batch_of_tables_is_one_job(session, put, monkeypatch):
     put("spark.sql.adaptive.enabled", "false")  # which would make a job of every stage
     monkeypatch.setattr(sources, "SMALL_DOMAIN", 4)
-    monkeypatch.setattr(queried, "SMALL_DOMAIN", 4)
-    monkeypatch.setattr(queried, "COVER_CELLS", 27)
+    monkeypatch.setattr(pushed_down, "SMALL_DOMAIN", 4)
+    monkeypatch.setattr(pushed_down, "COVER_CELLS", 27)
     asked = [CountRows(pair, (3, 3)) for pair in combinations(WIDE.names, 2)]
     held, table = open_source(wide(), WIDE), lifted(session, wide()).repartition(3).cache()
     source = open_source(table, WIDE)
     assert jobs(session, lambda: source.totals(asked[:1])) == 1
     assert jobs(session, lambda: source.totals(asked)) == 1
-    monkeypatch.setattr(queried, "RESULT_CELLS", 200)
+    monkeypatch.setattr(pushed_down, "RESULT_CELLS", 200)
     source = open_source(table, WIDE)
-    batch = batches.passes(list(batches.covers(asked, 27)), 200)
+    batch = packing.passes(list(packing.covers(asked, 27)), 200)
     assert jobs(session, lambda: source.totals(asked)) == len(batch) == source.made - 1 > 2
     assert all(np.array_equal(a, b) for a, b in zip(source.totals(asked), held.totals(asked), strict=True))
     moments = MomentRows(WIDE.names, (2,) * 12, None)
@@ -337,7 +337,7 @@ def test_a_curator_answers_the_same(session):
     sessions = [Curator(t, schema, budget=Budget(rho=1.0), insecure_seed=1) for t in (table, lifted(session, table))]
     one, two = (session.ask(Release(Counts(("a", "b")), Gaussian(rho=0.1))) for session in sessions)
     assert np.array_equal(one.value, two.value)
-    assert isinstance(sessions[1]._source, Held)
+    assert isinstance(sessions[1]._source, InMemory)
 
 
 def test_draft_and_check(session):

@@ -16,7 +16,7 @@ from contract import NUMBERS, SCHEMAS, frame, same_integers, text_frame
 from dpcurate import draft
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.row_sums import CountRows
-from dpcurate.private.sources import duck, open_source, spill, textfile
+from dpcurate.private.sources import duck, open_source, tempdir, textfile
 from dpcurate.schema import Categorical, Numeric, Schema, TextFormat
 
 TOWNS = Schema((Numeric("a", 0, 10, bins=2), Categorical("b", ("Köln €", "x"))))
@@ -105,7 +105,7 @@ def test_letters_of_windows_and_what_is_left_on_disk(tmp_path):
     form = TextFormat(encoding="windows-1252")
     assert counts(path, form) == [[1, 1], [0, 0]]
     engine = duck.open_file(str(path), form)
-    (place,) = Path(spill.place()).parent.glob("*/*.csv")
+    (place,) = Path(tempdir.place()).parent.glob("*/*.csv")
     assert place.parent.stat().st_mode & 0o777 == 0o700
     assert place.read_text(encoding="utf-8") == "a,b\n1,Köln €\n2,x\n"
     del engine
@@ -115,12 +115,12 @@ def test_letters_of_windows_and_what_is_left_on_disk(tmp_path):
 
 def test_a_copy_of_a_process_removes_no_rows(tmp_path):
     (tmp_path / "rows").mkdir()
-    spill.remove(tmp_path / "rows", -1)
+    tempdir.remove(tmp_path / "rows", -1)
     assert (tmp_path / "rows").exists()
 
 
 def test_without_a_folder_of_our_own_nothing_is_rewritten(tmp_path, monkeypatch):
-    monkeypatch.setattr(spill, "place", lambda: "")
+    monkeypatch.setattr(tempdir, "place", lambda: "")
     (tmp_path / "t.csv").write_bytes(b"a,b\n1,x\n")
     with pytest.raises(OwnerError, match=r"is in latin-1, and this system offers no folder.* save it as UTF-8"):
         counts(tmp_path / "t.csv", TextFormat(encoding="latin-1"))
@@ -157,7 +157,7 @@ def test_the_line_of_another_encoding_is_named(tmp_path):
     path.write_bytes(b"a,b\n1,x\n1,\x81\n")
     with pytest.raises(OwnerError, match="line 3 is not in WINDOWS-1252"):
         counts(path, TextFormat(encoding="windows-1252"))
-    assert not list(Path(spill.place()).parent.glob("*/*.csv"))
+    assert not list(Path(tempdir.place()).parent.glob("*/*.csv"))
     path.write_bytes("a,b\n1,Köln €\n".encode("utf-16")[:-1])
     with pytest.raises(OwnerError, match="is not in UTF-16"):
         counts(path, TextFormat(encoding="utf-16"))
@@ -172,7 +172,7 @@ def test_a_last_line_longer_than_any_buffer_is_not_left_out(packed, form, end, t
     path.write_bytes(gzip.compress(text, 1) if packed else text)
     with pytest.raises(OwnerError, match=r"the last line of .* is longer than 2,097,152 bytes"):
         counts(path, form)
-    assert not list(Path(spill.place()).parent.glob("*/*.csv"))
+    assert not list(Path(tempdir.place()).parent.glob("*/*.csv"))
 
 
 @pytest.mark.parametrize(("separator", "spelt"), [(";", '";"'), ("\t", r'"\\t"'), ("|", r'"\|"')])

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcurate.private.sources.encode import Cell, Kind
 from dpcurate.private.sources.engine import Engine
-from dpcurate.private.sources.foreign import Described
+from dpcurate.private.sources.statfiles import Described
 from dpcurate.schema import Numeric
 
 _FAR = "-1.7e308", "1.7e308"

@@ -18,15 +18,15 @@ import numpy as np
 
 from dpcurate.errors import DpcurateError, OwnerError
 from dpcurate.private.row_sums import CountRows
-from dpcurate.private.sources import duck, foreign, owner, textfile
+from dpcurate.private.sources import duck, owner_report, statfiles, textfile
+from dpcurate.private.sources.dask_frames import open_dask, repeated_in
 from dpcurate.private.sources.encode import encoded_sql, weighted_sql
-from dpcurate.private.sources.engine import Asked, Encoded, Engine, Source, check_size, first_line, kinds_of
-from dpcurate.private.sources.held import Held, collapsed, from_keys, rows_of
-from dpcurate.private.sources.partitions import open_dask, repeated_in
-from dpcurate.private.sources.queried import SMALL_DOMAIN, Queried
+from dpcurate.private.sources.engine import Encoded, Engine, EngineRows, Source, check_size, first_line, kinds_of
+from dpcurate.private.sources.in_memory import InMemory, collapsed, from_keys, rows_of
+from dpcurate.private.sources.pushed_down import SMALL_DOMAIN, PushedDown
 from dpcurate.schema import Numeric, Schema, TextFormat
 
-__all__ = ["Held", "Queried", "Source", "check_rows", "look_at", "open_engine", "open_source", "told"]
+__all__ = ["InMemory", "PushedDown", "Source", "check_rows", "look_at", "open_engine", "open_source", "told"]
 
 
 def open_source(table: Any, schema: Schema) -> Source:
@@ -51,11 +51,11 @@ def _opened(engine: Engine, in_memory: bool, schema: Schema) -> Source:
     kinds = kinds_of(engine, schema)
     encoded = encoded_sql(engine.relation, schema, kinds, engine.dialect)
     if in_memory:
-        return Held(collapsed(rows_of(engine.fetch(encoded), schema), schema))
+        return InMemory(collapsed(rows_of(engine.fetch(encoded), schema), schema))
     # Free text may differ from row to row, but whole numbers and truth values that stand for levels are few.
     few = schema.person is None and not _numeric(schema) and set(kinds.values()) <= {"whole", "boolean"}
     weighted = weighted_sql(engine.relation, schema, kinds, engine.dialect) if few else None
-    return _left_there(Asked(engine, encoded, schema, weighted), schema)
+    return _left_there(EngineRows(engine, encoded, schema, weighted), schema)
 
 
 @contextmanager
@@ -101,8 +101,8 @@ def open_engine(table: Any, schema: Schema | None, written: TextFormat | None = 
         from dpcurate.private.sources.database import open_url
 
         return open_url(table), False
-    if isinstance(table, (str, Path)) and foreign.is_foreign(str(table)):
-        return duck.open_foreign(str(table), schema), True
+    if isinstance(table, (str, Path)) and statfiles.is_statfile(str(table)):
+        return duck.open_statfile(str(table), schema), True
     if isinstance(table, (str, Path)):
         return duck.open_file(str(table), written or (schema.file if schema else TextFormat())), False
     return duck.open_frame(table, schema), True
@@ -114,8 +114,8 @@ def _left_there(encoded: Encoded, schema: Schema) -> Source:
     if whole.cells <= SMALL_DOMAIN and not _numeric(schema):
         (table,) = encoded.count([whole])
         keys = np.flatnonzero(table)
-        return Held(from_keys(keys, table.ravel()[keys], schema), made=1)
-    source = Queried(encoded, schema)
+        return InMemory(from_keys(keys, table.ravel()[keys], schema), made=1)
+    source = PushedDown(encoded, schema)
     source.scan()
     return source
 
@@ -128,10 +128,10 @@ def check_rows(table: Any, schema: Schema) -> Iterator[str]:
     """What an owner should know about the rows, a sentence each. LOOKS AT THE DATA."""
     with _looked(table, schema) as looked:
         found, used = looked.found(), looked.encoded.scan()
-    yield from owner.sentences(found, used, schema)
+    yield from owner_report.sentences(found, used, schema)
 
 
-def look_at(table: Any, schema: Schema, may_be_id: Callable[[str], bool]) -> owner.Look:
+def look_at(table: Any, schema: Schema, may_be_id: Callable[[str], bool]) -> owner_report.Look:
     """How the rows fit the schema, in exact numbers. LOOKS AT THE DATA.
 
     It says of the person's column, and of others whose name may be that of an id, how often ids repeat.
@@ -141,17 +141,17 @@ def look_at(table: Any, schema: Schema, may_be_id: Callable[[str], bool]) -> own
         found, used = looked.found(), looked.encoded.scan()
         check_size(used)
         ids = [looked.repeated(name) for name in looked.names if name == person or may_be_id(name)]
-        return owner.full(found, used, looked.encoded, ids, schema)
+        return owner_report.full(found, used, looked.encoded, ids, schema)
 
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """An open table, and what an owner may ask of it: names of all columns, `owner.look`, how often an id repeats."""
+    """An open table, and what an owner may ask of it: names of all columns, cells that do not fit, repeated ids."""
 
     encoded: Encoded
     names: Sequence[str]
     found: Callable[[], list[int]]
-    repeated: Callable[[str], owner.IdLook]
+    repeated: Callable[[str], owner_report.IdLook]
 
 
 @contextmanager
@@ -165,9 +165,9 @@ def _looked(table: Any, schema: Schema) -> Iterator[_Looked]:
         engine, _ = open_engine(table, schema)
         with _closed_if_refused(engine):
             kinds = kinds_of(engine, schema)
-            encoded = Asked(engine, encoded_sql(engine.relation, schema, kinds, engine.dialect), schema)
-            found = partial(owner.look, engine, schema, kinds)
-            yield _Looked(encoded, list(engine.stored()), found, partial(owner.repeated, engine))
+            encoded = EngineRows(engine, encoded_sql(engine.relation, schema, kinds, engine.dialect), schema)
+            found = partial(owner_report.look, engine, schema, kinds)
+            yield _Looked(encoded, list(engine.stored()), found, partial(owner_report.repeated, engine))
 
 
 @contextmanager

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.row_sums import Counted, Integers, IntervalRows, RowSum
-from dpcurate.private.sources import foreign, formulas, spill, textfile
-from dpcurate.private.sources.encode import Kind
+from dpcurate.private.sources import formulas, statfiles, tempdir, textfile
+from dpcurate.private.sources.encode import ColumnNeeds, Kind
 from dpcurate.private.sources.engine import Engine, check_unique, first_line
-from dpcurate.private.sources.needed import Needed
 from dpcurate.private.sources.persons import plain_ids, untyped
 from dpcurate.schema import Schema, TextFormat
 
@@ -46,7 +45,7 @@ class Duck(Engine):
     """A DuckDB connection and a table in it."""
 
     most_sums = 1 << 15  # moments of 254 features: one pass
-    codebook: Mapping[str, foreign.Described] = MappingProxyType({})
+    codebook: Mapping[str, statfiles.Described] = MappingProxyType({})
     """What the file says of its columns."""
 
     def __init__(self, connection: Any, relation: str, lock: AbstractContextManager[Any] | None = None) -> None:
@@ -94,7 +93,7 @@ class Duck(Engine):
 
     def _streamed(self, row_sums: Sequence[RowSum], encoded: str, schema: Schema) -> list[Integers]:
         """Sums of rows that stay in this process but for their engine, a batch at a time."""
-        needed = Needed.of(row_sums, schema)
+        needed = ColumnNeeds.from_row_sums(row_sums, schema)
         totals = [k.apply(needed.rows({f: np.zeros(0, np.int16) for f in needed.fields}, 0)) for k in row_sums]
         with self._lock:
             found = self.connection.sql(f"SELECT {', '.join(needed.fields)} FROM ({encoded}) AS e")
@@ -165,7 +164,7 @@ def _connection() -> Any:
     connection.execute("SET pandas_analyze_sample = 0")
     connection.execute("SET python_enable_replacements = false")  # no name may mean a variable of the caller's
     connection.execute("SET enable_progress_bar = false")  # a slow query would draw one on standard output
-    connection.execute(f"SET temp_directory = {Duck.dialect.text(spill.place())}")
+    connection.execute(f"SET temp_directory = {Duck.dialect.text(tempdir.place())}")
     return connection
 
 
@@ -182,9 +181,9 @@ def open_file(path: str, written: TextFormat) -> Duck:
     return Duck(connection, _file_relation(connection, file, inner))
 
 
-def open_foreign(path: str, schema: Schema | None) -> Duck:
+def open_statfile(path: str, schema: Schema | None) -> Duck:
     """A file of another program, in memory."""
-    table = foreign.read(path, schema)
+    table = statfiles.read(path, schema)
     engine = open_frame(table.columns, schema)
     engine.codebook = table.codebook
     return engine
@@ -195,7 +194,7 @@ def _open_text(connection: Any, file: str, written: TextFormat) -> Duck:
     engine = Text(connection, rows, files)
     engine.dialect = replace(Duck.dialect, decimal=written.decimal)
     if folder is not None:  # of rows rewritten for this engine, which go when it goes
-        finalize(engine, spill.remove, folder, os.getpid())
+        finalize(engine, tempdir.remove, folder, os.getpid())
     return engine
 
 

@@ -10,8 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Literal
+from typing import Any, Literal
 
+from numpy.typing import NDArray
+
+from dpcurate.private.row_sums import CountRows, FeatureNormRows, FeatureRows, Rows, RowSum
 from dpcurate.schema import DROP, GRID, MISSING_VALUE, OWN, Categorical, Column, Numeric, Schema, level_number
 
 Kind = Literal["whole", "number", "boolean", "text"]
@@ -305,3 +308,37 @@ def capped_sql(rows: str, schema: Schema) -> str:
     nth = f"row_number() OVER (PARTITION BY person ORDER BY {order}) AS nth"
     ranked = f"SELECT *, {nth} FROM ({rows}) AS kept WHERE person IS NOT NULL"
     return f"SELECT {', '.join(fields)} FROM ({ranked}) AS ranked WHERE nth <= {schema.person.rows}"
+
+
+# --- which encoded columns some row sums read -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnNeeds:
+    """The encoded columns that some row_sums read, by the name of the schema's column."""
+
+    codes: dict[str, str]
+    values: dict[str, str]
+
+    @classmethod
+    def from_row_sums(cls, row_sums: Sequence[RowSum], schema: Schema) -> ColumnNeeds:
+        """Codes for tables and features of levels, grid values for sums over numeric columns."""
+        lookups = [one for k in row_sums if isinstance(k, FeatureRows | FeatureNormRows) for one in k.lookups]
+        counted = {c for k in row_sums if isinstance(k, CountRows) for c in k.columns}
+        counted |= {one.column for one in lookups if not one.intervals}
+        added = {c for k in row_sums if not isinstance(k, CountRows | FeatureRows | FeatureNormRows) for c in k.columns}
+        added |= {one.column for one in lookups if one.intervals}
+        numeric = {c.name for c in schema.columns if isinstance(c, Numeric)}
+        codes = sorted(counted | added - numeric) or ([] if added else [schema.names[0]])
+        values = sorted(added & numeric)
+        return cls({n: code_name(schema, n) for n in codes}, {n: value_name(schema, n) for n in values})
+
+    @property
+    def fields(self) -> list[str]:
+        """The names in the encoded table."""
+        return [*self.codes.values(), *self.values.values()]
+
+    def rows(self, encoded: Mapping[str, NDArray[Any]], size: int) -> Rows:
+        """Columns of the encoded table as rows."""
+        codes = {name: encoded[field] for name, field in self.codes.items()}
+        return Rows(codes, {name: encoded[field] for name, field in self.values.items()}, None, size)

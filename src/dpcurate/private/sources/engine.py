@@ -123,7 +123,7 @@ class Engine(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EngineRows:
     """Rows that a query encodes, in an engine."""
 
     engine: Engine

@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from dpcurate.errors import OwnerError, QueryError
 from dpcurate.private import row_sums as row_sums_module
 from dpcurate.private.row_sums import Counted, CountRows, FeatureRows, Integers, Rows, RowSum
-from dpcurate.private.sources.encode import Dialect, Kind
+from dpcurate.private.sources.encode import ColumnNeeds, Dialect, Kind
 from dpcurate.private.sources.engine import RESULT_CELLS, Engine, check_unique, first_line
 from dpcurate.private.sources.formulas import RowKernel
-from dpcurate.private.sources.needed import Needed
 from dpcurate.schema import Schema
 
 PART = 1 << 16
@@ -144,11 +143,11 @@ class Spark(Engine):
             )
 
     def _totals(self, row_sums: Sequence[RowSum], encoded: str, schema: Schema) -> list[Integers]:
-        needed = Needed.of(row_sums, schema)
+        needed = ColumnNeeds.from_row_sums(row_sums, schema)
         rows = self._rows(f"SELECT {', '.join(needed.fields)} FROM ({encoded}) AS e")
         return self._job(rows, row_sums, needed)
 
-    def _job(self, rows: Any, row_sums: Sequence[RowSum], needed: Needed) -> list[Integers]:
+    def _job(self, rows: Any, row_sums: Sequence[RowSum], needed: ColumnNeeds) -> list[Integers]:
         work = _Shipped(partial(_task, row_sums=tuple(row_sums), codes=needed.codes, values=needed.values))
         with warnings.catch_warnings():
             # Spark warns of new versions of pandas wherever it might be used; here it is not.
@@ -165,7 +164,7 @@ class Spark(Engine):
         """One empty task, so that an owner hears now what would otherwise fail after a query was charged."""
         try:
             row = self._session.range(1).selectExpr("CAST(id AS SMALLINT) AS c0")
-            self._job(row, [CountRows(("a",), (1,))], Needed({"a": "c0"}, {}))
+            self._job(row, [CountRows(("a",), (1,))], ColumnNeeds({"a": "c0"}, {}))
         except Exception as error:
             raise OwnerError(
                 "Spark could not run a task in Python; its workers need numpy and pyarrow, and the Python version "

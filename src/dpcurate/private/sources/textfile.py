@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from dpcurate.errors import OwnerError
-from dpcurate.private.sources import spill
+from dpcurate.private.sources import tempdir
 from dpcurate.private.sources.encode import Dialect
 from dpcurate.private.sources.engine import check_unique, first_line
 from dpcurate.schema import TextFormat
@@ -52,7 +52,7 @@ def relation(file: str, written: TextFormat, say: Dialect) -> tuple[str, list[st
     header = _common_header(files, written)
     folder, places = None, files
     if not written.is_utf8:
-        folder = Path(spill.place() or _no_folder(file, written))
+        folder = Path(tempdir.place() or _no_folder(file, written))
         places = _rewritten(files, folder, written)
     else:
         for one in files:

@@ -8,9 +8,9 @@ from typing import NoReturn
 from dpcurate.errors import QueryError
 from dpcurate.private.noise import Randomness
 from dpcurate.private.row_sums import Counted, CountRows, Integers, IntervalRows, RowSum
-from dpcurate.private.sources.batches import Covers, Store, covers, cut, ordered, passes, turned
 from dpcurate.private.sources.engine import RESULT_CELLS, Encoded, check_size
 from dpcurate.private.sources.formulas import RowKernel
+from dpcurate.private.sources.packing import Covers, Store, covers, cut, ordered, passes, turned
 from dpcurate.schema import Schema
 
 SMALL_DOMAIN = 1 << 22
@@ -19,7 +19,7 @@ COVER_CELLS = 1 << 16
 """Otherwise tables are packed into covers of so many cells: few groups to a pass, each small enough to be fast."""
 
 
-class Queried:
+class PushedDown:
     """Rows that something else holds."""
 
     def __init__(self, encoded: Encoded, schema: Schema) -> None:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from dpcurate.private.noise import Randomness
 from dpcurate.private.row_sums import CountRows, Integers, Rows, RowSum, mixed_radix
-from dpcurate.private.sources.batches import Store, covers, cut, ordered, turned
 from dpcurate.private.sources.encode import code_name, value_name
 from dpcurate.private.sources.engine import check_size
+from dpcurate.private.sources.packing import Store, covers, cut, ordered, turned
 from dpcurate.schema import Numeric, Schema
 
 COVER_CELLS = 1 << 12
@@ -31,7 +31,7 @@ SORTABLE_DOMAIN = 1 << 62
 """Rows are tried for collapsing if their combinations of codes fit into one integer."""
 
 
-class Held:
+class InMemory:
     """Rows held in memory."""
 
     def __init__(self, rows: Rows, made: int = 0) -> None:
@@ -90,12 +90,12 @@ class Held:
         return 0
 
     def check(self, row_sum: RowSum) -> None:
-        """Held rows can be added up in any way."""
+        """Rows in memory can be added up in any way."""
 
     def check_sample(self) -> None:
-        """Held rows can be sampled."""
+        """Rows in memory can be sampled."""
 
-    def sample(self, rate: int, randomness: Randomness) -> Held:
+    def sample(self, rate: int, randomness: Randomness) -> InMemory:
         """Every row stays with its own coin."""
         rows = self._rows
         weights = np.ones(rows.size, dtype=np.int64) if rows.weights is None else rows.weights
@@ -103,7 +103,7 @@ class Held:
         some = np.flatnonzero(kept)
         codes = {name: column[some] for name, column in rows.codes.items()}
         values = {name: column[some] for name, column in rows.values.items()}
-        return Held(Rows(codes, values, kept[some], len(some)))
+        return InMemory(Rows(codes, values, kept[some], len(some)))
 
 
 def _processors() -> int:

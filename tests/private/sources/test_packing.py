@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dpcurate import Budget, Curator
 from dpcurate.private.row_sums import CountRows, Rows
-from dpcurate.private.sources import Held, Queried, batches, open_source, queried
-from dpcurate.private.sources.batches import Store, covers, cut, ordered, passes, turned
+from dpcurate.private.sources import InMemory, PushedDown, open_source, packing, pushed_down
+from dpcurate.private.sources.packing import Store, covers, cut, ordered, passes, turned
 from dpcurate.queries import Counts, Gaussian, Release
 from dpcurate.schema import Categorical, Numeric, Schema
 
@@ -67,7 +67,7 @@ def test_a_table_is_turned_to_the_order_asked_for():
 
 
 def test_a_store_finds_the_smallest_table_that_serves_and_forgets_the_least_used(monkeypatch):
-    monkeypatch.setattr(batches, "STORE_BYTES", 400)
+    monkeypatch.setattr(packing, "STORE_BYTES", 400)
     store = Store()
     tables = {}
     for names in (("c0",), ("c0", "c1"), ("c0", "c1", "c2")):
@@ -103,12 +103,12 @@ def files(tmp_path_factory):
 
 
 def test_the_number_of_passes_is_public_and_independent_of_rows_and_tables(files, monkeypatch):
-    monkeypatch.setattr(queried, "COVER_CELLS", 1 << 10)
-    monkeypatch.setattr(queried, "RESULT_CELLS", 1 << 12)
+    monkeypatch.setattr(pushed_down, "COVER_CELLS", 1 << 10)
+    monkeypatch.setattr(pushed_down, "RESULT_CELLS", 1 << 12)
     seen = set()
     for rows in (0, 3, 2000):
         source = open_source(files / f"{rows}.parquet", WIDE)
-        assert isinstance(source, Queried)
+        assert isinstance(source, PushedDown)
         assert source.made == 1  # the owner's scan
         told = source.passes(PAIRS)
         found = source.totals(PAIRS)
@@ -149,8 +149,8 @@ def test_held_rows_count_the_same_in_parts_in_threads_and_in_covers(size, monkey
     wanted = [k.apply(rows) for k in PAIRS]
     for small in ({}, {"COVER_ROWS": 1, "MANY": 1}, {"PART": 700, "COVER_CELLS": 64}):
         for name, value in small.items():
-            monkeypatch.setattr(f"dpcurate.private.sources.held.{name}", value)
-        source = Held(rows)
+            monkeypatch.setattr(f"dpcurate.private.sources.in_memory.{name}", value)
+        source = InMemory(rows)
         for _ in range(2):
             assert all(np.array_equal(a, b) for a, b in zip(source.totals(PAIRS), wanted, strict=True))
         assert source.passes(PAIRS) == source.made == 0

@@ -23,7 +23,7 @@ from contract import (
 
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private.row_sums import CountRows
-from dpcurate.private.sources import duck, foreign, open_source
+from dpcurate.private.sources import duck, open_source, statfiles
 from dpcurate.schema import Categorical, Numeric, Person, Schema
 from foreign_files import rows_of, write_dta, write_sas7bdat, write_sav, write_xlsx
 
@@ -101,7 +101,7 @@ def test_an_excel_sheet_is_named_after_a_hash(tmp_path):
 
 def test_cells_of_excel_are_what_they_look_like(tmp_path):
     rows = [["a", None, 2019, "when"], [True, "x", 1.5, pd.Timestamp("2020-01-31")], ["TRUE", 3, None, "x"]]
-    engine = duck.open_foreign(str(write_xlsx({"s": [*rows[:2], [None] * 4, *rows[2:]]}, tmp_path / "t.xlsx")), None)
+    engine = duck.open_statfile(str(write_xlsx({"s": [*rows[:2], [None] * 4, *rows[2:]]}, tmp_path / "t.xlsx")), None)
     assert list(engine.stored()) == ["a", "column1", "2019", "when"]
     got = engine.fetch(f"SELECT * FROM {engine.relation}")
     assert got["a"].tolist() == ["True", None, "TRUE"]
@@ -113,7 +113,7 @@ def test_cells_of_excel_are_what_they_look_like(tmp_path):
 def test_only_the_columns_of_the_schema_are_read(tmp_path):
     path = write_dta(frame(), tmp_path / "t.dta")
     schema = Schema((Numeric("age", 0, 100),), person=Person("id", 1))
-    assert set(duck.open_foreign(str(path), schema).stored()) == {"id", "age"}
+    assert set(duck.open_statfile(str(path), schema).stored()) == {"id", "age"}
     with pytest.raises(SchemaError, match="no column 'agge'; did you mean 'age'"):
         open_source(path, Schema((Numeric("agge", 0, 100),)))
 
@@ -127,7 +127,7 @@ def test_labels_go_into_the_codebook_and_cells_stay_codes(tmp_path):
             table, tmp_path / "t.sav", **labels, variable_measure={"sex": "ordinal"}, missing_ranges={"sex": [9]}
         ),
     ):
-        engine = duck.open_foreign(str(path), None)
+        engine = duck.open_statfile(str(path), None)
         told = engine.codebook["sex"]
         assert (told.about, dict(told.labels)) == ("Sex?", {"1": "man", "2": "woman", "9": "refused"})
         assert told.ordered == (path.suffix == ".sav")
@@ -196,14 +196,14 @@ def test_a_small_workbook_of_a_huge_sheet_does_not_end_the_process(cells, tmp_pa
 
 
 def test_a_sheet_is_looked_at_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(foreign, "_PIECE", 50)
+    monkeypatch.setattr(statfiles, "_PIECE", 50)
     with pytest.raises(OwnerError, match=r"column 16,384"):
         open_source(with_sheet(tmp_path / "t.xlsx", SHEETS["a far cell"]), Schema((Categorical("a", ("x", "y")),)))
 
 
 def test_a_workbook_that_unpacks_to_too_much(tmp_path, monkeypatch):
     path = with_sheet(tmp_path / "t.xlsx", FAR + " " * 10_000_000)
-    monkeypatch.setattr(foreign, "MOST_UNPACKED", 10_000_000)
+    monkeypatch.setattr(statfiles, "MOST_UNPACKED", 10_000_000)
     with pytest.raises(OwnerError, match="without its compression"):
         open_source(path, Schema((Categorical("a", ("x", "y")),)))
 

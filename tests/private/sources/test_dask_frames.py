@@ -21,12 +21,12 @@ from contract import (
     text_frame,
 )
 
-from dpcurate import discover
+from dpcurate import discover, draft
 from dpcurate.errors import OwnerError, SchemaError
 from dpcurate.private import sources
 from dpcurate.private.row_sums import CountRows
-from dpcurate.private.sources import Held, Queried, check_rows, open_source, partitions, queried
-from dpcurate.schema import Categorical, Numeric, Person, Schema, draft
+from dpcurate.private.sources import InMemory, PushedDown, check_rows, dask_frames, open_source, pushed_down
+from dpcurate.schema import Categorical, Numeric, Person, Schema
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="Dask's data frames are not installed")
@@ -62,13 +62,13 @@ def test_partitions_return_the_integers_of_one_table(schema):
 def test_a_small_domain_is_read_once_and_a_large_one_in_few_passes(monkeypatch):
     table = dd.from_pandas(frame(), npartitions=3)
     held = open_source(table, PLAIN)
-    assert isinstance(held, Held)
+    assert isinstance(held, InMemory)
     assert held.made == 1
     monkeypatch.setattr(sources, "SMALL_DOMAIN", 4)
-    monkeypatch.setattr(queried, "SMALL_DOMAIN", 4)
-    monkeypatch.setattr(queried, "COVER_CELLS", 6)
+    monkeypatch.setattr(pushed_down, "SMALL_DOMAIN", 4)
+    monkeypatch.setattr(pushed_down, "COVER_CELLS", 6)
     source, asked = open_source(table, PLAIN), row_sums(PLAIN)
-    assert isinstance(source, Queried)
+    assert isinstance(source, PushedDown)
     assert source.made == 1
     assert source.passes(asked) == 2  # counts, then sums
     for row_sum, found, right in zip(asked, source.totals(asked), held.totals(asked), strict=True):
@@ -104,14 +104,14 @@ def test_the_client_gets_totals_and_no_rows():
 
 
 def test_totals_are_added_in_a_tree(monkeypatch):
-    added, plain = [], partitions._sum
+    added, plain = [], dask_frames._sum
 
     def spy(found):
         added.append(len(found))
         return plain(found)
 
-    monkeypatch.setattr(partitions, "_sum", spy)
-    assert partitions._added([dask.delayed(i) for i in range(70)], lambda part, more: [np.array(part + more)], 1) == [
+    monkeypatch.setattr(dask_frames, "_sum", spy)
+    assert dask_frames._added([dask.delayed(i) for i in range(70)], lambda part, more: [np.array(part + more)], 1) == [
         2485
     ]
     assert sorted(added) == [1, 2, 6, *[8] * 9]
@@ -130,6 +130,13 @@ def test_other_processes_count_the_same():
 # --- persons ------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def unconverted():
+    with dask.config.set({"dataframe.convert-string": False}):
+        yield
+
+
+@pytest.mark.usefixtures("unconverted")
 def test_rows_of_a_person_in_many_partitions_are_capped_together():
     table = frame()
     names = np.array(["", "nan", "None", "1", "1.0", "é", None], dtype=object)
@@ -158,13 +165,14 @@ def convert(request):
         yield request.param
 
 
+@pytest.mark.usefixtures("unconverted")
 @pytest.mark.parametrize("kind", IDS)
-def test_persons_in_partitions_are_kept_apart(kind, convert):
+def test_persons_in_partitions_are_kept_apart(kind):
     def form(columns):
         table = pd.DataFrame(columns | {"id": pd.Series(columns["id"], dtype=object)})
-        typed = table.astype({"id": "Int64" if kind == "whole" else "string"})
+        typed = table.astype({"id": "Int64" if kind == "whole" else "str"})
         category = typed.astype({"id": "category"})
-        return parted(typed[:4], table[4:8] if kind == "text" or not convert else typed[4:8], category[8:])
+        return parted(typed[:4], table[4:8], category[8:])
 
     persons_are_kept_apart(form, kind, leave_out=IDS[kind][:2])
 
@@ -194,15 +202,22 @@ def test_partitions_of_different_kinds_are_refused(parts, convert):
     persons_are_refused(dd.from_delayed([dask.delayed(p) for p in parts], meta=parts[0][:0], verify_meta=False))
 
 
-def test_objects_in_one_frame_are_looked_at_before_dask_makes_texts_of_them(convert):
+def test_objects_are_refused_as_ids_if_dask_made_texts_of_them(convert):
     for mixed in (ids(7, 8, 7.0, float("nan"), "A9"), ids(7, "7", 8, "8")):
         table = dd.from_pandas(mixed, npartitions=2, sort=False)
         persons_are_refused(table)
         persons_are_refused(table.rename(columns={"id": "who"}), Schema(VISITS.columns, person=Person("who", 1)))
     fine = ids("7", None, "8", float("nan"), "7").assign(note=[1, "x", 2.5, None, b""])
-    assert open_source(dd.from_pandas(fine, npartitions=2, sort=False), VISITS).totals([CountRows((), ())]) == [3]
+    table = dd.from_pandas(fine, npartitions=2, sort=False)
     column = dd.from_pandas(fine["id"], npartitions=2, sort=False).to_frame().assign(a=0)
-    assert open_source(column, VISITS).totals([CountRows((), ())]) == [3]
+    category = table.assign(id=table["id"].astype("category"))
+    for given in (table, column, category):
+        if convert:
+            persons_are_refused(given)
+        else:
+            assert open_source(given, VISITS).totals([CountRows((), ())]) == [3]
+    whole = dd.from_pandas(ids(7, None, 8, 7, dtype="Int64"), npartitions=2, sort=False)
+    assert open_source(whole, VISITS).totals([CountRows((), ())]) == [3]
 
 
 def test_partitions_without_rows_or_ids_may_have_any_type(convert):

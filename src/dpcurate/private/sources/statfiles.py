@@ -48,24 +48,24 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class StatFile:
     """A table that was read: columns by name, and its codebook."""
 
     columns: Mapping[str, NDArray[Any]]
     codebook: Mapping[str, Described]
 
 
-def is_foreign(file: str) -> bool:
+def is_statfile(file: str) -> bool:
     return _ending(file) in (*STATISTICAL, *SHEETS)
 
 
-def read(path: str, schema: Schema | None) -> Foreign:
+def read(path: str, schema: Schema | None) -> StatFile:
     """The columns that the schema names, or all."""
     file, _, sheet = path.partition("#")
     if not Path(file).is_file():
         raise OwnerError(f"no file is there at {file!r}")
     if _ending(file) in SHEETS:
-        return Foreign(_of_sheet(file, sheet, schema), {})
+        return StatFile(_of_sheet(file, sheet, schema), {})
     return _of_statistics(file, schema)
 
 
@@ -120,7 +120,7 @@ def _whole(values: Sequence[Any]) -> NDArray[Any]:
 # --- Stata, SPSS, SAS -------------------------------------------------------------------------------------
 
 
-def _of_statistics(file: str, schema: Schema | None) -> Foreign:
+def _of_statistics(file: str, schema: Schema | None) -> StatFile:
     reader = getattr(_library("pyreadstat", file), STATISTICAL[_ending(file)])
     try:
         _, facts = reader(file, metadataonly=True, output_format="dict")
@@ -135,7 +135,7 @@ def _of_statistics(file: str, schema: Schema | None) -> Foreign:
     # A number of 32 bits may have lost the last digits of an id before anybody could read them.
     short = {name for name, kind in facts.readstat_variable_types.items() if kind == "float"}
     plain = {n: _plain(columns[n], names_persons=n == person and n not in short) for n in wanted}
-    return Foreign(plain, {name: _described(name, facts) for name in wanted})
+    return StatFile(plain, {name: _described(name, facts) for name in wanted})
 
 
 def _check_cells(file: str, rows: int, columns: int) -> None:

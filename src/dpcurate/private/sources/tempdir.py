@@ -24,7 +24,7 @@ TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class SpillFolder:
     """A process's own folder."""
 
     path: Path
@@ -48,7 +48,7 @@ def remove(path: Path, process: int) -> None:
 
 
 @cache
-def _folder_of(process: int) -> Folder | None:
+def _folder_of(process: int) -> SpillFolder | None:
     """The folder of this process, made after those that others left behind are gone."""
     locks = _locks()
     if locks is None:
@@ -69,13 +69,13 @@ def _locks() -> ModuleType | None:
     return fcntl
 
 
-def _made(root: Path, locks: ModuleType, process: int) -> Folder | None:
+def _made(root: Path, locks: ModuleType, process: int) -> SpillFolder | None:
     for _ in range(TRIES):
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))  # of mode 0700
         lock = _locked(path, locks)
         if lock is not None and _same(path, lock):
             atexit.register(_remove, path, lock, process)
-            return Folder(path)
+            return SpillFolder(path)
         # Another process took it before it was locked, or the disk knows no locks.
         _remove(path, lock, process)
     return None

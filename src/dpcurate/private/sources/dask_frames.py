@@ -14,11 +14,11 @@ import numpy as np
 
 from dpcurate.errors import OwnerError
 from dpcurate.private.row_sums import Counted, CountRows, Integers, Rows, RowSum
-from dpcurate.private.sources import duck, owner
+from dpcurate.private.sources import duck, owner_report
 from dpcurate.private.sources.encode import capped_sql, encoded_sql, people_sql
 from dpcurate.private.sources.engine import kinds_of
 from dpcurate.private.sources.formulas import RowKernel
-from dpcurate.private.sources.held import rows_of
+from dpcurate.private.sources.in_memory import rows_of
 from dpcurate.private.sources.persons import REMEDY, RULE, check_stored, plain_ids, untyped
 from dpcurate.schema import Schema
 
@@ -26,7 +26,7 @@ FAN_IN = 8
 """Totals added by one task, so that what a worker holds does not grow with the number of partitions."""
 
 
-def open_dask(table: Any, schema: Schema) -> Partitions:
+def open_dask(table: Any, schema: Schema) -> DaskRows:
     """A Dask frame, left where its partitions are."""
     from dask.dataframe import DataFrame
 
@@ -34,21 +34,17 @@ def open_dask(table: Any, schema: Schema) -> Partitions:
         raise OwnerError(f"a Dask {type(table).__name__} could not be opened: pass a Dask DataFrame")
     with _opened(table._meta, schema) as engine:
         kinds_of(engine, schema)
-    if schema.person is not None:
-        from dpcurate.private.sources.converted import watched
-
-        table = watched(table, schema.person.column)
-    return Partitions(table[[c for c in table.columns if str(c) in _wanted(schema)]], schema)
+    return DaskRows(table[[c for c in table.columns if str(c) in _wanted(schema)]], schema)
 
 
-def repeated_in(table: Any, column: str) -> owner.IdLook:
+def repeated_in(table: Any, column: str) -> owner_report.IdLook:
     """How often the ids of a Dask frame's column repeat. LOOKS AT THE DATA."""
     ids = table[next(name for name in table.columns if str(name) == column)]
     counts = ids.dropna().value_counts().compute()
-    return owner.IdLook(column, len(counts), int(counts.sum()), int(counts.max()) if len(counts) else 0)
+    return owner_report.IdLook(column, len(counts), int(counts.sum()), int(counts.max()) if len(counts) else 0)
 
 
-class Partitions:
+class DaskRows:
     """Encoded rows in the partitions of a Dask frame."""
 
     def __init__(self, frame: Any, schema: Schema) -> None:
@@ -72,7 +68,7 @@ class Partitions:
         """Tasks can add up anything."""
 
     def look(self) -> list[int]:
-        """What `owner.look` finds, in all partitions. LOOKS AT THE DATA."""
+        """What `owner_report.look` finds, in all partitions. LOOKS AT THE DATA."""
         return [int(n) for n in _added(self._given, _look, self._schema)[0]]
 
     def _totals(self, row_sums: Sequence[RowSum]) -> list[Integers]:
@@ -144,7 +140,7 @@ def _sum(found: list[list[Integers]]) -> list[Integers]:
 
 def _look(part: Any, schema: Schema) -> list[Integers]:
     with _opened(part, schema) as engine:
-        return [np.array(owner.look(engine, schema, kinds_of(engine, schema)), dtype=np.int64)]
+        return [np.array(owner_report.look(engine, schema, kinds_of(engine, schema)), dtype=np.int64)]
 
 
 def _ids(part: Any, person: str) -> Any:
@@ -154,12 +150,24 @@ def _ids(part: Any, person: str) -> Any:
 def _id_kinds(part: Any, person: str) -> list[Integers]:
     """Whether a partition holds whole numbers, and whether it holds texts, as ids."""
     kind, column = None, _ids(part, person)
+    if column.notna().any():
+        _check_not_converted(person, column)
     if untyped(column):
         kind = plain_ids(person, column)[1]
     elif column.notna().any():
         with _opened(part, None) as engine:
             kind = check_stored(person, engine.stored()[person])
     return [np.array([kind == "whole", kind == "text"], dtype=np.int64)]
+
+
+def _check_not_converted(person: str, ids: Any) -> None:
+    """Refuse the type to which Dask converts objects, because 7, 7.0 and '7' are then one name or three."""
+    stored = ids.cat.categories.dtype if hasattr(ids, "cat") else ids.dtype
+    if str(stored).startswith("string"):  # pandas' own type of texts is `str`
+        raise OwnerError(
+            f"column {person!r} names persons and is stored as {stored}, to which Dask converts objects of any kind; "
+            f"{RULE}: {REMEDY}. Text needs a frame created under dask.config.set({{'dataframe.convert-string': False}})"
+        )
 
 
 def _rows(part: Any, schema: Schema) -> Rows:

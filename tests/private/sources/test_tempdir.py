@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from dpcurate.private.sources import duck, spill
+from dpcurate.private.sources import duck, tempdir
 
-pytestmark = pytest.mark.skipif(spill._locks() is None, reason="no locks that end with a process here")
+pytestmark = pytest.mark.skipif(tempdir._locks() is None, reason="no locks that end with a process here")
 
 OPEN = """
 import sys
@@ -69,7 +69,7 @@ def test_what_is_spilled_is_ours_alone_and_gone_at_the_end(tmp_path):
     assert int(files) > 0  # it did spill
     assert mode == "700"
     assert Path(place).parent.parent == tmp_path
-    assert Path(place).parent.name.startswith(spill.PREFIX)
+    assert Path(place).parent.name.startswith(tempdir.PREFIX)
     assert list(tmp_path.iterdir()) == []  # and no .tmp beside it
 
 
@@ -90,9 +90,9 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path):
 def root(tmp_path, monkeypatch):
     """A folder for temporary files, and a process that has opened nothing yet."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    spill._folder_of.cache_clear()
+    tempdir._folder_of.cache_clear()
     yield tmp_path
-    spill._folder_of.cache_clear()
+    tempdir._folder_of.cache_clear()
 
 
 def where(connection):
@@ -100,7 +100,7 @@ def where(connection):
 
 
 def left(root, name, mode=0o700):
-    folder = root / f"{spill.PREFIX}{name}"
+    folder = root / f"{tempdir.PREFIX}{name}"
     folder.mkdir(mode)
     (folder / "rows").write_text("7,red")
     return folder
@@ -110,52 +110,52 @@ def test_only_folders_of_ours_that_nobody_holds_are_removed(root):
     elsewhere = root / "mine"
     elsewhere.mkdir(0o700)
     (elsewhere / "rows").write_text("7,red")
-    (root / f"{spill.PREFIX}link").symlink_to(elsewhere)
-    (root / f"{spill.PREFIX}file").write_text("7,red")
+    (root / f"{tempdir.PREFIX}link").symlink_to(elsewhere)
+    (root / f"{tempdir.PREFIX}file").write_text("7,red")
     open_to_others, stale = left(root, "open", 0o755), left(root, "stale")
     with started("print(place, flush=True); sys.stdin.readline()", root) as living:
         held = Path(living.stdout.readline().strip()).parent
         assert not stale.exists()
         (held / "rows").write_text("8,blue")
         stale = left(root, "stale")
-        assert Path(spill.place()).parent.parent == root
+        assert Path(tempdir.place()).parent.parent == root
         assert not stale.exists()
         assert (held / "rows").exists()
         living.communicate("")
     assert not held.exists()
     assert files_in(elsewhere)
     assert files_in(open_to_others)
-    assert (root / f"{spill.PREFIX}link").is_symlink()
-    assert (root / f"{spill.PREFIX}file").exists()
+    assert (root / f"{tempdir.PREFIX}link").is_symlink()
+    assert (root / f"{tempdir.PREFIX}file").exists()
     if os.geteuid() == 0:
         other = left(root, "other")
         os.chown(other, 65534, -1)
-        spill._folder_of.cache_clear()
-        spill.place()
+        tempdir._folder_of.cache_clear()
+        tempdir.place()
         assert files_in(other)
 
 
 def test_connections_of_one_process_have_places_of_their_own(root):
-    places = [where(duck._connection()), where(duck._connection()), spill.place()]
+    places = [where(duck._connection()), where(duck._connection()), tempdir.place()]
     assert len(set(places)) == 3
     (folder,) = {Path(p).parent for p in places}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_a_forked_copy_neither_uses_nor_removes_the_folder(root):
-    folder = Path(spill.place()).parent
+    folder = Path(tempdir.place()).parent
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        own = Path(spill.place()).parent
+        own = Path(tempdir.place()).parent
         os.write(writing, str(own != folder and own.exists()).encode())
-        spill._remove(own, None, os.getpid())
+        tempdir._remove(own, None, os.getpid())
         os._exit(0)
     os.waitpid(child, 0)
     assert os.read(reading, 9) == b"True"
     os.close(reading)
     os.close(writing)
-    spill._remove(folder, None, child)  # as the copy would at its end
+    tempdir._remove(folder, None, child)  # as the copy would at its end
     assert folder.exists()
 
 
@@ -177,7 +177,7 @@ def test_a_disk_that_knows_no_locks(root, monkeypatch):
     def refuse(*_):
         raise OSError("no locks available")
 
-    monkeypatch.setattr(spill._locks(), "flock", refuse)
+    monkeypatch.setattr(tempdir._locks(), "flock", refuse)
     assert where(duck._connection()) == ""
     assert list(root.iterdir()) == []
 
@@ -193,13 +193,13 @@ def test_a_folder_that_another_process_took_for_a_stale_one(root, monkeypatch):
             taken.append(made)
         return made
 
-    def same(path, lock, plain=spill._same):
+    def same(path, lock, plain=tempdir._same):
         if str(path) in taken and path.exists():
             path.rmdir()  # between the lock and the look
         return plain(path, lock)
 
     monkeypatch.setattr(tempfile, "mkdtemp", swept)
-    monkeypatch.setattr(spill, "_same", same)
-    folder = Path(spill.place()).parent
+    monkeypatch.setattr(tempdir, "_same", same)
+    folder = Path(tempdir.place()).parent
     assert str(folder) not in taken
     assert folder.exists()
