@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(tempdir._locks() is None, reason="no locks that 
 
 OPEN = """
 import sys
-from dpcurate.private.sources import duck, spill
+from dpcurate.private.sources import duck, tempdir
 connection = duck._connection()
 connection.execute("SET memory_limit = '30MB'")
 connection.execute("SET threads = 1")
