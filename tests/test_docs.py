@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import dpcurate
 from dpcurate import Knowledge
 from dpcurate.cli import main
 from dpcurate.graphs.formats import load
@@ -126,3 +128,13 @@ def test_the_documents_speak_of_the_project_alone():
         text = page.read_text(encoding="utf-8")
         assert "/work/" not in text, page.name
         assert "/tmp/" not in text, page.name
+
+
+def test_the_reference_has_every_public_name_with_its_parameters():
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([\w.]+)(\(.*?\))?` \|", text, re.MULTILINE))
+    assert set(dpcurate.__all__) <= rows.keys()
+    for name in dpcurate.__all__:
+        if rows[name] not in ("", "(...)"):
+            parameters = set(inspect.signature(getattr(dpcurate, name)).parameters)
+            assert set(re.findall(r"\w+", rows[name])) <= parameters, name
