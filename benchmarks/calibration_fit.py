@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.calibration_page import GROUPS
-from dpcurate.learn.measure_once.confidence import BOUND, UNLIKELY, edge_probability
+from dpcurate.learn.measure_once.confidence import BOUND
 
 if TYPE_CHECKING:
     from benchmarks.calibration import Run
@@ -26,15 +25,6 @@ def bounded(log_odds: float, bound: float = BOUND) -> float:
 def apart(run: Run) -> float:
     """The share of pairs left apart that stay dependent, where a run has it."""
     return float((run.fit or {}).get("unexplained", 0.0))
-
-
-def restated(run: Run) -> Run:
-    """With P(edge) as the weights of now have it: it follows from the signs that were recorded."""
-    return replace(run, pairs=[[_stated(p), *p[1:]] for p in run.pairs])
-
-
-def _stated(pair: list[Any]) -> float:
-    return edge_probability(pair[4][1], pair[4][0]) if pair[4] else float(min(pair[0], UNLIKELY))
 
 
 CANDIDATES: dict[str, Signs] = {

@@ -315,3 +315,21 @@ def test_two_products_of_the_same_columns_are_no_evidence_of_a_link_between_them
     assert evidence.one(3, 2, (0, 1)) < 2 < 50 < evidence.one(3, 2, ())
     assert evidence.one(2, 0, (1,)) > 20
     assert evidence.one(5, 4, (0, 1)) > 50
+
+
+def weakly_linked(rho, rows=50_000):
+    """Which pairs of p, q (products of the same two), x, y (normal), u, v (close) and g (levels)."""
+    random = np.random.default_rng(3)
+    a, b, p, q, x, y, u, v = random.standard_normal((8, rows))
+    values = {"p": a * b + 1.5 * p, "q": a * b + 1.5 * q, "x": x, "y": 0.25 * x + y, "u": u, "v": u + v}
+    schema = Schema((*(Numeric(name, -9, 9) for name in values), Categorical("g", ("False", "True"))))
+    values["g"] = u + 4 * b > 0
+    curator = Curator(values, schema, budget=Budget(rho=rho), insecure_seed=3)
+    weak = FeatureEvidence(buy_features(curator, rho, FeatureConstants()).released, (0.1,), FeatureConstants()).weak()
+    assert (weak == weak.T).all()
+    return {schema.names[i] + schema.names[j] for i, j in np.argwhere(np.triu(weak))}
+
+
+def test_a_weak_link_of_two_numbers_may_be_products_unless_their_spreads_are_normal():
+    assert weakly_linked(100.0) == {"pq"}
+    assert weakly_linked(0.01) == {"pq", "xy"}, "noise hides the spreads"

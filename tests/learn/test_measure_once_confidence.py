@@ -11,7 +11,7 @@ from test_measure_once_search import Oracle, names, pairwise
 from dpcurate import Budget, Curator, Knowledge, fit, networks
 from dpcurate.learn.measure_once import Constants
 from dpcurate.learn.measure_once.arrows import no_interaction
-from dpcurate.learn.measure_once.confidence import BOUND, UNLIKELY, confidence, edge_probability
+from dpcurate.learn.measure_once.confidence import BOUND, MOST_IF_WEAK, UNLIKELY, confidence, edge_probability
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
@@ -105,3 +105,18 @@ def test_every_allowed_pair_has_both_numbers():
     assert min(learned.linked[pair] for pair in edges) > max(
         p for pair, p in learned.linked.items() if pair not in edges
     )
+
+
+class Weak(ExplainedAway):
+    """Evidence that X1 and X2 may depend on each other only as products of the same columns do."""
+
+    def weak(self):
+        return np.isin(np.add.outer(np.arange(4), 10 * np.arange(4)), (1, 10))
+
+
+def test_an_edge_that_products_may_explain_is_drawn_and_less_sure():
+    plain = pairwise(4, X1X2=20.0, X3X4=20.0)
+    found = sure(Weak(plain, 20.0)).linked
+    assert 0.5 < found[0, 1] == found[1, 0] == MOST_IF_WEAK < found[2, 3]
+    required = sure(Weak(plain, 20.0), knowledge=Knowledge(required_edges=[("X1", "X2")])).linked
+    assert required[0, 1] == 1

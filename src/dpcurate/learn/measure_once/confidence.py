@@ -4,7 +4,9 @@ The log odds of the search are right about noise and sampling and blind to its o
 effect before its causes asks for edges that another would not. Such an edge shows in what PC would ask: some set of
 neighbours explains it away. So two log odds are weighed: those given the other parents of the later column, and the
 least ones given neighbours. Far from even odds both rest on a model of the table that is never quite right, so they
-count up to a bound. The weights are fitted on random worlds (`python -m benchmarks.calibration --compare`).
+count up to a bound. Two numbers that both are products of the same columns correlate, and no sum of functions of
+single columns explains it; such correlations are weak, so an edge that rests on a weak one is never as sure as others.
+The weights are fitted on random worlds (`python -m benchmarks.calibration --compare`).
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.orientation import ways
 
-WEIGHTS = (-0.23, 0.72, 0.28)
+WEIGHTS = (-0.3, 0.58, 0.46)
 """Always, of the log odds given the other parents of the later column, of the least ones given neighbours."""
 BOUND = 4.0
 """No log odds count more than this."""
+MOST_IF_WEAK = 0.88
+"""P(edge) of two numbers whose correlation may be all that products of other columns leave."""
 UNLIKELY = 0.02
 """Below this P(edge) of the search a pair is not looked at again."""
 MOST_GIVEN = 3
@@ -61,6 +65,7 @@ def linked_probabilities(decision: Decision, families: FamilySearch, adjacent: B
     )
     for a, b in looked_at:
         linked[a, b] = linked[b, a] = edge_probability(*signs(decision, families, adjacent, (a, b)))
+    linked = np.where(families.evidence.weak(), np.minimum(linked, MOST_IF_WEAK), linked)
     return np.where(families.constraints.required, 1.0, linked)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import Protocol
 
+import numpy as np
+
 from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.measure_once.blocks import Columns
 
@@ -41,6 +43,10 @@ class DependenceEvidence(Protocol):
     def without_misfit(self, *weaker: float) -> DependenceEvidence:
         """The same, but what a regression may miss counts as dependence, and so do effects of weaker sizes."""
         return self
+
+    def weak(self) -> BoolArray:
+        """Pairs whose dependence is so weak that products of other columns may be all of it; see `confidence.py`."""
+        return np.zeros_like(self.measured)
 
     def cells(self, given: Columns) -> int:
         """Of the table that is made of a set; 1 if no tables are made."""

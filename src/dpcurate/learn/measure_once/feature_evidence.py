@@ -28,6 +28,10 @@ FEW = 8
 """Features of a column whose noise is made uncorrelated."""
 MISSED_AT_LEAST = 0.01
 """Of a correlation: so much a regression on scores misses where the graph is right."""
+WEAK = 0.3
+"""Two columns that are products of the same two, with noise of their own, rarely correlate by more."""
+NORMAL = 0.8
+"""Spreads of two normal columns have the square of their correlation, cut off at both ends somewhat less."""
 CLOSEST = 0.98
 """A squared partial correlation above this is noise in what is left of a column."""
 
@@ -58,6 +62,32 @@ class FeatureEvidence(DependenceEvidence):
         """See DependenceEvidence; what curved features and products miss stays, as no graph explains it."""
         less = replace(self._constants, misfit=MISSED_AT_LEAST)
         return FeatureEvidence(self._released, (*weaker, *self._effects.tolist()), less)
+
+    def weak(self) -> BoolArray:
+        """Numbers with a weak correlation of scores, unless their spreads depend on each other as normal ones do.
+
+        Two columns that are products of the same two, with noise, correlate weakly, and their spreads strongly.
+        """
+        released = self._released
+        scores, noise = self._correlations([start for start, _ in released.blocks])
+        # the first wave turns once: how far a value lies from the middle
+        waves, more = self._correlations(
+            [end - max(k, 1) for (_, end), k in zip(released.blocks, released.curved, strict=True)]
+        )
+        bent = np.array(released.curved) > 0
+        normal = (waves < NORMAL * scores**2 - 2 * more) & bent & bent[:, None]
+        numbers = np.array(
+            [k > 0 or end - start == 1 for (start, end), k in zip(released.blocks, released.curved, strict=True)]
+        ) & ~np.array(released.complete)
+        seen = (np.abs(scores) > 3 * noise) & (np.abs(scores) < WEAK)
+        return np.asarray(seen & ~normal & numbers & numbers[:, None] & self.measured)
+
+    def _correlations(self, features: list[int]) -> tuple[FloatArray, FloatArray]:
+        """Of one feature of each column, with the standard deviation of noise and sampling."""
+        c = self._released.covariance[np.ix_(features, features)]
+        lengths = np.sqrt(np.maximum(np.diagonal(c), LEAST_RESIDUAL))
+        scale = np.outer(lengths, lengths)
+        return c / scale, np.sqrt(self._released.noise / scale**2 + 1 / self._released.rows)
 
     def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence."""
