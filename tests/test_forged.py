@@ -18,9 +18,9 @@ import pytest
 
 import dpcurate
 from dpcurate.errors import DpcurateError, LedgerError
-from dpcurate.private.ledger import Ledger, notes
+from dpcurate.private.ledger import Ledger, journal
 from dpcurate.private.ledger import format as form
-from dpcurate.private.ledger.released import stored_runs
+from dpcurate.private.ledger.disk_store import stored_runs
 from dpcurate.private.stored import StoredAnswers, _decoded
 
 TABLE = {name: np.random.default_rng(i).integers(0, 3, 300) for i, name in enumerate("abcd")}
@@ -66,10 +66,10 @@ class Forger:
     def seal(self) -> Path:
         connection, chain = self.connection, ""
         for number, *note in connection.execute("SELECT id, kind, body, written FROM note ORDER BY id").fetchall():
-            chain = notes.hashed(chain, [tuple(note)])
+            chain = journal.hashed(chain, [tuple(note)])
             connection.execute("UPDATE note SET chain = ? WHERE id = ?", (chain, number))
         facts = connection.execute(f"SELECT {', '.join(form._FACTS)} FROM book").fetchone()
-        book = notes.hashed(notes.hashed("", [facts]), form.event_rows(connection))
+        book = journal.hashed(journal.hashed("", [facts]), form.event_rows(connection))
         state = connection.execute("SELECT spent, unproved FROM book").fetchone()
         form._write_state(connection, *state, book)
         connection.execute("COMMIT")

@@ -12,7 +12,7 @@ import pytest
 from dpcurate import Knowledge, Schema, networks
 from dpcurate.graphs.formats import FORMATS, dumps, loads
 from dpcurate.graphs.graph import Dag
-from dpcurate.private.ledger.notes import from_uri
+from dpcurate.private.ledger.journal import from_uri
 from dpcurate.private.sources import open_source
 from dpcurate.private.sources.in_memory import InMemory
 

@@ -166,7 +166,7 @@ def test_a_clock_that_goes_backwards_decides_nothing(tmp_path: Path, monkeypatch
         def now(cls, tz: Any = None) -> Any:
             return datetime(2040, 1, 1, tzinfo=tz) - timedelta(days=next(days))
 
-    for place in ("dpcurate.private.ledger.notes", "dpcurate.runs"):
+    for place in ("dpcurate.private.ledger.journal", "dpcurate.runs"):
         monkeypatch.setattr(f"{place}.datetime", Backwards)
     path, small = tmp_path / "l", load("cancer")
     table = small.sample(1000, seed=3)

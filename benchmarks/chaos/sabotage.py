@@ -136,9 +136,9 @@ def _littering() -> None:
 
 def _forgetful() -> None:
     """A run that was stopped is never resumed: the same command pays again."""
-    from dpcurate.private.ledger import runs
+    from dpcurate.private.ledger import run_log
 
-    runs.resumable = lambda *_: iter(())  # type: ignore[assignment]
+    run_log.resumable = lambda *_: iter(())  # type: ignore[assignment]
 
 
 def _unstored() -> None:

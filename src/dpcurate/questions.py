@@ -12,9 +12,9 @@ from dpcurate._messages import printable
 from dpcurate.accounting import Privacy
 from dpcurate.errors import FormatError, LedgerError, QueryError
 from dpcurate.graphs.formats.jsontext import one_a_line
-from dpcurate.private.ledger.place import real
-from dpcurate.private.ledger.released import stored_runs
-from dpcurate.private.ledger.runs import FINISHED
+from dpcurate.private.ledger.disk_store import stored_runs
+from dpcurate.private.ledger.path import real
+from dpcurate.private.ledger.run_log import FINISHED
 from dpcurate.private.releases import preview
 from dpcurate.private.stored import ASKED, StoredAnswers
 from dpcurate.quantiles import Quantiles, first_queries, last_epsilon, measure, noise_of, tell

@@ -13,8 +13,8 @@ from dpcurate.cli import main
 from dpcurate.errors import LedgerError, QueryError
 from dpcurate.models import fitting
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.ledger.notes import Note
-from dpcurate.private.ledger.runs import Story
+from dpcurate.private.ledger.journal import Note
+from dpcurate.private.ledger.run_log import Story
 
 ASIA = networks.load("asia")
 TABLE = ASIA.sample(4000, seed=3)

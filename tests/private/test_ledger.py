@@ -28,9 +28,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
-from dpcurate.private.ledger import Ledger, amounts
+from dpcurate.private.ledger import Ledger
 from dpcurate.private.ledger import file as ledger_file
 from dpcurate.private.ledger import format as ledger_format
+from dpcurate.private.ledger.units import UNIT, float_down, float_up, round_down, round_up
 
 ZCDP = Budget(rho=1.0)
 PURE = Budget(epsilon=1.0, delta=0)
@@ -156,16 +157,16 @@ positive = st.one_of(st.fractions(min_value=0, max_value=4, max_denominator=10**
 @given(positive)
 def test_rounding_is_towards_safety(value: Fraction | float) -> None:
     exact = Fraction(value)
-    up, down = amounts.round_up(value), amounts.round_down(value)
-    assert down * amounts.UNIT <= exact <= up * amounts.UNIT
+    up, down = round_up(value), round_down(value)
+    assert down * UNIT <= exact <= up * UNIT
     assert up - down <= 1
-    assert Fraction(amounts.float_up(up)) >= up * amounts.UNIT
-    assert Fraction(amounts.float_down(down)) <= down * amounts.UNIT
-    assert amounts.float_up(amounts.round_up(2.0)) == amounts.float_down(amounts.round_down(2.0)) == 2.0
+    assert Fraction(float_up(up)) >= up * UNIT
+    assert Fraction(float_down(down)) <= down * UNIT
+    assert float_up(round_up(2.0)) == float_down(round_down(2.0)) == 2.0
 
 
 def test_a_cost_beyond_all_floats_is_still_refused() -> None:
-    assert amounts.float_up(10**400 << 100) == math.inf
+    assert float_up(10**400 << 100) == math.inf
     with pytest.raises(BudgetExceeded):
         Ledger(ZCDP).charge([gaussian(1) for _ in range(2)] + [Event("huge", "x", Cost(math.inf, Fraction(10**400)))])
 
@@ -181,7 +182,7 @@ def test_the_exact_sum_never_passes_the_ceiling(costs: list[Fraction | float], b
             ledger.charge([Event("step", "x", Cost(cost, cost))])
         except BudgetExceeded:
             assert ledger.spent == before
-            assert paid + Fraction(cost) > Fraction(budget.ceiling) - 41 * amounts.UNIT
+            assert paid + Fraction(cost) > Fraction(budget.ceiling) - 41 * UNIT
         else:
             paid += Fraction(cost)
     assert paid <= Fraction(budget.ceiling)
@@ -193,7 +194,6 @@ def test_the_exact_sum_never_passes_the_ceiling(costs: list[Fraction | float], b
 
 THIRD = Fraction(1, 3)
 CEILINGS = [ZCDP, PURE, TIGHT, Budget(rho=THIRD), Budget(epsilon=THIRD, delta=0)]
-UNIT = Fraction(1, 2**100)
 
 
 def floor_of(budget: Budget) -> Fraction:
@@ -432,7 +432,7 @@ class Bookkeeping(RuleBasedStateMachine):
         except LedgerError:
             assert self.block is not None
         else:
-            assert amount <= self.left() + amounts.UNIT
+            assert amount <= self.left() + UNIT
             self.block, self.size, self.from_block = block, amount, len(self.paid)
 
     @rule()

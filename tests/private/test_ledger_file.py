@@ -18,7 +18,7 @@ from dpcurate import Curator
 from dpcurate.errors import BudgetExceeded, LedgerError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.ledger import file as ledger_file
-from dpcurate.private.ledger import place as ledger_place
+from dpcurate.private.ledger import path as ledger_path
 from dpcurate.queries import Counts, Gaussian, Release
 
 QUARTER = [gaussian(0.25)]
@@ -291,4 +291,4 @@ def test_without_fork_hooks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_look_is_at_the_plain_file(path: Path) -> None:
     made(path)
     seen = path.stat()
-    assert ledger_place.look(path) == (seen.st_dev, seen.st_ino)
+    assert ledger_path.look(path) == (seen.st_dev, seen.st_ino)

@@ -24,7 +24,7 @@ from dpcurate import Curator
 from dpcurate.accounting import Budget
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, QueryError, SourceError
 from dpcurate.private.ledger import Ledger, RunFacts
-from dpcurate.private.ledger.alive import Alive
+from dpcurate.private.ledger.liveness import Liveness
 from dpcurate.private.releases import largest_parts
 from dpcurate.private.session import Session
 from dpcurate.private.statistics.registry import PROVED, transformation
@@ -432,7 +432,7 @@ def test_an_answer_is_stored_once(path: Path) -> None:
 
 
 def test_a_lock_is_let_go_if_the_run_cannot_begin(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpcurate.private.ledger import store
+    from dpcurate.private.ledger import disk_store
 
     curator = opened(path)
 
@@ -440,7 +440,7 @@ def test_a_lock_is_let_go_if_the_run_cannot_begin(path: Path, monkeypatch: pytes
         raise sqlite3.OperationalError("no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.runs, "new_note", fails)
+        patch.setattr(disk_store.run_log, "new_note", fails)
         with pytest.raises(LedgerError, match="no room"):
             curator.run(FACTS).__enter__()
     assert list(path.parent.iterdir()) == [path]
@@ -449,7 +449,7 @@ def test_a_lock_is_let_go_if_the_run_cannot_begin(path: Path, monkeypatch: pytes
 
 def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError, match="unable to open"):
-        Alive.take(tmp_path / "nowhere" / "x.ledger", 1)
+        Liveness.take(tmp_path / "nowhere" / "x.ledger", 1)
 
 
 def test_a_ledger_that_has_the_name_of_a_lock_is_left_alone(path: Path) -> None:
@@ -467,7 +467,7 @@ def test_a_ledger_that_has_the_name_of_a_lock_is_left_alone(path: Path) -> None:
 
 def test_a_run_goes_on_without_a_lock_that_another_program_has(path: Path) -> None:
     curator = opened(path)
-    other = Alive.take(path, 1)
+    other = Liveness.take(path, 1)
     assert other is not None
     with run(curator):
         curator.ask(FIRST)

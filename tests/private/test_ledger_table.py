@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from test_ledger import ZCDP, _folder, gaussian
-from test_ledger_place import interrupted, journal
+from test_ledger_path import interrupted, journal
 
 from dpcurate import Curator
 from dpcurate.cli import main
 from dpcurate.errors import LedgerError
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.ledger import notes as ledger_notes
+from dpcurate.private.ledger import journal as ledger_journal
 from dpcurate.queries import Counts, Gaussian, Release
 from dpcurate.schema import Categorical, Numeric, Person, Schema
 
@@ -172,7 +172,7 @@ def test_the_seal_is_the_one_an_earlier_process_that_has_it_open_writes(path: Pa
 def test_a_note_of_the_unit_that_is_edited_is_damage(path: Path) -> None:
     Ledger.create(path, table="people", schema=PERSONS, neighbours="add-remove", budget=ZCDP)
     connection = sqlite3.connect(path)
-    connection.execute("UPDATE note SET body = '{\"person\": null}' WHERE kind = ?", (ledger_notes.UNIT,))
+    connection.execute("UPDATE note SET body = '{\"person\": null}' WHERE kind = ?", (ledger_journal.UNIT,))
     connection.commit()
     connection.close()
     with pytest.raises(LedgerError, match="notes were edited"):

@@ -14,7 +14,7 @@ from dpcurate._messages import one_line
 from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import existing, say, show, some_table, table_name
 from dpcurate.errors import QueryError
-from dpcurate.private.ledger.runs import FINISHED
+from dpcurate.private.ledger.run_log import FINISHED
 from dpcurate.quantiles import Quantiles
 from dpcurate.queries import Counts, Means
 from dpcurate.questions import Asked, Question, asked_from, check_report

@@ -18,7 +18,7 @@ from dpcurate.cli.settings import chosen
 from dpcurate.cli.texts import say, some_table, table_name
 from dpcurate.errors import OutputError
 from dpcurate.learn.cuts import Cut
-from dpcurate.private.ledger.runs import FINISHED
+from dpcurate.private.ledger.run_log import FINISHED
 from dpcurate.result import Discovery
 from dpcurate.schema import Schema
 from dpcurate.study import Preview, Study

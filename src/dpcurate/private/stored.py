@@ -12,9 +12,10 @@ import numpy as np
 
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import DecodeError, LedgerError, NotStored, QueryError, SchemaError
-from dpcurate.private.ledger import LoggedRun, place
-from dpcurate.private.ledger.amounts import float_down
-from dpcurate.private.ledger.released import StoredRun, stored_runs
+from dpcurate.private.ledger import LoggedRun
+from dpcurate.private.ledger import path as ledger_path
+from dpcurate.private.ledger.disk_store import StoredRun, stored_runs
+from dpcurate.private.ledger.units import float_down
 from dpcurate.private.noise import Secure
 from dpcurate.private.releases import describe, largest_parts, named
 from dpcurate.private.statistics.registry import sensitivity, transformation
@@ -35,7 +36,7 @@ class StoredAnswers:
     """
 
     def __init__(self, ledger: str | Path, run: int | None = None) -> None:
-        self._path = place.real(ledger)
+        self._path = ledger_path.real(ledger)
         self._runs = stored_runs(self._path)
         self._run = _chosen(self._path, self._runs, run)
         self._schema = _schema(self._path, self._run)

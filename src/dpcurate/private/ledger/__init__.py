@@ -1,6 +1,6 @@
 """The ledger: the privacy filter that decides, and the file that remembers."""
 
-from dpcurate.private.ledger.runs import LoggedRun, Run, RunFacts
-from dpcurate.private.ledger.table import Ledger
+from dpcurate.private.ledger.ledger import Ledger
+from dpcurate.private.ledger.run_log import LoggedRun, Run, RunFacts
 
 __all__ = ["Ledger", "LoggedRun", "Run", "RunFacts"]

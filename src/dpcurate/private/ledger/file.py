@@ -1,6 +1,6 @@
 """Transactions on a ledger's SQLite file: durable, one at a time, and on the file that has the ledger's name.
 
-Every transaction begins by looking at that name (place.py): which file is there, and that it has no other.
+Every transaction begins by looking at that name (ledger_path.py): which file is there, and that it has no other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dpcurate._files import LEDGER_GATE
 from dpcurate.errors import LedgerError
-from dpcurate.private.ledger import place
+from dpcurate.private.ledger import path as ledger_path
 
 WAIT_SECONDS = 30.0  # how long to wait for another process before giving up
 
@@ -62,7 +62,7 @@ class File:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection: sqlite3.Connection | None = None
-        self._opened: place.FileIdentity | None = None
+        self._opened: ledger_path.FileIdentity | None = None
 
     def close(self) -> None:
         """Let go of the connection; what was not committed is rolled back."""
@@ -104,7 +104,7 @@ class File:
                 connection = self._ready()
                 for statement in begin:
                     connection.execute(statement)
-                if place.look(self.path) != self._opened:  # again, now that nobody else can write
+                if ledger_path.look(self.path) != self._opened:  # again, now that nobody else can write
                     raise LedgerError(
                         f"{self.path} was replaced while it was being opened. No answer was given. Try again"
                     )
@@ -120,11 +120,11 @@ class File:
 
     def _ready(self) -> sqlite3.Connection:
         """A connection to the file that is at the path now."""
-        here = place.look(self.path)
+        here = ledger_path.look(self.path)
         if here != self._opened:
             self.close()
         if self._connection is None:
-            place.refuse_mounted(self.path)
+            ledger_path.refuse_mounted(self.path)
             # mode=rw never creates a file; autocommit: the only transactions are the ones we spell out;
             # whichever thread comes, `GATE` lets in one at a time.
             self._connection = sqlite3.connect(

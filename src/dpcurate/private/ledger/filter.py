@@ -1,8 +1,8 @@
 """The filter that decides: one ledger per budget, fully adaptive, stop before exceeding.
 
 The guarantee of a table is the ledger's ceiling. What has been spent so far is bookkeeping, not a
-smaller guarantee. The proof is in docs/proofs/ledger.md; where it is kept, in amounts.py (memory)
-and store.py (a file).
+smaller guarantee. The proof is in docs/proofs/ledger.md; where it is kept, in units.py (memory)
+and disk_store.py (a file).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import NoReturn
 
 from dpcurate import _validation
@@ -20,9 +21,21 @@ from dpcurate._messages import shown
 from dpcurate._validation import Number
 from dpcurate.accounting import Budget, Cost, Event, composition, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
-from dpcurate.private.ledger import amounts, words
-from dpcurate.private.ledger.runs import Run
-from dpcurate.private.ledger.store import Disk
+from dpcurate.private.ledger.disk_store import DiskStore
+from dpcurate.private.ledger.run_log import Run
+from dpcurate.private.ledger.units import (
+    UNIT,
+    Decide,
+    LedgerFacts,
+    LedgerStore,
+    MemoryStore,
+    State,
+    float_down,
+    float_up,
+    price,
+    round_down,
+    round_up,
+)
 from dpcurate.private.process import process
 
 NOTHING = "Nothing was read and nothing was spent."
@@ -42,16 +55,14 @@ class Filter:
     """Decides, charges and remembers; `Ledger`, which people use, is this with a file and with runs."""
 
     def __init__(self, budget: Budget, *, allow_unproved: bool = False, neighbours: str | None = None) -> None:
-        self._start(budget, amounts.MemoryStore(), allow_unproved=allow_unproved, neighbours=neighbours)
+        self._start(budget, MemoryStore(), allow_unproved=allow_unproved, neighbours=neighbours)
 
-    def _start(
-        self, budget: Budget, store: amounts.LedgerStore, *, allow_unproved: bool, neighbours: str | None
-    ) -> None:
+    def _start(self, budget: Budget, store: LedgerStore, *, allow_unproved: bool, neighbours: str | None) -> None:
         self._budget = budget
         self._store = store
-        self._facts = store.facts if isinstance(store, Disk) else None
+        self._facts = store.facts if isinstance(store, DiskStore) else None
         self._unlimited = math.isinf(budget.ceiling)
-        self._ceiling = 0 if self._unlimited else amounts.round_down(budget.ceiling)
+        self._ceiling = 0 if self._unlimited else round_down(budget.ceiling)
         self._lenient = allow_unproved or self._unlimited
         self._neighbours = neighbours
         self._block: _Block | None = None
@@ -106,7 +117,7 @@ class Filter:
         with self._mine():
             if self._block is not None:
                 raise LedgerError("a block is already reserved; leave it before reserving another")
-            self._check_run(amounts.round_down(amount))
+            self._check_run(round_down(amount))
             self._block = _Block(*self._store.hold(self._decide_hold(amount)))
 
     def _close_block(self) -> None:
@@ -130,8 +141,8 @@ class Filter:
 
     # --- blocks --------------------------------------------------------------------------------------------
 
-    def _decide_hold(self, amount: Number) -> amounts.Decide:
-        least, most = amounts.round_down(amount), amounts.round_up(amount)
+    def _decide_hold(self, amount: Number) -> Decide:
+        least, most = round_down(amount), round_up(amount)
 
         def decide(spent: int) -> int:
             left = self._ceiling - spent
@@ -144,20 +155,20 @@ class Filter:
         """The event's cost in units, or a refusal of an event that no amount of budget covers."""
         cost = event.cost
         if not (cost.rho >= 0 and cost.epsilon >= 0):
-            raise BudgetError(f"{words.named(event)} states a cost that means nothing: {cost}. {NOTHING}")
+            raise BudgetError(f"{named(event)} states a cost that means nothing: {cost}. {NOTHING}")
         if cost.rho == math.inf and not self._lenient:
             raise NotPrivate(
-                f"{words.named(event)} is an exact or unproved release: no finite privacy cost is known for it. "
+                f"{named(event)} is an exact or unproved release: no finite privacy cost is known for it. "
                 f"{NOTHING} Choose a proved release, or open the curator with allow_unproved=True, "
                 "after which every report says NOT PRIVATE"
             )
         if self._budget.pure and cost.epsilon == math.inf != cost.rho and not self._unlimited:
             raise BudgetExceeded(
-                f"{words.named(event)} has no pure epsilon (at delta = 0 it is infinite), and this budget has "
+                f"{named(event)} has no pure epsilon (at delta = 0 it is infinite), and this budget has "
                 f"delta = 0. {NOTHING} Use Laplace noise or the exponential mechanism, or a budget "
                 "with delta > 0"
             )
-        return amounts.price(cost, pure=self._budget.pure)
+        return price(cost, pure=self._budget.pure)
 
     def _fit(self, units: int, left: int) -> int:
         if units > left and not self._unlimited:
@@ -165,11 +176,11 @@ class Filter:
         return units
 
     def _refuse(self, units: int, left: int, source: str) -> NoReturn:
-        asked, rest = amounts.float_up(units), max(0.0, amounts.float_down(left))
+        asked, rest = float_up(units), max(0.0, float_down(left))
         relation = f", neighbours {self._neighbours}" if self._neighbours else ""
         raise BudgetExceeded(
             f"asked for {self._amount(asked)}, but only {self._amount(rest)} is left of {source}; "
-            f"the ceiling is {words.worth(self._budget)}{relation}. {NOTHING} Ask for less (more noise, fewer "
+            f"the ceiling is {worth(self._budget)}{relation}. {NOTHING} Ask for less (more noise, fewer "
             "queries), or stop here: what has been answered stays within the ceiling"
         )
 
@@ -188,7 +199,7 @@ class Filter:
         return self._budget
 
     @property
-    def facts(self) -> amounts.LedgerFacts | None:
+    def facts(self) -> LedgerFacts | None:
         """What a ledger on disk says it is about, and where it is kept; None in memory."""
         self._check_process()
         return self._facts
@@ -196,22 +207,22 @@ class Filter:
     @property
     def spent(self) -> float:
         """What has been taken from the budget, reserved blocks included, in its currency; rounded up."""
-        return amounts.float_up(self._state().spent)
+        return float_up(self._state().spent)
 
     @property
     def reserved(self) -> float:
         """The part of `spent` that is set aside in blocks still open or left by a crash; rounded up."""
-        return amounts.float_up(self._state().reserved)
+        return float_up(self._state().reserved)
 
     @property
     def remaining(self) -> float:
         """The most that the next charge may cost: inside `reserve` of the block. Rounded down."""
         with self._mine():
             if self._block is not None:
-                return amounts.float_down(self._block.units - self._block.used)
+                return float_down(self._block.units - self._block.used)
             left = None if self._unlimited else self._ceiling - self._state().spent
             left = left if self._run is None else self._run.left(left)
-            return math.inf if left is None else amounts.float_down(left)
+            return math.inf if left is None else float_down(left)
 
     @property
     def private(self) -> bool:
@@ -230,7 +241,7 @@ class Filter:
             events = self.events
             lost = self._state().reserved - (self._block.units if self._block else 0)
         if lost > 0:
-            cost = self._block_cost(lost * amounts.UNIT)
+            cost = self._block_cost(lost * UNIT)
             events += (Event("reserved", "blocks left by a crash or open elsewhere", cost),)
         return composition.under(events, rule, delta=float(self._budget.delta or 0) if delta is None else delta)
 
@@ -238,7 +249,7 @@ class Filter:
         """A block is itself a filter, so as a whole it costs what it holds."""
         return Cost.pure(amount) if self._budget.pure else Cost.concentrated(amount)
 
-    def _state(self) -> amounts.State:
+    def _state(self) -> State:
         with self._mine():
             return self._store.state()
 
@@ -263,7 +274,7 @@ class Filter:
 
     def __repr__(self) -> str:
         where = f"table {self._facts.table!r}" if self._facts else "in memory"
-        return f"<Ledger {where}: {words.worth(self._budget)}>"
+        return f"<Ledger {where}: {worth(self._budget)}>"
 
 
 class _Reservation(AbstractContextManager[Filter]):
@@ -279,3 +290,31 @@ class _Reservation(AbstractContextManager[Filter]):
 
     def __exit__(self, *problem: object) -> None:
         self._ledger._close_block()
+
+
+# --- messages -------------------------------------------------------------------------------------------
+
+
+def named(event: Event) -> str:
+    """An event in words."""
+    return f"{event.about!r} ({event.mechanism})"
+
+
+def worth(budget: Budget) -> str:
+    """A budget in words, in its currency and in epsilon."""
+    if math.isinf(budget.ceiling):
+        return "unlimited (NOT PRIVATE)"
+    rho = "" if budget.pure else f"rho = {float(budget.ceiling):.6g}, that is "
+    return f"{rho}epsilon = {float(budget.epsilon or 0):.6g} at delta = {budget.delta:.3g}"
+
+
+def same(one: Budget, other: Budget) -> bool:
+    """Whether two budgets were given by the same numbers: the converted one may differ in its last bit."""
+    return one.delta == other.delta and (one.epsilon == other.epsilon or one.rho == other.rho)
+
+
+def mismatch(path: Path, what: str, asked: str, written: str) -> NoReturn:
+    raise LedgerError(
+        f"{path} is the ledger for {what} {written}, not for {asked}; it was left as it is. Open it with "
+        "what it was made for, or create another ledger, knowing that the budget belongs to the table"
+    )

@@ -18,10 +18,10 @@ from dpcurate._files import LEDGER, SQLITE
 from dpcurate._validation import Number
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import LedgerError
-from dpcurate.private.ledger import notes
-from dpcurate.private.ledger.amounts import UNIT, LedgerFacts, price, round_up
+from dpcurate.private.ledger import journal
 from dpcurate.private.ledger.file import Damage, damaged
-from dpcurate.private.ledger.notes import TextRow
+from dpcurate.private.ledger.journal import TextRow
+from dpcurate.private.ledger.units import UNIT, LedgerFacts, price, round_up
 
 # Every column is text: the amounts are wider than SQLite's integers, and text comes back as it went in.
 _FACTS = ("identity", "table_name", "schema_hash", "neighbours", "epsilon", "delta", "rho", "allow_unproved",
@@ -32,8 +32,8 @@ TABLES = {
     "book": f"CREATE TABLE book ({', '.join(f'{name} TEXT NOT NULL' for name in _FACTS + _STATE)})",
     "event": f"CREATE TABLE event (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT' for name in _EVENT)})",
     "hold": "CREATE TABLE hold (id INTEGER PRIMARY KEY, units TEXT NOT NULL, opened TEXT NOT NULL)",
-    "note": notes.NOTES,
-    "answer": notes.ANSWERS,
+    "note": journal.NOTES,
+    "answer": journal.ANSWERS,
 }
 
 
@@ -58,9 +58,9 @@ def check_header(path: Path) -> None:
     if int.from_bytes(head[68:72], "big") != LEDGER:
         raise LedgerError(f"{path} is an SQLite file of another program, not a dpcurate ledger; it was left as it is")
     version = int.from_bytes(head[60:64], "big")
-    if version != notes.VERSION:
+    if version != journal.VERSION:
         raise LedgerError(
-            f"{path} has ledger format {version}, and this version of dpcurate reads only format {notes.VERSION}; it "
+            f"{path} has ledger format {version}, and this version of dpcurate reads only format {journal.VERSION}; it "
             "was left as it is. Use the version that wrote it"
         )
     if head[18:20] != b"\x01\x01":
@@ -83,9 +83,9 @@ def check_contents(connection: sqlite3.Connection, path: Path) -> LedgerFacts:
         raise Damage(f"it is {size} bytes long and should be {pages[0] * pages[1]}")
     book = read_book(connection)
     rows = list(event_rows(connection))
-    if book["chain"] != notes.hashed(notes.hashed("", [tuple(book[name] for name in _FACTS)]), rows):
+    if book["chain"] != journal.hashed(journal.hashed("", [tuple(book[name] for name in _FACTS)]), rows):
         raise Damage("what it says about itself or its events was edited")
-    notes.check(connection)
+    journal.check(connection)
     facts = _read_facts(book, path)
     events = map(read_event, rows)
     total = sum(chained((price(event.cost, pure=facts.budget.pure) for event in events), holds(connection)))
@@ -111,11 +111,11 @@ def read_book(connection: sqlite3.Connection) -> dict[str, str]:
 def write_new(connection: sqlite3.Connection, facts: LedgerFacts) -> None:
     """The tables of a new ledger, and the one row of `book`."""
     connection.execute(f"PRAGMA application_id = {LEDGER}")
-    connection.execute(f"PRAGMA user_version = {notes.VERSION}")
+    connection.execute(f"PRAGMA user_version = {journal.VERSION}")
     for statement in TABLES.values():
         connection.execute(statement)
     written = _facts_row(facts)
-    row = (*written, "0", "0", notes.hashed("", [written]), "")
+    row = (*written, "0", "0", journal.hashed("", [written]), "")
     connection.execute(f"INSERT INTO book VALUES ({', '.join('?' * len(row))})", row)
     write_home(connection, Path(facts.path))
 
@@ -127,7 +127,7 @@ def write(
     rows = [_event_row(event) for event in events]
     _insert(connection, "event", _EVENT, rows)
     mark = "1" if unproved else book["unproved"]
-    _write_state(connection, str(spent), mark, notes.hashed(book["chain"], rows))
+    _write_state(connection, str(spent), mark, journal.hashed(book["chain"], rows))
 
 
 def event_rows(connection: sqlite3.Connection) -> Iterator[TextRow]:
@@ -146,7 +146,7 @@ def _write_state(connection: sqlite3.Connection, spent: str, mark: str, chain: s
 
 
 def _seal(connection: sqlite3.Connection, *state: str) -> str:
-    return hashlib.sha256(json.dumps(state + notes.last(connection)).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(state + journal.last(connection)).encode()).hexdigest()
 
 
 def _insert(connection: sqlite3.Connection, table: str, columns: Sequence[str], rows: Iterable[TextRow]) -> None:
@@ -159,14 +159,14 @@ def _insert(connection: sqlite3.Connection, table: str, columns: Sequence[str], 
 
 def write_note(connection: sqlite3.Connection, kind: str, body: str) -> None:
     """Add a note, and seal."""
-    notes.add(connection, kind, body)
+    journal.add(connection, kind, body)
     ((spent, mark, chain),) = connection.execute("SELECT spent, unproved, chain FROM book").fetchall()
     _write_state(connection, spent, mark, chain)
 
 
 def write_home(connection: sqlite3.Connection, path: Path) -> None:
     """From now on the ledger is kept here."""
-    write_note(connection, notes.KEPT_AT, path.as_uri())
+    write_note(connection, journal.KEPT_AT, path.as_uri())
 
 
 def write_answer(connection: sqlite3.Connection, body: bytes) -> dict[str, object]:
@@ -192,7 +192,7 @@ def new_facts(
     """Facts of a ledger made now. The identity tells it from another ledger put in its place."""
     return LedgerFacts(
         table=table, schema_hash=schema_hash, neighbours=neighbours, budget=budget, path=str(path),
-        allow_unproved=allow_unproved, created=notes.now(), identity=secrets.token_hex(16),
+        allow_unproved=allow_unproved, created=journal.now(), identity=secrets.token_hex(16),
     )  # fmt: skip
 
 

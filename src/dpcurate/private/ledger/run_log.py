@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass, field, fields
 from types import NoneType
 
 from dpcurate._messages import shown
-from dpcurate.private.ledger import notes
-from dpcurate.private.ledger.alive import Alive
-from dpcurate.private.ledger.amounts import float_down, float_up
+from dpcurate.private.ledger import journal
 from dpcurate.private.ledger.file import Damage
+from dpcurate.private.ledger.liveness import Liveness
+from dpcurate.private.ledger.units import float_down, float_up
 
 FINISHED, OPEN = "finished", "not ended"
 """A run that is under way has not ended, and neither has one whose process was killed."""
@@ -70,7 +70,7 @@ class Run:
 
     number: int
     allowance: int | None
-    lock: Alive | None
+    lock: Liveness | None
     earlier: int = 0
     """Requests that earlier processes paid."""
     paid: int = 0
@@ -134,7 +134,7 @@ def new_note(number: int, facts: RunFacts, allowance: int | None) -> str:
 class Story:
     """A run as its notes tell it, read in order."""
 
-    started: notes.Note
+    started: journal.Note
     outcome: str = OPEN
     ended: str | None = None
     units: int = 0
@@ -143,24 +143,24 @@ class Story:
     lost: bool = False
     """Whether it paid for what is not stored, and would have to pay for it again."""
 
-    def claim(self, _note: notes.Note) -> None:
+    def claim(self, _note: journal.Note) -> None:
         self.outcome, self.ended = OPEN, None
 
-    def pay(self, note: notes.Note) -> None:
+    def pay(self, note: journal.Note) -> None:
         self.paid += 1
         self.units += int(note.facts["units"])
 
-    def store(self, _note: notes.Note) -> None:
+    def store(self, _note: journal.Note) -> None:
         self.answers += 1
 
-    def charge(self, note: notes.Note) -> None:
+    def charge(self, note: journal.Note) -> None:
         self.lost = True
         self.units += int(note.facts["units"])
 
-    def end(self, note: notes.Note) -> None:
+    def end(self, note: journal.Note) -> None:
         self.outcome, self.ended = note.facts["outcome"], note.written
 
-    def resumed(self, lock: Alive) -> Run:
+    def resumed(self, lock: Liveness) -> Run:
         """The run in another process."""
         known = self.logged()
         return Run(known.number, known.allowance, lock, self.paid, known.units)
@@ -188,9 +188,9 @@ def stories(connection: sqlite3.Connection) -> dict[int, Story]:
     """All runs by number."""
     told: dict[int, Story] = {}
     tell = dict(zip(_FOLDED, (Story.claim, Story.pay, Story.store, Story.charge, Story.end), strict=True))
-    for note in notes.each(connection):
+    for note in journal.each(connection):
         word, _, rest = note.kind.partition(" ")
-        if note.kind == notes.RUN:
+        if note.kind == journal.RUN:
             told[note.facts["number"]] = Story(note)
         elif word in tell:
             tell[word](told[int(rest.partition(" ")[0])], note)

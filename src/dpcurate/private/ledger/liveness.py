@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-class Alive:
+class Liveness:
     """The lock of one run, held from `take` to `end`."""
 
     def __init__(self, file: Path, connection: sqlite3.Connection) -> None:
@@ -19,7 +19,7 @@ class Alive:
         self._connection = connection
 
     @classmethod
-    def take(cls, ledger: Path, run: int) -> Alive | None:
+    def take(cls, ledger: Path, run: int) -> Liveness | None:
         """The lock, unless somebody has it or the name is that of another file."""
         file = _file(ledger, run)
         if _is_foreign(file):

@@ -124,7 +124,7 @@ def refuse_mounted(path: Path) -> None:
         )
 
 
-def journal(path: Path) -> Path:
+def sqlite_journal(path: Path) -> Path:
     """What SQLite writes beside the file during a transaction."""
     return Path(f"{path}-journal")
 
@@ -141,9 +141,9 @@ def elsewhere(path: Path, home: Path) -> LedgerError:
 
 def check_left(home: Path, path: Path) -> bool:
     """Refuse to leave a home that still holds a part of the ledger; whether another file is there now."""
-    if is_there(journal(home)):
+    if is_there(journal := sqlite_journal(home)):
         raise LedgerError(
-            f"{journal(home)} is still there: a transaction was interrupted before {path} was moved, and without this "
+            f"{journal} is still there: a transaction was interrupted before {path} was moved, and without this "
             f"journal it cannot be undone. Nothing was adopted. Move the ledger back to {home}, open it there once "
             f"('dpcurate ledger show {quote(str(home))}'), then move it with no run under way"
         )

@@ -7,20 +7,22 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from dpcurate.accounting import Event
 from dpcurate.errors import LedgerError
 from dpcurate.private.ledger import format as form
-from dpcurate.private.ledger import notes, place, runs
-from dpcurate.private.ledger.alive import Alive
-from dpcurate.private.ledger.amounts import Decide, LedgerFacts, State
+from dpcurate.private.ledger import journal, run_log
+from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.file import GATE, Damage, File
-from dpcurate.private.ledger.runs import LoggedRun, Run, RunFacts
+from dpcurate.private.ledger.liveness import Liveness
+from dpcurate.private.ledger.run_log import LoggedRun, Run, RunFacts
+from dpcurate.private.ledger.units import Decide, LedgerFacts, State, float_up
 from dpcurate.schema import Schema
 
 
-class Disk:
+class DiskStore:
     """A store in one SQLite file."""
 
     def __init__(self, file: File, facts: LedgerFacts) -> None:
@@ -30,16 +32,17 @@ class Disk:
         self._run: Run | None = None
 
     @classmethod
-    def create(cls, path: Path, facts: LedgerFacts, schema: Schema | None = None) -> Disk:
+    def create(cls, path: Path, facts: LedgerFacts, schema: Schema | None = None) -> DiskStore:
         """Write a new ledger with its first schema; an existing file, of whatever kind, is refused and left alone."""
-        if place.is_there(place.journal(path)):
+        leftover = ledger_path.sqlite_journal(path)
+        if ledger_path.is_there(leftover):
             raise LedgerError(
-                f"{place.journal(path)} was left by another ledger that was at {path}, which may need it. Move that "
+                f"{leftover} was left by another ledger that was at {path}, which may need it. Move that "
                 "ledger back and open it once, or choose another name. If its creation was cut short, remove it"
             )
-        if place.is_there(path):
-            raise place.occupied(path)
-        disk, draft = cls(File(path), facts), place.drafted(path)
+        if ledger_path.is_there(path):
+            raise ledger_path.occupied(path)
+        disk, draft = cls(File(path), facts), ledger_path.drafted(path)
         file = _make_empty(draft, path)
         try:
             with file.writing() as connection:
@@ -47,14 +50,14 @@ class Disk:
                 for kind, body in [] if schema is None else disk._news(connection, schema):
                     form.write_note(connection, kind, body)
             file.close()
-            place.put(draft, path)
+            ledger_path.put(draft, path)
         finally:
             draft.unlink(missing_ok=True)
-        place.tidy(path)
+        ledger_path.tidy(path)
         return disk
 
     @classmethod
-    def open(cls, path: Path) -> Disk:
+    def open(cls, path: Path) -> DiskStore:
         """A ledger that exists and is kept here, after a check that reads all of it and writes nothing."""
         file = File(path)
         with GATE:
@@ -65,15 +68,15 @@ class Disk:
                 return cls(file, form.check_contents(connection, path))
 
     @classmethod
-    def moved(cls, path: Path) -> Disk:
+    def moved(cls, path: Path) -> DiskStore:
         """A ledger that was moved here, after the same check; from now on it is kept here, and says so."""
         file = File(path)
         with GATE:
             look_at(path)
             with file.writing() as connection:  # whoever has the file open under its old name has to wait
                 form.check_tables(connection)
-                home = notes.home(connection)
-                if home != path and place.check_left(home, path):
+                home = journal.home(connection)
+                if home != path and ledger_path.check_left(home, path):
                     _refuse_copy(home, path, form.read_book(connection)["identity"])
                 facts = form.check_contents(connection, path)
                 if home != path:
@@ -94,19 +97,21 @@ class Disk:
         """Since when, and where, the file was kept, in order."""
         with self._file.reading() as connection:
             self._book(connection)
-            return tuple((note.written, str(notes.path_of(note))) for note in notes.each(connection, notes.KEPT_AT))
+            return tuple(
+                (note.written, str(journal.path_of(note))) for note in journal.each(connection, journal.KEPT_AT)
+            )
 
-    def unit(self) -> notes.Unit | None:
+    def unit(self) -> journal.Unit | None:
         """The unit of privacy, if it is known."""
         with self._file.reading() as connection:
             self._book(connection)
-            return notes.unit(connection)
+            return journal.unit(connection)
 
-    def schemas(self) -> tuple[notes.UsedSchema, ...]:
+    def schemas(self) -> tuple[journal.UsedSchema, ...]:
         """Every schema that was used, in order."""
         with self._file.reading() as connection:
             self._book(connection)
-            return notes.schemas(connection)
+            return journal.schemas(connection)
 
     def use(self, schema: Schema) -> None:
         """Write a schema down before it is used; one of another unit of privacy is refused."""
@@ -120,16 +125,16 @@ class Disk:
 
     def _news(self, connection: sqlite3.Connection, schema: Schema) -> list[tuple[str, str]]:
         """What a schema tells that the ledger does not know yet, as notes."""
-        news, unit = [], notes.Unit(None if schema.person is None else schema.person.column)
-        known = notes.unit(connection)
+        news, unit = [], journal.Unit(None if schema.person is None else schema.person.column)
+        known = journal.unit(connection)
         if known is None:
             if schema.hash != self.facts.schema_hash:
                 raise _unknown_unit(self.path, self.facts.schema_hash, schema.hash)
-            news.append((notes.UNIT, json.dumps({"person": unit.person})))
+            news.append((journal.UNIT, json.dumps({"person": unit.person})))
         elif known != unit:
             raise _another_unit(self.path, known, unit)
-        if schema.hash not in {used.hash for used in notes.schemas(connection)}:
-            news.append((notes.SCHEMA, json.dumps({"hash": schema.hash, "text": schema.dumps()})))
+        if schema.hash not in {used.hash for used in journal.schemas(connection)}:
+            news.append((journal.SCHEMA, json.dumps({"hash": schema.hash, "text": schema.dumps()})))
         return news
 
     # --- runs: docs/proofs/answers.md ----------------------------------------------------------------------------
@@ -138,14 +143,14 @@ class Disk:
         """All runs, in order."""
         with self._file.reading() as connection:
             self._book(connection)
-            return tuple(story.logged() for story in runs.stories(connection).values())
+            return tuple(story.logged() for story in run_log.stories(connection).values())
 
     def stopped(self, command: str) -> LoggedRun | None:
         """The run that the same command would resume now."""
         with self._writing() as (connection, _):  # nobody else looks or claims meanwhile
-            told = runs.stories(connection)
-            for number in runs.resumable(told, command):
-                lock = Alive.take(self.path, number)
+            told = run_log.stories(connection)
+            for number in run_log.resumable(told, command):
+                lock = Liveness.take(self.path, number)
                 if lock is not None:
                     lock.end()
                     return told[number].logged()
@@ -156,12 +161,12 @@ class Disk:
         run = None
         try:
             with self._writing() as (connection, book):
-                told = runs.stories(connection)
+                told = run_log.stories(connection)
                 run = self._resumed(told, facts.command)
                 if run is None:
                     units = allowance(int(book["spent"]))
-                    run = Run(len(told) + 1, units, Alive.take(self.path, len(told) + 1))
-                    form.write_note(connection, notes.RUN, runs.new_note(run.number, facts, units))
+                    run = Run(len(told) + 1, units, Liveness.take(self.path, len(told) + 1))
+                    form.write_note(connection, journal.RUN, run_log.new_note(run.number, facts, units))
                 form.write_note(connection, run.kind("claim"), run.token)
         except BaseException:
             if run is not None:
@@ -170,9 +175,9 @@ class Disk:
         self._run = run
         return run
 
-    def _resumed(self, told: dict[int, runs.Story], command: str) -> Run | None:
-        for number in runs.resumable(told, command):
-            lock = Alive.take(self.path, number)
+    def _resumed(self, told: dict[int, run_log.Story], command: str) -> Run | None:
+        for number in run_log.resumable(told, command):
+            lock = Liveness.take(self.path, number)
             if lock is not None:
                 return told[number].resumed(lock)
         return None
@@ -182,10 +187,10 @@ class Disk:
         units = 0
         with self._writing() as (connection, book):
             self._check_claim(connection, run)
-            stored = notes.newest(connection, run.kind("stored", request))
+            stored = journal.newest(connection, run.kind("stored", request))
             if stored is not None:
                 return 0, form.answer(connection, stored.facts)
-            if notes.newest(connection, run.kind("paid", request)) is None:
+            if journal.newest(connection, run.kind("paid", request)) is None:
                 units = decide(int(book["spent"]))
                 form.write(connection, book, int(book["spent"]) + units, events, unproved=False)
                 form.write_note(connection, run.kind("paid", request), json.dumps({"units": str(units)}))
@@ -195,7 +200,7 @@ class Disk:
         """Store the answer to a request that is paid; whoever returns it does so after this."""
         with self._writing() as (connection, _):
             self._check_claim(connection, run)
-            if notes.newest(connection, run.kind("stored", request)) or not notes.newest(
+            if journal.newest(connection, run.kind("stored", request)) or not journal.newest(
                 connection, run.kind("paid", request)
             ):
                 raise Damage("an answer is in it that nobody stored, or a payment has gone")
@@ -205,12 +210,12 @@ class Disk:
         """What became of a run, for the log; nothing if another process has claimed it."""
         self._run = None
         with self._writing() as (connection, _):
-            claim = notes.newest(connection, run.kind("claim"))
+            claim = journal.newest(connection, run.kind("claim"))
             if claim is not None and claim.body == run.token:
                 form.write_note(connection, run.kind("ended"), json.dumps({"outcome": outcome}))
 
     def _check_claim(self, connection: sqlite3.Connection, run: Run) -> None:
-        claim = notes.newest(connection, run.kind("claim"))
+        claim = journal.newest(connection, run.kind("claim"))
         if claim is None or claim.body != run.token:
             raise LedgerError(
                 f"run {run.number} of {self.path} was resumed by another process, which goes on with it; this one has "
@@ -245,7 +250,7 @@ class Disk:
             self._check_mine(connection)
             spent = int(book["spent"])
             units = decide(spent)
-            added = connection.execute("INSERT INTO hold (units, opened) VALUES (?, ?)", (str(units), notes.now()))
+            added = connection.execute("INSERT INTO hold (units, opened) VALUES (?, ?)", (str(units), journal.now()))
             form.write(connection, book, spent + units, (), unproved=False)
             self._tell(connection, units)
             hold = added.lastrowid
@@ -276,7 +281,7 @@ class Disk:
         return book
 
 
-def _another_unit(path: Path, known: notes.Unit, other: notes.Unit) -> LedgerError:
+def _another_unit(path: Path, known: journal.Unit, other: journal.Unit) -> LedgerError:
     return LedgerError(
         f"{path} protects {known}, and this schema would protect {other}: what was paid so far says nothing about "
         "that. No answer was given and it was left as it is. Give the schema the same [person] column, or none, as "
@@ -295,23 +300,23 @@ def _unknown_unit(path: Path, known: str, other: str) -> LedgerError:
 def look_at(path: Path) -> None:
     """Refuse what is no ledger, before SQLite touches it; a creation cut short at its last step is finished."""
     try:
-        place.tidy(path)
-        place.look(path)
+        ledger_path.tidy(path)
+        ledger_path.look(path)
     except OSError as problem:
         raise LedgerError(f"{path} could not be read: {problem.strerror}; Ledger.create makes a new one") from None
     form.check_header(path)
 
 
 def _check_home(connection: sqlite3.Connection, path: Path) -> None:
-    home = notes.home(connection)
+    home = journal.home(connection)
     if home != path:
-        raise place.elsewhere(path, home)
+        raise ledger_path.elsewhere(path, home)
 
 
 def _refuse_copy(home: Path, path: Path, identity: str) -> None:
     """Refuse to adopt a ledger whose original is still where it was; when in doubt, too."""
     try:
-        if Disk.open(home).facts.identity != identity:
+        if DiskStore.open(home).facts.identity != identity:
             return
         why = "it is the same ledger, so one of the two is a copy, and both in use would be two budgets"
     except LedgerError as problem:
@@ -328,3 +333,59 @@ def _make_empty(draft: Path, path: Path) -> File:
     except OSError as problem:
         raise LedgerError(f"{path} could not be created: {problem.strerror}; choose a place you can write") from None
     return File(draft)
+
+
+# --- what runs have released, read from a ledger or a copy of one ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """What a ledger says of one run: `answers` holds units and bytes of requests, by their names without the price."""
+
+    facts: LedgerFacts
+    logged: LoggedRun
+    schemas: tuple[journal.UsedSchema, ...]
+    answers: dict[str, tuple[int, bytes]]
+    spent: float
+    events: tuple[Event, ...]
+    private: bool
+
+
+def stored_runs(path: Path) -> dict[int, StoredRun]:
+    """Runs with stored answers, of a ledger or of a copy of one: it is read as it is, and no path is refused."""
+    file = File(path)
+    with GATE:
+        look_at(path)
+        with file.reading() as connection:
+            form.check_tables(connection)
+            _check_whole(path, journal.home(connection))
+            facts = form.check_contents(connection, path)
+            book, schemas = form.read_book(connection), journal.schemas(connection)
+            events = tuple(map(form.read_event, form.event_rows(connection)))
+            state = float_up(int(book["spent"])), events, book["unproved"] != "1"
+            answers = _answers(connection)
+            told = run_log.stories(connection)
+        file.close()
+    return {n: StoredRun(facts, told[n].logged(), schemas, each, *state) for n, each in answers.items()}
+
+
+def _check_whole(path: Path, home: Path) -> None:
+    """Refuse what was moved out of a crash: an answer that was half stored will be undone, and drawn once more."""
+    if home != path and os.path.exists(journal := ledger_path.sqlite_journal(home)):
+        raise LedgerError(
+            f"{journal} is still there, so {path} was copied or moved while a transaction was under way, or another is "
+            f"now; nothing was read from it. Open the ledger at {home} once ('dpcurate ledger show') and copy it again"
+        )
+
+
+def _answers(connection: sqlite3.Connection) -> dict[int, dict[str, tuple[int, bytes]]]:
+    """Units and bytes of every stored answer, by run and by the request's name without its price."""
+    answers: dict[int, dict[str, tuple[int, bytes]]] = {}
+    for note in journal.each(connection):
+        word, _, rest = note.kind.partition(" ")
+        if word == "stored":
+            number, _, request = rest.partition(" ")
+            (query, priced), nth = request.partition(".")[0].split("-"), request.partition(".")[2]
+            body = form.answer(connection, note.facts)
+            answers.setdefault(int(number), {})[f"{query}.{nth}"] = int(priced, 16), body
+    return answers

@@ -3,7 +3,7 @@
 Amounts are integers in units of 2**-100 of the budget's currency, so sums are exact. Costs are
 rounded up and totals down: an error can only refuse what would have fitted. A store knows how to
 write atomically; whether something may be written is the ledger's decision, which it hands over
-as a function of what has been spent. The store in a file is in store.py.
+as a function of what has been spent. The store in a file is in disk_store.py.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from dpcurate import Curator
 from dpcurate.cli import main
 from dpcurate.errors import LedgerError
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.ledger import place as ledger_place
+from dpcurate.private.ledger import path as ledger_path
 
 QUARTER = [gaussian(0.25)]
 JOURNAL = bytes.fromhex("d9d505f920a163d7")  # how a journal begins, once SQLite has synced it
@@ -114,16 +114,16 @@ def test_a_link_made_while_the_ledger_is_open_stops_it(path: Path) -> None:
 
 def test_a_link_made_between_the_first_look_and_the_lock_is_seen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = made(path)
-    look = ledger_place.look
+    look = ledger_path.look
     looks: list[Path] = []
 
-    def meddled(place: Path) -> ledger_place.File:
+    def meddled(place: Path) -> ledger_path.File:
         looks.append(place)
         if len(looks) == 2:
             path.with_name("link").hardlink_to(path)
         return look(place)
 
-    monkeypatch.setattr(ledger_place, "look", meddled)
+    monkeypatch.setattr(ledger_path, "look", meddled)
     with pytest.raises(LedgerError, match="2 names"):
         ledger.charge(QUARTER)
 
@@ -132,17 +132,17 @@ def test_a_file_put_in_its_place_between_the_first_look_and_the_lock_is_seen(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = made(path)
-    look = ledger_place.look
+    look = ledger_path.look
     looks: list[Path] = []
 
-    def meddled(place: Path) -> ledger_place.File:
+    def meddled(place: Path) -> ledger_path.File:
         looks.append(place)
         if len(looks) == 2:
             shutil.copy(path, path.with_name("copy"))
             path.with_name("copy").rename(path)
         return look(place)
 
-    monkeypatch.setattr(ledger_place, "look", meddled)
+    monkeypatch.setattr(ledger_path, "look", meddled)
     with pytest.raises(LedgerError, match="replaced while it was being opened"):
         ledger.charge(QUARTER)
     ledger.charge(QUARTER)
@@ -304,7 +304,7 @@ def test_a_single_file_that_is_mounted_is_refused(path: Path, name: str, monkeyp
     made(path)
     written = str(path).translate({32: r"\040", 9: r"\011", 10: r"\012", 92: r"\134"})
     mounts = path.with_name("mounts")
-    monkeypatch.setattr(ledger_place, "MOUNTS", mounts)
+    monkeypatch.setattr(ledger_path, "MOUNTS", mounts)
     mounts.write_text(f"22 1 8:1 / {path.parent} rw - ext4 /dev/sda1 rw\nodd line\n")
     assert Ledger.open(path).spent == 0
     mounts.write_text(f"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n23 22 8:1 /x {written} rw - ext4 /dev/sda1 rw\n")
@@ -344,11 +344,11 @@ def test_one_file_in_two_folders_is_a_mounted_file(path: Path, monkeypatch: pyte
     other = path.parent / "other" / path.name
     monkeypatch.setattr(Path, "samefile", lambda one, two: one.name == Path(two).name)
     with pytest.raises(LedgerError, match="one file in two folders"):
-        ledger_place.check_left(Path(home), other)
+        ledger_path.check_left(Path(home), other)
     monkeypatch.setattr(Path, "samefile", lambda _one, _two: True)
-    assert not ledger_place.check_left(Path(home), other)  # the whole folder has two names
+    assert not ledger_path.check_left(Path(home), other)  # the whole folder has two names
     with pytest.raises(LedgerError, match="one file in two folders"):
-        ledger_place.check_left(Path(home), other.with_name("renamed"))
+        ledger_path.check_left(Path(home), other.with_name("renamed"))
 
 
 # --- paths that are none ---------------------------------------------------------------------------------
@@ -431,26 +431,26 @@ def test_the_command_adopts_and_show_tells(path: Path, capsys: pytest.CaptureFix
 
 def test_a_creation_that_is_killed_leaves_no_ledger_or_a_whole_one(path: Path) -> None:
     """Before it has its name there is none; after it there may be a second name, which goes when it is opened."""
-    draft = ledger_place.drafted(path)
+    draft = ledger_path.drafted(path)
     draft.write_bytes(b"cut short")
     journal(draft).write_bytes(b"cut short")
     assert not Ledger.exists(path)
     made(path).charge(QUARTER)
     assert list(path.parent.iterdir()) == [path]
-    os.link(path, ledger_place.drafted(path))
+    os.link(path, ledger_path.drafted(path))
     assert Ledger.open(path).spent == 0.25
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_whoever_is_slower_is_refused_and_takes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = ledger_place.put
+    real = ledger_path.put
 
     def late(draft: Path, where: Path) -> None:
-        monkeypatch.setattr(ledger_place, "put", real)
+        monkeypatch.setattr(ledger_path, "put", real)
         made(path).charge(QUARTER)
         real(draft, where)
 
-    monkeypatch.setattr(ledger_place, "put", late)
+    monkeypatch.setattr(ledger_path, "put", late)
     with pytest.raises(LedgerError, match="never overwritten"):
         made(path)
     assert Ledger.open(path).spent == 0.25

@@ -14,11 +14,13 @@ from dpcurate._tables import table_html
 from dpcurate._validation import Number
 from dpcurate.accounting import Budget, Event
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, RefusedError
-from dpcurate.private.ledger import amounts, notes, place, words
+from dpcurate.private.ledger import filter, journal
 from dpcurate.private.ledger import format as form
+from dpcurate.private.ledger import path as ledger_path
+from dpcurate.private.ledger.disk_store import DiskStore
 from dpcurate.private.ledger.filter import NOTHING, Filter
-from dpcurate.private.ledger.runs import FINISHED, LoggedRun, Payment, Run, RunFacts
-from dpcurate.private.ledger.store import Disk
+from dpcurate.private.ledger.run_log import FINISHED, LoggedRun, Payment, Run, RunFacts
+from dpcurate.private.ledger.units import round_down, round_up
 from dpcurate.schema import Schema
 
 
@@ -48,12 +50,12 @@ class Ledger(Filter):
         for name, value in (("table", table), ("schema_hash", schema_hash), ("neighbours", neighbours)):
             if not isinstance(value, str) or not value.strip():
                 raise LedgerError(f"{name} must be a name that is not blank, got {value!r}; the ledger is found by it")
-        home = place.real(path)
+        home = ledger_path.real(path)
         facts = form.new_facts(
             home, table=table, schema_hash=cast(str, schema_hash), neighbours=neighbours, budget=budget,
             allow_unproved=allow_unproved,
         )  # fmt: skip
-        return cls._on(Disk.create(home, facts, schema))
+        return cls._on(DiskStore.create(home, facts, schema))
 
     @classmethod
     def open(
@@ -64,16 +66,16 @@ class Ledger(Filter):
 
         `schema_hash` asks that it was used with that schema before.
         """
-        disk = Disk.open(place.real(path))
+        disk = DiskStore.open(ledger_path.real(path))
         facts = disk.facts
         for what, asked, written in (("table", table, facts.table), ("neighbours", neighbours, facts.neighbours)):
             if asked is not None and asked != written:
-                words.mismatch(disk.path, what, repr(asked), repr(written))
+                filter.mismatch(disk.path, what, repr(asked), repr(written))
         used = dict.fromkeys([facts.schema_hash, *(schema.hash for schema in disk.schemas())])
         if schema_hash is not None and schema_hash not in used:
-            words.mismatch(disk.path, "schema hash", repr(schema_hash), " and ".join(map(repr, used)))
-        if budget is not None and not words.same(budget, facts.budget):
-            words.mismatch(disk.path, "budget", words.worth(budget), words.worth(facts.budget))
+            filter.mismatch(disk.path, "schema hash", repr(schema_hash), " and ".join(map(repr, used)))
+        if budget is not None and not filter.same(budget, facts.budget):
+            filter.mismatch(disk.path, "budget", filter.worth(budget), filter.worth(facts.budget))
         return cls._on(disk)
 
     @classmethod
@@ -85,15 +87,15 @@ class Ledger(Filter):
         a copy on another machine, which cannot be seen from here, would be a second budget. The adoption is
         written down (`kept_at`).
         """
-        return cls._on(Disk.moved(place.real(path)))
+        return cls._on(DiskStore.moved(ledger_path.real(path)))
 
     @staticmethod
     def exists(path: str | os.PathLike[str]) -> bool:
         """Whether there is a file, of whatever kind, where `create` would make one."""
-        return place.is_there(place.real(path))
+        return ledger_path.is_there(ledger_path.real(path))
 
     @classmethod
-    def _on(cls, disk: Disk) -> Ledger:
+    def _on(cls, disk: DiskStore) -> Ledger:
         ledger = cls.__new__(cls)
         facts = disk.facts
         ledger._start(facts.budget, disk, allow_unproved=facts.allow_unproved, neighbours=facts.neighbours)
@@ -105,26 +107,26 @@ class Ledger(Filter):
         All other changes (levels, bounds, bins, columns, the cap) go on spending the same budget.
         """
         with self._mine():
-            if isinstance(self._store, Disk):
+            if isinstance(self._store, DiskStore):
                 self._store.use(schema)
 
     @property
-    def unit(self) -> notes.Unit | None:
+    def unit(self) -> journal.Unit | None:
         """What a ledger on disk protects, rows or persons; None in memory, and until a schema has told."""
         with self._mine():
-            return self._store.unit() if isinstance(self._store, Disk) else None
+            return self._store.unit() if isinstance(self._store, DiskStore) else None
 
     @property
-    def schemas(self) -> tuple[notes.UsedSchema, ...]:
+    def schemas(self) -> tuple[journal.UsedSchema, ...]:
         """Every schema that a ledger on disk was used with, in order: hash, text, since when."""
         with self._mine():
-            return self._store.schemas() if isinstance(self._store, Disk) else ()
+            return self._store.schemas() if isinstance(self._store, DiskStore) else ()
 
     @property
     def kept_at(self) -> tuple[tuple[str, str], ...]:
         """Since when, and where, a ledger on disk was kept: more than one pair if it was moved and adopted."""
         with self._mine():
-            return self._store.kept_at() if isinstance(self._store, Disk) else ()
+            return self._store.kept_at() if isinstance(self._store, DiskStore) else ()
 
     # --- runs: docs/proofs/answers.md ----------------------------------------------------------------------
 
@@ -141,7 +143,7 @@ class Ledger(Filter):
 
     def _begin(self, facts: RunFacts, share: Number | None) -> Run:
         with self._mine():
-            if not isinstance(self._store, Disk) or self._run is not None or self._block is not None:
+            if not isinstance(self._store, DiskStore) or self._run is not None or self._block is not None:
                 raise LedgerError("a run is begun on a ledger in a file that has no other run or block open here")
             self._run = self._store.begin(facts, self._decide_share(share))
             return self._run
@@ -151,11 +153,11 @@ class Ledger(Filter):
 
         def decide(spent: int) -> int | None:
             if self._unlimited:
-                return None if share is None else amounts.round_up(share)
+                return None if share is None else round_up(share)
             left = self._ceiling - spent
             if left <= 0:
-                raise BudgetExceeded(f"nothing is left of the budget ({words.worth(self._budget)}). {NOTHING}")
-            return left if share is None else min(left, self._fit(amounts.round_down(share), left))
+                raise BudgetExceeded(f"nothing is left of the budget ({filter.worth(self._budget)}). {NOTHING}")
+            return left if share is None else min(left, self._fit(round_down(share), left))
 
         return decide
 
@@ -163,7 +165,7 @@ class Ledger(Filter):
         with self._mine():
             run, self._run = self._run, None
             assert run is not None
-            assert isinstance(self._store, Disk)
+            assert isinstance(self._store, DiskStore)
             try:
                 self._store.end(run, outcome)
             finally:
@@ -193,7 +195,7 @@ class Ledger(Filter):
         with self._mine():
             run = self._run
             assert run is not None
-            assert isinstance(self._store, Disk)
+            assert isinstance(self._store, DiskStore)
             request = f"{request}-{units:x}"  # at another price it is another request
             name = run.next(request)
             owed = name in run.owed.get(request, ())
@@ -222,13 +224,13 @@ class Ledger(Filter):
         """Store the answer to a request that was paid; it may be returned after this, and only then."""
         with self._mine():
             assert self._run is not None
-            assert isinstance(self._store, Disk)
+            assert isinstance(self._store, DiskStore)
             self._store.keep(self._run, name, body)
 
     def log(self) -> tuple[LoggedRun, ...]:
         """Every run on a ledger in a file, in order."""
         with self._mine():
-            return self._store.log() if isinstance(self._store, Disk) else ()
+            return self._store.log() if isinstance(self._store, DiskStore) else ()
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the budget, and the runs that a file lists."""
@@ -244,7 +246,7 @@ class Ledger(Filter):
     def stopped(self, command: str) -> LoggedRun | None:
         """The run that the same command would resume now."""
         with self._mine():
-            return self._store.stopped(command) if isinstance(self._store, Disk) else None
+            return self._store.stopped(command) if isinstance(self._store, DiskStore) else None
 
 
 class _Running(AbstractContextManager[Run]):
