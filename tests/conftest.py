@@ -35,8 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
-        slow = item.get_closest_marker("slow")
-        if slow and isinstance(item, pytest.Function) and item.callspec.id in slow.kwargs.get("but", ()):
+        slow, case = item.get_closest_marker("slow"), getattr(item, "callspec", None)
+        if slow and case and case.id in slow.kwargs.get("but", ()):
             item.own_markers.remove(slow)
 
 

@@ -134,6 +134,16 @@ def named(name: str) -> Case:
     return case
 
 
+@pytest.mark.slow(
+    but=[
+        "counts, laplace, add-remove",
+        "counts, gaussian, replace",
+        "histograms, gaussian, add-remove",
+        "exponential mechanism, add-remove",
+        "quantile, replace",
+        "em-pc",
+    ]
+)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_nothing_proved_is_accused_and_seven_tenths_of_its_noise_is(case):
     assert not (found := audited(case)).accused, str(found)
@@ -318,6 +328,13 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow(
+    but=[
+        "exact-counts, laplace-add-remove",
+        "exact-tau, gaussian-replace",
+        "half_the_gumbel_noise-exponential mechanism-replace",
+    ]
+)
 @pytest.mark.parametrize("relation", [relation.value for relation in Neighbours])
 @pytest.mark.parametrize(("broken", "name"), [(broken, name) for broken, names in BROKEN.items() for name in names])
 def test_broken_code_is_accused_by_the_audit_that_runs_it(monkeypatch, broken, name, relation):
@@ -334,6 +351,7 @@ def test_a_replay_of_exact_releases_is_accused(monkeypatch, name):
     assert audited(named(name), 200).accused
 
 
+@pytest.mark.slow
 def test_one_coin_for_equal_rows_is_accused_with_the_secure_source(monkeypatch):
     case = sample_of_equal_rows(Neighbours.ADD_REMOVE, 2.0)
     assert not audited(case, 3_000, seed=None).accused
@@ -381,6 +399,7 @@ def test_a_published_p_value_is_accused_through_the_door_itself():
     assert "claimed: 1" in str(found)
 
 
+@pytest.mark.slow
 def test_a_room_that_charges_after_reading_is_caught():
     assert order_faults() == ()
     faults = order_faults(ChargesLate)
@@ -418,9 +437,13 @@ def test_tables_that_do_not_differ_tell_nothing():
     assert found.lower == 0
 
 
+@pytest.mark.slow
+def test_a_published_method_is_accused_by_its_name():
+    assert all(a.accused for a in audit_published("priv-pc"))
+
+
 def test_names_of_methods_are_known():
     assert not audit("svt-pc", runs=20, budget=Budget(epsilon=1.0, delta=0), power=1.0).accused
-    assert all(a.accused for a in audit_published("priv-pc"))
     with pytest.raises(QueryError, match="known are"):
         published("pc")
     with pytest.raises(QueryError, match="audit_published"):
