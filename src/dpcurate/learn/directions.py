@@ -13,10 +13,9 @@ from dpcurate.learn.outcome import NoiseLevel
 Level = Literal["readable", "unreadable", "noisy"]
 
 UNEXPLAINED = 0.10
-DEPENDENT = 3
-"""Directions cannot be read if so large a share of the pairs without an edge, and so many, stay dependent."""
-CLEARLY = 0.4
-"""Nor if the likeliest share of dependent pairs is so large, and makes the answers likelier by this log ratio."""
+CLEARLY = 1.0
+"""Directions cannot be read if the likeliest share of dependent pairs among those without an edge is so large, and
+makes the answers likelier by this log ratio."""
 DENSE = 2.0
 CROWDED, FEW = 0.65, 6
 """Nor if a graph has so many edges a column, or of FEW columns and more an edge for so many of its pairs: then the
@@ -95,7 +94,7 @@ def verdict_on_directions(fit: Fit, noise: NoiseLevel | None) -> DirectionVerdic
                 f"Use more rows or a larger epsilon. {ADVICE}",
             ),
         )
-    why = _too_many(fit) or _too_weak_to_count(fit) or _too_dense(fit)
+    why = _too_many(fit) or _too_dense(fit)
     if why:
         return DirectionVerdict(level="unreadable", sentences=(why, ADVICE))
     return DirectionVerdict(
@@ -123,11 +122,6 @@ def _unexplained(fit: Fit) -> str:
 
 
 def _too_many(fit: Fit) -> str:
-    many = fit.dependent >= DEPENDENT and fit.unexplained >= UNEXPLAINED
-    return f"{_unexplained(fit)} {MISSING}" if many else ""
-
-
-def _too_weak_to_count(fit: Fit) -> str:
     if fit.share < UNEXPLAINED or fit.log_ratio < CLEARLY:
         return ""
     return f"About {fit.share:.0%} of the {fit.apart} pairs without an edge depend a little on each other. {MISSING}"

@@ -29,7 +29,7 @@ def fit_of(decision: Decision, families: FamilySearch) -> Fit:
     joined = adjacency(decision, families.constraints)
     apart = np.triu(~joined, 1)
     clear = _left(decision, families, families.evidence.without_misfit())[apart]
-    weak = _left(decision, families, families.evidence.without_misfit(WEAK))[apart]
+    weak = _left(decision, families, families.evidence.of_size(WEAK))[apart]
     share, log_ratio = likeliest_share(weak[np.isfinite(weak)])
     return Fit(
         columns=families.columns,
