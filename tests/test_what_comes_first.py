@@ -17,7 +17,7 @@ from dpcurate.learn.methods import private
 from dpcurate.networks import load
 from dpcurate.networks.plausible import random_world
 from dpcurate.private.ledger import Ledger
-from dpcurate.report.page import page
+from dpcurate.report.html_report import page
 from dpcurate.schema.order import tiers_of
 
 ASIA = load("asia")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dpcurate.effects.effect import Effect
 from dpcurate.errors import FormatError
 from dpcurate.graphs import interop
-from dpcurate.graphs.base import Arrow
+from dpcurate.graphs.base_graph import Arrow
 from dpcurate.graphs.formats import EdgeProbabilities, EdgeProbability, dumps
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge

@@ -18,8 +18,8 @@ from dpcurate.effects.effect import Effect
 from dpcurate.effects.in_graph import Effects, FoundEffects, plain, unless_undecided, with_effects
 from dpcurate.errors import QueryError
 from dpcurate.exports import Exports
-from dpcurate.graphs.base import UnorderedPair
-from dpcurate.graphs.difference import Difference, Result, difference, load_result
+from dpcurate.graphs.base_graph import UnorderedPair
+from dpcurate.graphs.difference import Difference, Finding, difference, load_result
 from dpcurate.graphs.formats import EdgeProbabilities, EdgeProbability, dumps, text_for
 from dpcurate.graphs.formats.edgelist import edge_rows, unguard, write_table
 from dpcurate.graphs.formats.jsontext import one_a_line
@@ -304,7 +304,7 @@ class Discovery(Exports):
             made = "" if self.run is None else f"{self.run}\n"
             return f"{self}\n{made}"
         if suffix in (".html", ".htm"):
-            from dpcurate.report.page import page
+            from dpcurate.report.html_report import page
 
             return page(self)
         if suffix.lower() == ".csv":
@@ -335,9 +335,9 @@ def _said(edge: Edge) -> str:
     return edge.meaning if edge.directed and not edge.at_ends else ""
 
 
-def _result(found: Discovery) -> Result:
+def _result(found: Discovery) -> Finding:
     known = {(p.a, p.b): EdgeProbability(p.linked, p.direction) for p in found.pairs}
-    return Result(
+    return Finding(
         found.graph, {ends: probability for ends, probability in known.items() if probability != EdgeProbability()}
     )
 

@@ -5,9 +5,9 @@ from itertools import combinations
 import pytest
 
 from counting import steps
-from dpcurate.draw.layout import HEIGHT, Layout, crossings, halfway, lay_out, stretches, uncross
+from dpcurate.draw.layout import BOX_HEIGHT, GraphLayout, crossings, halfway, lay_out, stretches, uncross
 from dpcurate.draw.svg import placed
-from dpcurate.draw.text import LONGEST, clean, short, width
+from dpcurate.draw.text import MOST_LETTERS, clean, short, width
 from dpcurate.graphs.graph import Cpdag, Dag, Graph
 from dpcurate.networks import load, random_dag
 
@@ -29,9 +29,9 @@ def test_arrows_point_down_and_boxes_do_not_overlap(graph: Graph) -> None:
     assert set(layout.boxes) == set(graph.nodes)
     assert {frozenset(edge) for edge in layout.routes} == set(graph.edges)
     for a, b in graph.arrows:
-        assert layout.boxes[a].y + HEIGHT < layout.boxes[b].y
+        assert layout.boxes[a].y + BOX_HEIGHT < layout.boxes[b].y
     for one, two in combinations(layout.boxes.values(), 2):
-        apart = abs(one.x - two.x) >= (one.width + two.width) / 2 + 5 or abs(one.y - two.y) >= HEIGHT + 10
+        apart = abs(one.x - two.x) >= (one.width + two.width) / 2 + 5 or abs(one.y - two.y) >= BOX_HEIGHT + 10
         assert apart, (one, two)
     assert all(b.x - b.width / 2 > -1 and b.x + b.width / 2 < layout.width + 1 for b in layout.boxes.values())
 
@@ -42,7 +42,7 @@ def test_no_edge_runs_through_a_box(graph: Graph) -> None:
     for (a, b), route in layout.routes.items():
         others = [box for name, box in layout.boxes.items() if name not in (a, b)]
         for x, y in _points(route):
-            assert not any(abs(x - o.x) < o.width / 2 - 0.5 and abs(y - o.y) < HEIGHT / 2 - 0.5 for o in others)
+            assert not any(abs(x - o.x) < o.width / 2 - 0.5 and abs(y - o.y) < BOX_HEIGHT / 2 - 0.5 for o in others)
 
 
 def _points(route: tuple[tuple[float, float], ...]) -> list[tuple[float, float]]:
@@ -94,7 +94,7 @@ def test_few_crossings_on_a_known_network() -> None:
     assert _crossed(layout) <= 2
 
 
-def _crossed(layout: Layout) -> int:
+def _crossed(layout: GraphLayout) -> int:
     """Between straightened edges, counted by geometry and not by the code under test."""
     pieces = [(s[0], s[3], edge) for edge, route in layout.routes.items() for s in stretches(route)]
     return sum(_cross(p, q, r, s) for (p, q, e), (r, s, f) in combinations(pieces, 2) if e != f)
@@ -109,7 +109,7 @@ def _cross(p: tuple[float, float], q: tuple[float, float], r: tuple[float, float
 
 def test_labels_keep_both_ends_and_hide_nothing() -> None:
     name = "history_of_cardiac_surgery_before_2019"
-    assert len(short(name)) == LONGEST
+    assert len(short(name)) == MOST_LETTERS
     assert short(name).startswith("history_of_c")
     assert short(name).endswith("before_2019")
     assert short("ok") == "ok"

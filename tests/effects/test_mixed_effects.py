@@ -11,12 +11,12 @@ import dpcurate
 from dpcurate import Budget, Cpdag, Curator, Dag, Numeric, Pag, Schema, quantify
 from dpcurate.effects import in_dag
 from dpcurate.effects import in_graph as estimate
-from dpcurate.effects.effect import Question
+from dpcurate.effects.effect import EffectQuestion
 from dpcurate.effects.in_dag import InDag, if_levels
 from dpcurate.effects.in_graph import Effects
-from dpcurate.effects.links import Choice, Cut, Normal
+from dpcurate.effects.links import MultinomialLogit, NormalLink, OrderedProbit
 from dpcurate.effects.matching import Matched, Targets, _fitting, matched, sizes
-from dpcurate.effects.simulated import Number, even_numbers
+from dpcurate.effects.simulated import SimulatedNumber, even_numbers
 from dpcurate.models.scores import buy_products
 from dpcurate.networks.mixed import MixedColumn, MixedWorld
 
@@ -53,7 +53,7 @@ def in_graph(world, epsilon=2.0, seed=1):
 
 
 def ask(given, cause, outcome, **more):
-    return given.effect(Question(cause=cause, outcome=outcome, **more))
+    return given.effect(EffectQuestion(cause=cause, outcome=outcome, **more))
 
 
 def truth(world, effect):
@@ -202,9 +202,9 @@ def test_a_model_of_a_given_graph_answers_in_it(curator, found):
 @pytest.mark.parametrize(
     ("link", "at"),
     [
-        (Normal(1), np.array([0.2, 0.7, -0.3])),
-        (Cut(1, np.array([0.2, 0.5, 0.3])), np.array([-0.5, 0.6, 0.8])),
-        (Choice(1, np.array([0.2, 0.5, 0.3])), np.array([0.3, 0.8, -0.2, -0.5])),
+        (NormalLink(1), np.array([0.2, 0.7, -0.3])),
+        (OrderedProbit(1, np.array([0.2, 0.5, 0.3])), np.array([-0.5, 0.6, 0.8])),
+        (MultinomialLogit(1, np.array([0.2, 0.5, 0.3])), np.array([0.3, 0.8, -0.2, -0.5])),
     ],
     ids=["number", "ordinal", "category"],
 )
@@ -242,7 +242,7 @@ class Narrow:
 def test_a_skewed_number_is_compared_at_its_quartiles():
     narrow = in_graph(Narrow, 20.0)
     shown = narrow.simulator.shown["x"]
-    assert isinstance(shown, Number)
+    assert isinstance(shown, SimulatedNumber)
     assert shown.ends is not None
     numbers = np.array([0.5, 1.0, 3.0])
     assert shown.numbers(shown.latent(numbers)) == pytest.approx(numbers, rel=0.02)

@@ -9,7 +9,7 @@ import pytest
 import dpcurate
 from dpcurate.cli import main
 from dpcurate.errors import FormatError
-from dpcurate.graphs.difference import CHANCE, Result, difference, load_result
+from dpcurate.graphs.difference import NOISE_NOTE, Finding, difference, load_result
 from dpcurate.graphs.formats import EdgeProbability, save
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.pag import Pag
@@ -20,7 +20,7 @@ NAMES = tuple("abcdef")
 def result(arrows="", lines="", probabilities=None, name=""):
     """Edges as pairs of letters; probabilities as {"ab": (linked, direction)}."""
     graph = Cpdag.of(NAMES, arrows.split(), lines.split())
-    return Result.of(graph, {tuple(e): EdgeProbability(*p) for e, p in (probabilities or {}).items()}, name)
+    return Finding.of(graph, {tuple(e): EdgeProbability(*p) for e, p in (probabilities or {}).items()}, name)
 
 
 def kinds(found):
@@ -68,8 +68,8 @@ def test_of_a_line_the_likelier_way_is_told():
 
 
 def test_columns_of_one_alone_are_named_and_not_compared():
-    first = Result(Dag.of("abx", ["ab", "xa"]), {})
-    second = Result(Dag.of("aby", ["ab", "yb"]), {})
+    first = Finding(Dag.of("abx", ["ab", "xa"]), {})
+    second = Finding(Dag.of("aby", ["ab", "yb"]), {})
     found = difference(first, second)
     assert not found.changes
     assert found.lines[1:] == (
@@ -81,13 +81,13 @@ def test_columns_of_one_alone_are_named_and_not_compared():
 
 def test_marks_of_a_pag():
     first, second = Pag.of("ab", [("a", "o->", "b")]), Pag.of("ab", [("a", "<->", "b")])
-    assert kinds(difference(Result(first, {}), Result(second, {}))) == [("other marks", "a o-> b", "a <-> b")]
+    assert kinds(difference(Finding(first, {}), Finding(second, {}))) == [("other marks", "a o-> b", "a <-> b")]
 
 
 def test_chance_is_named_only_where_the_numbers_are_of_two_runs():
     known = {"ab": (0.6, 0.9)}
-    assert CHANCE not in difference(result("ab", "", known), result("", "", known)).lines
-    assert CHANCE in difference(result("ab", "", known), result("", "", {"ab": (0.4, 0.9)})).lines
+    assert NOISE_NOTE not in difference(result("ab", "", known), result("", "", known)).lines
+    assert NOISE_NOTE in difference(result("ab", "", known), result("", "", {"ab": (0.4, 0.9)})).lines
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ from dpcurate.graphs.formats import (
     loads_probabilities,
     save,
 )
-from dpcurate.graphs.formats.draft import KINDS
+from dpcurate.graphs.formats.graph_draft import GRAPH_KINDS
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, Skeleton, ordered_edges
 
 NASTY = (
@@ -399,7 +399,7 @@ def test_a_line_written_the_other_way_round_is_turned() -> None:
 # --- what other programs read ---
 
 
-@pytest.mark.parametrize("graph", nasty_graphs(tuple(x for x in NASTY if x != "\r")), ids=KINDS)
+@pytest.mark.parametrize("graph", nasty_graphs(tuple(x for x in NASTY if x != "\r")), ids=GRAPH_KINDS)
 def test_networkx_reads_our_graphml_and_gml(graph: Graph) -> None:
     for found in (
         nx.parse_graphml(dumps(graph, "graphml")),

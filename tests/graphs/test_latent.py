@@ -16,7 +16,7 @@ from dpcurate.graphs.pag_orientation import (
     HIDDEN,
     HIDDEN_AND_SELECTED,
     PagMarks,
-    Rule,
+    PagRule,
     orient_pag,
     rule_1,
     rule_2,
@@ -93,7 +93,7 @@ def test_unknown_and_doubly_used_columns_are_refused() -> None:
         true_pag(dag, ["a"], ["a"])
 
 
-def without(rule: Rule, rules: tuple[tuple[Rule, ...], ...]) -> tuple[tuple[Rule, ...], ...]:
+def without(rule: PagRule, rules: tuple[tuple[PagRule, ...], ...]) -> tuple[tuple[PagRule, ...], ...]:
     return tuple(tuple(other for other in group if other is not rule) for group in rules)
 
 
@@ -101,7 +101,7 @@ NEEDED = [(rule_1, 14), (rule_2, 32), (rule_3, 6), (rule_4, 5), (rule_9, 13), (r
 
 
 @pytest.mark.parametrize(("rule", "seed"), NEEDED, ids=lambda x: getattr(x, "__name__", x))
-def test_a_graph_that_needs_the_rule(rule: Rule, seed: int) -> None:
+def test_a_graph_that_needs_the_rule(rule: PagRule, seed: int) -> None:
     dag, hidden, _ = world(seed, 4 + seed % 9, 1 + seed % 3, 0, (2.6, 3.2)[seed % 2])
     pag, met = true_pag(dag, hidden), walk(ancestral_graph(dag, hidden), 8000, Random(seed))
     assert orient_pag(visible_skeleton(dag, hidden), rules=without(rule, HIDDEN)) != pag

@@ -13,7 +13,7 @@ from markov_class import KINDS, brute_pag, independences, walk
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.latent import ancestral_graph, true_pag, visible_skeleton
 from dpcurate.graphs.pag import Pag
-from dpcurate.graphs.pag_orientation import HIDDEN, Rule, orient_pag, rule_4, rule_9
+from dpcurate.graphs.pag_orientation import HIDDEN, PagRule, orient_pag, rule_4, rule_9
 from dpcurate.learn.methods import PC
 from dpcurate.learn.oracle import OracleQueryable
 
@@ -56,7 +56,7 @@ EXACT = PC(test="kendall-proved", latent=True)
 NEAR = PC(test="kendall-proved", latent=True, sets="neighbours")
 
 
-def without(rule: Rule) -> tuple[tuple[Rule, ...], ...]:
+def without(rule: PagRule) -> tuple[tuple[PagRule, ...], ...]:
     return tuple(tuple(other for other in group if other is not rule) for group in HIDDEN)
 
 
@@ -78,7 +78,7 @@ def test_every_circle_of_the_larger_one_varies_and_no_other_mark_does() -> None:
 
 
 @pytest.mark.parametrize(("example", "rule"), [(ZHANG_2008, rule_9), (ZHANG_2006, rule_4), (RFCI, rule_4)])
-def test_the_rule_that_the_example_is_for(example: tuple[Dag, str], rule: Rule) -> None:
+def test_the_rule_that_the_example_is_for(example: tuple[Dag, str], rule: PagRule) -> None:
     assert orient_pag(visible_skeleton(*example), rules=without(rule)) != true_pag(*example)
 
 

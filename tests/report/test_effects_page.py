@@ -13,11 +13,11 @@ import pytest
 
 from dpcurate import Budget, Curator, Numeric, Schema, networks
 from dpcurate.graphs.formats import load, load_probabilities
-from dpcurate.graphs.formats.draft import EFFECT
+from dpcurate.graphs.formats.graph_draft import EFFECT_COLUMNS
 from dpcurate.graphs.graph import Cpdag, Pag
 from dpcurate.report.edge_words import shown_effects
+from dpcurate.report.html_report import page
 from dpcurate.report.meaning import EFFECTS, NO_EFFECTS
-from dpcurate.report.page import page
 from dpcurate.result import Discovery
 from dpcurate.study import fit
 
@@ -96,7 +96,7 @@ def test_edges_csv_carries_effects_and_reads_as_the_same_edges(found: Discovery,
     assert (read.arrows, read.lines) == (found.graph.arrows, found.graph.lines)
     assert load_probabilities(path) == found.probabilities
     rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
-    assert set(EFFECT) <= set(rows[0])
+    assert set(EFFECT_COLUMNS) <= set(rows[0])
     edges = [row for row in rows if row["edge"] in ("arrow", "line")]
     assert len(edges) == len(found.edges)
     for row in edges:

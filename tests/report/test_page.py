@@ -26,7 +26,7 @@ from dpcurate.learn.directions import DirectionVerdict
 from dpcurate.learn.methods import private
 from dpcurate.learn.outcome import Evidence, FitResult
 from dpcurate.networks import random_dag
-from dpcurate.report.page import page
+from dpcurate.report.html_report import page
 from dpcurate.result import Discovery
 from dpcurate.runs import RunRecord
 from dpcurate.schema import Categorical, Numeric, Schema

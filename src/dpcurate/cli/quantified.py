@@ -13,7 +13,7 @@ from typing import Any
 from dpcurate._messages import how_many
 from dpcurate.cli.texts import say
 from dpcurate.errors import FormatError, QueryError
-from dpcurate.graphs.formats.bif import quote
+from dpcurate.graphs.formats.bif_grammar import quote
 from dpcurate.models.chosen import has_tables
 from dpcurate.models.fitting import check_part
 from dpcurate.models.mixed import ScoreModel

@@ -13,22 +13,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from dpcurate.graphs.base import topological
+from dpcurate.graphs.base_graph import topological
 from dpcurate.graphs.graph import Graph
 
-GAP = 18.0
+BOX_GAP = 18.0
 """Between two boxes of a row."""
 SWEEPS = 12
 
 RowItem = str | int
 DownEdge = tuple[str, str]
-Places = dict[RowItem, float]
+Positions = dict[RowItem, float]
 RowOrder = list[list[RowItem]]
-Ends = Mapping[RowItem, Sequence[RowItem]]
-Part = tuple[list[str], list[DownEdge]]
+JoinedItems = Mapping[RowItem, Sequence[RowItem]]
+Component = tuple[list[str], list[DownEdge]]
 
 
-def components(nodes: Sequence[str], edges: Sequence[DownEdge]) -> list[Part]:
+def components(nodes: Sequence[str], edges: Sequence[DownEdge]) -> list[Component]:
     head = {name: name for name in nodes}
 
     def root(name: str) -> str:
@@ -38,7 +38,7 @@ def components(nodes: Sequence[str], edges: Sequence[DownEdge]) -> list[Part]:
 
     for a, b in edges:
         head[root(b)] = root(a)
-    parts: dict[str, Part] = {}
+    parts: dict[str, Component] = {}
     for name in nodes:
         parts.setdefault(root(name), ([], []))[0].append(name)
     for edge in edges:
@@ -60,7 +60,7 @@ def layers(nodes: Sequence[str], edges: Sequence[DownEdge], widths: Mapping[str,
         while space[row] < widths[name]:
             row += 1
         layer[name] = row
-        space[row] -= widths[name] + GAP
+        space[row] -= widths[name] + BOX_GAP
     for _ in range(SWEEPS):
         for name in reversed(nodes):
             pull = len(down[name]) - len(up[name])
@@ -68,14 +68,14 @@ def layers(nodes: Sequence[str], edges: Sequence[DownEdge], widths: Mapping[str,
             high = min((layer[c] - 1 for c in down[name]), default=layer[name])
             rows = range(high, layer[name], -1) if pull > 0 else range(low, layer[name]) if pull < 0 else ()
             row = next((r for r in rows if space[r] >= widths[name]), layer[name])
-            space[layer[name]] += widths[name] + GAP
-            space[row] -= widths[name] + GAP
+            space[layer[name]] += widths[name] + BOX_GAP
+            space[row] -= widths[name] + BOX_GAP
             layer[name] = row
     used = {row: i for i, row in enumerate(sorted(set(layer.values())))}
     return {name: used[row] for name, row in layer.items()}
 
 
-def uncross(rows: RowOrder, above: Ends, below: Ends) -> RowOrder:
+def uncross(rows: RowOrder, above: JoinedItems, below: JoinedItems) -> RowOrder:
     """Order the rows so that few edges cross: barycentres up and down, then swaps of neighbours."""
     best, fewest = rows, crossings(rows, below)
     for start in (rows, [row[::-1] for row in rows], _walked(rows, above, below)):
@@ -91,7 +91,7 @@ def uncross(rows: RowOrder, above: Ends, below: Ends) -> RowOrder:
     return best
 
 
-def _walked(rows: RowOrder, above: Ends, below: Ends) -> RowOrder:
+def _walked(rows: RowOrder, above: JoinedItems, below: JoinedItems) -> RowOrder:
     """Rows in the order of a walk that goes deep first: trees come out without a crossing."""
     seen: dict[RowItem, None] = {}
     stack = [item for row in reversed(rows) for item in reversed(row)]
@@ -104,9 +104,9 @@ def _walked(rows: RowOrder, above: Ends, below: Ends) -> RowOrder:
     return [sorted(row, key=place.__getitem__) for row in rows]
 
 
-def _barycentres(rows: RowOrder, ends: Ends, downwards: bool) -> RowOrder:
+def _barycentres(rows: RowOrder, ends: JoinedItems, downwards: bool) -> RowOrder:
     done: dict[int, list[RowItem]] = {}
-    place: Places = {}
+    place: Positions = {}
     for r in range(len(rows)) if downwards else range(len(rows) - 1, -1, -1):
         step = 1 / max(1, len(rows[r]))
         means = {x: _mean((place[o] for o in ends.get(x, ())), i * step) for i, x in enumerate(rows[r])}
@@ -120,10 +120,10 @@ def _mean(values: Iterable[float], otherwise: float) -> float:
     return sum(numbers) / len(numbers) if numbers else otherwise
 
 
-def _swap(rows: RowOrder, above: Ends, below: Ends) -> RowOrder:
+def _swap(rows: RowOrder, above: JoinedItems, below: JoinedItems) -> RowOrder:
     """Exchange neighbours in a row as long as that removes crossings."""
     rows = [list(row) for row in rows]
-    place: Places = {x: float(i) for row in rows for i, x in enumerate(row)}
+    place: Positions = {x: float(i) for row in rows for i, x in enumerate(row)}
     for _ in range(4):
         moved = False
         for row in rows:
@@ -139,13 +139,13 @@ def _swap(rows: RowOrder, above: Ends, below: Ends) -> RowOrder:
     return rows
 
 
-def _pairs(ends: Ends, left: RowItem, right: RowItem, place: Places) -> int:
+def _pairs(ends: JoinedItems, left: RowItem, right: RowItem, place: Positions) -> int:
     """Crossings between the edges of two neighbours in a row."""
     others = sorted(place[o] for o in ends.get(right, ()))
     return sum(sum(o < place[p] for o in others) for p in ends.get(left, ())) if others else 0
 
 
-def crossings(rows: RowOrder, below: Ends) -> int:
+def crossings(rows: RowOrder, below: JoinedItems) -> int:
     total = 0
     for row, after in pairwise(rows):
         place = {x: i for i, x in enumerate(after)}
@@ -158,20 +158,20 @@ def crossings(rows: RowOrder, below: Ends) -> int:
     return total
 
 
-HEIGHT = 28.0
+BOX_HEIGHT = 28.0
 """Of a box."""
-LANE = 10.0
+LANE_WIDTH = 10.0
 """Width of the place of an edge that passes a row."""
-LEAN = 14.0
+MOST_DRIFT = 14.0
 """How far an edge may drift while it passes a row; its place and the gaps beside it hold that."""
-DROP = 44.0
+LEAST_ROW_DISTANCE = 44.0
 """Least distance between two rows of boxes."""
-ASPECT = 1.7
+ASPECT_RATIO = 1.7
 """Width over height to aim at."""
-ROUNDS = 40
+STRAIGHTENING_ROUNDS = 40
 
-Point = tuple[float, float]
-Stretch = tuple[Point, Point, Point, Point]
+XY = tuple[float, float]
+Stretch = tuple[XY, XY, XY, XY]
 """A cubic curve: start, two controls, end."""
 
 
@@ -185,27 +185,27 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GraphLayout:
     """Boxes by name, and for every edge (upper, lower) the points its curve passes from box to box."""
 
     boxes: Mapping[str, Box]
-    routes: Mapping[DownEdge, tuple[Point, ...]]
+    routes: Mapping[DownEdge, tuple[XY, ...]]
     width: float
     height: float
 
 
-def lay_out(graph: Graph, widths: Mapping[str, float]) -> Layout:
+def lay_out(graph: Graph, widths: Mapping[str, float]) -> GraphLayout:
     """Place boxes of these widths; parts that are not connected stand side by side, then below."""
     order = {name: i for i, name in enumerate(topological(graph.nodes, graph.arrows))}
     downwards = (_downwards(pair, order) for pair in graph.edges)
     edges = sorted(downwards, key=lambda edge: (order[edge[0]], order[edge[1]]))
-    area = sum(w + GAP for w in widths.values()) * (HEIGHT + 2 * DROP)
-    wide = max(math.sqrt(area * ASPECT), *(w + GAP for w in widths.values()))
+    area = sum(w + BOX_GAP for w in widths.values()) * (BOX_HEIGHT + 2 * LEAST_ROW_DISTANCE)
+    wide = max(math.sqrt(area * ASPECT_RATIO), *(w + BOX_GAP for w in widths.values()))
     parts = [_Part(nodes, inside, widths, wide).place() for nodes, inside in components(list(order), edges)]
     return _pack(parts, wide)
 
 
-def stretches(route: Sequence[Point]) -> list[Stretch]:
+def stretches(route: Sequence[XY]) -> list[Stretch]:
     """The smooth curve along a route: upright at both ends, straight where it passes a row."""
     slopes = [0.0] * len(route)
     for i in range(1, len(route) - 2, 2):
@@ -218,7 +218,7 @@ def stretches(route: Sequence[Point]) -> list[Stretch]:
     return curves
 
 
-def halfway(route: Sequence[Point]) -> Point:
+def halfway(route: Sequence[XY]) -> XY:
     """About half way, between two rows."""
     curve = stretches(route)
     (x, y), (x1, y1), (x2, y2), (to_x, to_y) = curve[len(curve) // 4 * 2]
@@ -243,14 +243,14 @@ class _Part:
     above: dict[RowItem, list[RowItem]] = field(default_factory=dict)
     below: dict[RowItem, list[RowItem]] = field(default_factory=dict)
 
-    def place(self) -> Layout:
+    def place(self) -> GraphLayout:
         self._fill(layers(self.nodes, self.edges, self.widths, self.wide))
         self.rows = uncross(self.rows, self.above, self.below)
         x = _straighten(self.rows, self.above, self.below, self._width)
         return self._layout(x)
 
     def _width(self, item: RowItem) -> float:
-        return self.widths[item] if isinstance(item, str) else LANE
+        return self.widths[item] if isinstance(item, str) else LANE_WIDTH
 
     def _fill(self, layer: Mapping[str, int]) -> None:
         """RowOrder, with a passing place wherever an edge spans more than one."""
@@ -269,36 +269,36 @@ class _Part:
                 self.below.setdefault(up, []).append(down)
                 self.above.setdefault(down, []).append(up)
 
-    def _layout(self, x: Places) -> Layout:
+    def _layout(self, x: Positions) -> GraphLayout:
         tops = self._tops(x)
         y = {item: tops[i] for i, row in enumerate(self.rows) for item in row}
-        boxes = {name: Box(x[name], y[name] + HEIGHT / 2, self.widths[name]) for name in self.nodes}
+        boxes = {name: Box(x[name], y[name] + BOX_HEIGHT / 2, self.widths[name]) for name in self.nodes}
         out, into = self._ports(x, self.below), self._ports(x, self.above)
         routes = {}
         for edge, chain in self.chains.items():
-            first, last = (out[chain[0], chain[1]], y[edge[0]] + HEIGHT), (into[chain[-1], chain[-2]], y[edge[1]])
+            first, last = (out[chain[0], chain[1]], y[edge[0]] + BOX_HEIGHT), (into[chain[-1], chain[-2]], y[edge[1]])
             passed = [point for k in range(1, len(chain) - 1) for point in self._lane(chain[k - 1 : k + 2], x, y)]
             routes[edge] = (first, *passed, last)
         right = max(x[i] + self._width(i) / 2 for row in self.rows for i in row)
-        return Layout(boxes, routes, right, tops[-1] + HEIGHT)
+        return GraphLayout(boxes, routes, right, tops[-1] + BOX_HEIGHT)
 
-    def _lane(self, chain: list[RowItem], x: Places, y: Mapping[RowItem, float]) -> tuple[Point, Point]:
+    def _lane(self, chain: list[RowItem], x: Positions, y: Mapping[RowItem, float]) -> tuple[XY, XY]:
         """Where an edge enters and leaves a row: leaning if it goes the same way before and after."""
         before, here, after = chain
         slopes = [(x[here] - x[before]) / (y[here] - y[before]), (x[after] - x[here]) / (y[after] - y[here])]
-        steep = min(*map(abs, slopes), LEAN / HEIGHT) if slopes[0] * slopes[1] > 0 else 0.0
-        lean = math.copysign(steep, slopes[0]) * HEIGHT / 2
-        return (x[here] - lean, y[here]), (x[here] + lean, y[here] + HEIGHT)
+        steep = min(*map(abs, slopes), MOST_DRIFT / BOX_HEIGHT) if slopes[0] * slopes[1] > 0 else 0.0
+        lean = math.copysign(steep, slopes[0]) * BOX_HEIGHT / 2
+        return (x[here] - lean, y[here]), (x[here] + lean, y[here] + BOX_HEIGHT)
 
-    def _tops(self, x: Places) -> list[float]:
+    def _tops(self, x: Positions) -> list[float]:
         """Rows stand further apart where edges run far sideways."""
         tops = [0.0]
         for row in self.rows[:-1]:
             far = max((abs(x[a] - x[b]) for a in row for b in self.below.get(a, ())), default=0.0)
-            tops.append(tops[-1] + HEIGHT + DROP + min(0.13 * far, 2 * DROP))
+            tops.append(tops[-1] + BOX_HEIGHT + LEAST_ROW_DISTANCE + min(0.13 * far, 2 * LEAST_ROW_DISTANCE))
         return tops
 
-    def _ports(self, x: Places, ends: Mapping[RowItem, list[RowItem]]) -> dict[tuple[RowItem, RowItem], float]:
+    def _ports(self, x: Positions, ends: Mapping[RowItem, list[RowItem]]) -> dict[tuple[RowItem, RowItem], float]:
         """Where on a box's side an edge ends: side by side, in the order of the other ends."""
         ports = {}
         for item, others in ends.items():
@@ -308,16 +308,16 @@ class _Part:
         return ports
 
 
-def _straighten(rows: RowOrder, above: Ends, below: Ends, width: Callable[[RowItem], float]) -> Places:
+def _straighten(rows: RowOrder, above: JoinedItems, below: JoinedItems, width: Callable[[RowItem], float]) -> Positions:
     """Positions across: near the neighbours above and below, long edges straight, nothing overlapping."""
-    x: Places = {}
+    x: Positions = {}
     for row in rows:
         left = 0.0
         for item in row:
             x[item] = left + width(item) / 2
-            left += width(item) + GAP
-    for sweep in range(ROUNDS):
-        ends = ((above,), (below,))[sweep % 2] if sweep < ROUNDS / 2 else (above, below)
+            left += width(item) + BOX_GAP
+    for sweep in range(STRAIGHTENING_ROUNDS):
+        ends = ((above,), (below,))[sweep % 2] if sweep < STRAIGHTENING_ROUNDS / 2 else (above, below)
         for row in rows if sweep % 2 == 0 else rows[::-1]:
             wanted = [_pull(item, ends, x) for item in row]
             steps = [0.0, *((width(a) + width(b)) / 2 + _gap(a, b) for a, b in pairwise(row))]
@@ -327,10 +327,10 @@ def _straighten(rows: RowOrder, above: Ends, below: Ends, width: Callable[[RowIt
 
 
 def _gap(a: RowItem, b: RowItem) -> float:
-    return GAP if isinstance(a, str) and isinstance(b, str) else GAP / 3
+    return BOX_GAP if isinstance(a, str) and isinstance(b, str) else BOX_GAP / 3
 
 
-def _pull(item: RowItem, ends: Sequence[Ends], x: Places) -> tuple[float, float]:
+def _pull(item: RowItem, ends: Sequence[JoinedItems], x: Positions) -> tuple[float, float]:
     """Where an item wants to be and how much: passing edges want to be straight more than nodes do."""
     total = weight = 1e-6
     total *= x[item]
@@ -358,17 +358,17 @@ def _apart(wanted: Sequence[tuple[float, float]], steps: Sequence[float]) -> lis
     return [mean + shift for mean, shift in zip(flat, shifts, strict=True)]
 
 
-def _pack(parts: Sequence[Layout], wide: float) -> Layout:
+def _pack(parts: Sequence[GraphLayout], wide: float) -> GraphLayout:
     """Parts on shelves, the tallest first."""
     limit = max([wide, *(part.width for part in parts)])
     boxes: dict[str, Box] = {}
-    routes: dict[DownEdge, tuple[Point, ...]] = {}
+    routes: dict[DownEdge, tuple[XY, ...]] = {}
     left = top = shelf = right = 0.0
     for part in sorted(parts, key=lambda p: -p.height):
         if left and left + part.width > limit:
-            left, top, shelf = 0.0, top + shelf + DROP, 0.0
+            left, top, shelf = 0.0, top + shelf + LEAST_ROW_DISTANCE, 0.0
         boxes |= {name: Box(b.x + left, b.y + top, b.width) for name, b in part.boxes.items()}
         routes |= {e: tuple((x + left, y + top) for x, y in route) for e, route in part.routes.items()}
         right, shelf = max(right, left + part.width), max(shelf, part.height)
-        left += part.width + 2 * GAP
-    return Layout(boxes, routes, right, top + shelf)
+        left += part.width + 2 * BOX_GAP
+    return GraphLayout(boxes, routes, right, top + shelf)

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dpcurate._messages import how_many, shown_probability
-from dpcurate.draw.layout import HEIGHT, Box, Layout, Point, halfway, lay_out, stretches
-from dpcurate.draw.text import SIZE, clean, escape, short, width
-from dpcurate.graphs.base import Mark
+from dpcurate.draw.layout import BOX_HEIGHT, XY, Box, GraphLayout, halfway, lay_out, stretches
+from dpcurate.draw.text import FONT_SIZE, clean, escape, short, width
+from dpcurate.graphs.base_graph import Mark
 from dpcurate.graphs.graph import Graph, ordered_edges
-from dpcurate.graphs.pag import GLYPHS, KINDS, SIGNS, meaning
+from dpcurate.graphs.pag import EDGE_GLYPHS, EDGE_KINDS, SIGNS, meaning
 
-EVEN = 0.5
+EVEN_DIRECTION = 0.5
 """P(direction) of which neither way is likelier."""
 
 
-class Origin(Enum):
+class EdgeOrigin(Enum):
     """Where an edge comes from."""
 
     DATA = "found in the data"
@@ -32,7 +32,7 @@ class DrawnEdge:
     a: str
     b: str
     directed: bool
-    source: Origin
+    source: EdgeOrigin
     linked: float | None = None
     direction: float | None = None
     evidence: tuple[str, ...] = ()
@@ -52,13 +52,13 @@ class DrawnEdge:
     @property
     def kind(self) -> str:
         if self.sign:
-            return KINDS[self.sign]
+            return EDGE_KINDS[self.sign]
         return "directed" if self.directed else "undirected"
 
     @property
     def glyph(self) -> str:
         if self.sign:
-            return GLYPHS[self.sign]
+            return EDGE_GLYPHS[self.sign]
         return "→" if self.directed else "—"
 
     @property
@@ -69,9 +69,9 @@ class DrawnEdge:
     @property
     def likelier(self) -> tuple[Mark, Mark] | None:
         """Of a line the marks of the arrow that is likelier than its opposite, if either is."""
-        if self.directed or self.sign or self.direction is None or self.direction == EVEN:
+        if self.directed or self.sign or self.direction is None or self.direction == EVEN_DIRECTION:
             return None
-        return ("tail", "arrow") if self.direction > EVEN else ("arrow", "tail")
+        return ("tail", "arrow") if self.direction > EVEN_DIRECTION else ("arrow", "tail")
 
     @property
     def says(self) -> str:
@@ -106,10 +106,10 @@ class DrawnEdge:
 
 
 MARGIN = 14.0
-HEAD = 9.0
+HEAD_LENGTH = 9.0
 """Length of an arrowhead."""
-LENGTHS: Mapping[Mark, float] = {"tail": 0.0, "arrow": HEAD, "circle": 8.0}
-MarkAt = tuple[Mark, Point, int]
+MARK_LENGTHS: Mapping[Mark, float] = {"tail": 0.0, "arrow": HEAD_LENGTH, "circle": 8.0}
+MarkAt = tuple[Mark, XY, int]
 """A mark, its place, and 1 if the edge comes from above, -1 from below."""
 FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 
@@ -118,7 +118,7 @@ def labels(graph: Graph) -> dict[str, str]:
     return {name: short(name) for name in graph.nodes}
 
 
-def placed(graph: Graph) -> Layout:
+def placed(graph: Graph) -> GraphLayout:
     return lay_out(graph, {name: max(34.0, width(label) + 18) for name, label in labels(graph).items()})
 
 
@@ -131,19 +131,19 @@ def draw(graph: Graph, edges: Sequence[DrawnEdge], *, attributes: str = "") -> s
     boxes = [_node(i, name, layout.boxes[name], edges) for i, name in enumerate(graph.nodes)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" width="{wide:.0f}" height="{high:.0f}"'
-        f' font-family="{escape(FONT)}" font-size="{SIZE:g}" {attributes}>'
+        f' font-family="{escape(FONT)}" font-size="{FONT_SIZE:g}" {attributes}>'
         f'<g class="edges">{"".join(lines)}</g><g class="nodes">{"".join(boxes)}</g></svg>'
     )
 
 
 def _node(i: int, name: str, box: Box, edges: Sequence[DrawnEdge]) -> str:
-    left, top = box.x - box.width / 2, box.y - HEIGHT / 2
+    left, top = box.x - box.width / 2, box.y - BOX_HEIGHT / 2
     return (
         f'<g class="node" data-node="{i}" role="button" tabindex="-1" aria-pressed="false"'
         f' aria-label="{escape(relations(name, edges))}">'
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{HEIGHT:g}" rx="6"'
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{BOX_HEIGHT:g}" rx="6"'
         f' fill="currentColor" fill-opacity=".06" stroke="currentColor"/>'
-        f'<text x="{box.x:.1f}" y="{box.y + SIZE * 0.35:.1f}" text-anchor="middle" fill="currentColor">'
+        f'<text x="{box.x:.1f}" y="{box.y + FONT_SIZE * 0.35:.1f}" text-anchor="middle" fill="currentColor">'
         f"{escape(short(name))}</text></g>"
     )
 
@@ -159,7 +159,7 @@ def relations(name: str, edges: Sequence[DrawnEdge]) -> str:
     return f"{name}: " + ("; ".join(f"{words} {', '.join(who)}" for words, who in said if who) or "no edges")
 
 
-def _edge(i: int, edge: DrawnEdge, layout: Layout) -> str:
+def _edge(i: int, edge: DrawnEdge, layout: GraphLayout) -> str:
     line = trimmed(edge, layout)
     path = curve(line)
     dash = "" if edge.directed or edge.sign else ' stroke-dasharray="6 4"'
@@ -173,7 +173,7 @@ def _edge(i: int, edge: DrawnEdge, layout: Layout) -> str:
     )
 
 
-def _spare(edge: DrawnEdge, layout: Layout) -> str:
+def _spare(edge: DrawnEdge, layout: GraphLayout) -> str:
     """The arrowhead that a line would have, for the script to show."""
     if edge.likelier is None:
         return ""
@@ -181,7 +181,7 @@ def _spare(edge: DrawnEdge, layout: Layout) -> str:
     return drawn.replace('class="head"', 'class="spare" display="none"')
 
 
-def _raises(edge: DrawnEdge, at: Point) -> str:
+def _raises(edge: DrawnEdge, at: XY) -> str:
     """A plus or a minus beside the edge, for the script to show."""
     if edge.raises is None:
         return ""
@@ -190,41 +190,41 @@ def _raises(edge: DrawnEdge, at: Point) -> str:
     return f'<text class="raises" {place} display="none" fill="currentColor">{text}</text>'
 
 
-def route_of(edge: DrawnEdge, layout: Layout) -> tuple[Point, ...]:
+def route_of(edge: DrawnEdge, layout: GraphLayout) -> tuple[XY, ...]:
     """From box to box, downwards."""
     return layout.routes.get((edge.a, edge.b)) or layout.routes[edge.b, edge.a]
 
 
-def trimmed(edge: DrawnEdge, layout: Layout) -> tuple[Point, ...]:
+def trimmed(edge: DrawnEdge, layout: GraphLayout) -> tuple[XY, ...]:
     """The same, between the marks at its ends."""
     (x, y), *points, (to_x, to_y) = route_of(edge, layout)
     (upper, _, _), (lower, _, _) = ends_of(edge, layout)
-    return ((x, y + LENGTHS[upper]), *points, (to_x, to_y - LENGTHS[lower]))
+    return ((x, y + MARK_LENGTHS[upper]), *points, (to_x, to_y - MARK_LENGTHS[lower]))
 
 
-def ends_of(edge: DrawnEdge, layout: Layout) -> tuple[MarkAt, MarkAt]:
+def ends_of(edge: DrawnEdge, layout: GraphLayout) -> tuple[MarkAt, MarkAt]:
     """The marks at the upper and at the lower end of an edge, where they stand and which way they point."""
     return _ends(edge, edge.marks, layout)
 
 
-def _ends(edge: DrawnEdge, marks: tuple[Mark, Mark], layout: Layout) -> tuple[MarkAt, MarkAt]:
+def _ends(edge: DrawnEdge, marks: tuple[Mark, Mark], layout: GraphLayout) -> tuple[MarkAt, MarkAt]:
     route = route_of(edge, layout)
     at_a, at_b = marks
     upper, lower = (at_a, at_b) if (edge.a, edge.b) in layout.routes else (at_b, at_a)
     return (upper, route[0], -1), (lower, route[-1], 1)
 
 
-def _mark(mark: Mark, at: Point, down: int) -> str:
+def _mark(mark: Mark, at: XY, down: int) -> str:
     x, y = at
     if mark == "arrow":
         return f'<path class="head" d="{arrow(x, y, down)}" fill="currentColor"/>'
     if mark == "circle":
-        middle = y - down * LENGTHS[mark] / 2
+        middle = y - down * MARK_LENGTHS[mark] / 2
         return f'<circle cx="{x:.1f}" cy="{middle:.1f}" r="3.8" fill="#fff" stroke="currentColor" stroke-width="1.4"/>'
     return ""
 
 
-def curve(route: Sequence[Point]) -> str:
+def curve(route: Sequence[XY]) -> str:
     parts = [f"M{route[0][0]:.1f} {route[0][1]:.1f}"]
     for _, *points in stretches(route):
         parts.append("C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in points))
@@ -233,10 +233,10 @@ def curve(route: Sequence[Point]) -> str:
 
 def arrow(x: float, y: float, down: int = 1) -> str:
     """An arrowhead that ends at the point, downwards, or upwards for -1."""
-    return f"M{x:.1f} {y:.1f}l-4.5 {-down * HEAD:g}h9z"
+    return f"M{x:.1f} {y:.1f}l-4.5 {-down * HEAD_LENGTH:g}h9z"
 
 
-SYMBOLS: Mapping[str, str] = {
+EDGE_SYMBOLS: Mapping[str, str] = {
     "given": '<path class="sign" d="M{x} {y}m0-7l7 7-7 7-7-7z" fill="currentColor"/>',
     "direction": '<path class="sign open" d="M{x} {y}m0-7l7 7-7 7-7-7z" fill="#fff" stroke="#000"/>',
     "late": '<circle class="sign open" cx="{x}" cy="{y}" r="8" fill="#fff" stroke="#000"/>'
@@ -246,24 +246,24 @@ SYMBOLS: Mapping[str, str] = {
 
 
 def sign(edge: DrawnEdge) -> str | None:
-    if edge.source is Origin.GIVEN:
+    if edge.source is EdgeOrigin.GIVEN:
         return "given"
     if edge.open_at:
         return "late"
-    return "direction" if edge.source is Origin.DIRECTION else None
+    return "direction" if edge.source is EdgeOrigin.DIRECTION else None
 
 
-def _symbol(edge: DrawnEdge, at: Point) -> str:
+def _symbol(edge: DrawnEdge, at: XY) -> str:
     name = sign(edge)
-    return SYMBOLS[name].format(x=f"{at[0]:.1f}", y=f"{at[1]:.1f}") if name else ""
+    return EDGE_SYMBOLS[name].format(x=f"{at[0]:.1f}", y=f"{at[1]:.1f}") if name else ""
 
 
-FITS = 'style="max-width:100%;height:auto" role="img" aria-label="{}"'
+FITTING_ATTRIBUTES = 'style="max-width:100%;height:auto" role="img" aria-label="{}"'
 
 
 def graph_html(graph: Graph) -> str:
     edges = tuple(
-        DrawnEdge(a, b, way == "->", Origin.DATA, sign=way if graph.latent else "")
+        DrawnEdge(a, b, way == "->", EdgeOrigin.DATA, sign=way if graph.latent else "")
         for a, way, b in ordered_edges(graph)
     )
     line = f"{type(graph).__name__}: {how_many(len(graph.nodes), 'node')}, {how_many(len(edges), 'edge')}"
@@ -273,4 +273,4 @@ def graph_html(graph: Graph) -> str:
 def picture(graph: Graph, edges: tuple[DrawnEdge, ...]) -> str:
     """The drawing, with its edges in words for those who cannot see it."""
     words = "; ".join(f"{edge.a} {edge.glyph} {edge.b}" for edge in edges) or "no edges"
-    return draw(graph, edges, attributes=FITS.format(escape(words)))
+    return draw(graph, edges, attributes=FITTING_ATTRIBUTES.format(escape(words)))

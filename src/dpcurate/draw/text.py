@@ -8,9 +8,9 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-LONGEST = 24
+MOST_LETTERS = 24
 """Characters of a label in the drawing; the middle of a longer name is left out."""
-SIZE = 13.0
+FONT_SIZE = 13.0
 """Of the letters in the drawing."""
 _JOINERS = "\u200c\u200d"  # part of ordinary words in some scripts
 _NARROW, _BROAD = set("fijlrtI.,:;'|!()[]{} "), set("mwMW@%&")
@@ -37,14 +37,14 @@ def escape(text: object) -> str:
 def short(name: str) -> str:
     """A label for the drawing: both ends of a long name, since long names often differ at one."""
     shown = clean(name)
-    if len(shown) <= LONGEST:
+    if len(shown) <= MOST_LETTERS:
         return shown
-    return f"{shown[: LONGEST // 2]}…{shown[-(LONGEST // 2 - 1) :]}"
+    return f"{shown[: MOST_LETTERS // 2]}…{shown[-(MOST_LETTERS // 2 - 1) :]}"
 
 
 def width(label: str) -> float:
     """Of a label in the drawing, on the safe side for the usual sans-serif fonts."""
-    return SIZE * sum(map(_em, label))
+    return FONT_SIZE * sum(map(_em, label))
 
 
 def _em(letter: str) -> float:

@@ -11,15 +11,15 @@ import numpy as np
 
 from dpcurate._messages import one_line
 from dpcurate._typing import FloatArray
-from dpcurate.effects.effect_table import MEAN, EffectTable, usual
+from dpcurate.effects.effect_table import MEAN_COLUMN, EffectTable, usual
 from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.schema import Schema
 
-State = Literal["estimated", "none", "several", "undecided", "not identified", "not determined"]
+EffectState = Literal["estimated", "none", "several", "undecided", "not identified", "not determined"]
 """*none*: the graph rules an effect out. *undecided*: it does so unless pairs that are
 undecided are linked. *several*: it depends on which graph of the class is true. *not identified*: no adjustment in the
 graph tells it. *not determined*: the graph would tell it, but what was released does not."""
-WIDTH = 1.959963984540054
+INTERVAL_ERRORS = 1.959963984540054
 """Standard errors on either side of a 95 % interval."""
 
 
@@ -37,7 +37,7 @@ class Effect:
 
     cause: str
     outcome: str
-    state: State = "estimated"
+    state: EffectState = "estimated"
     estimate: float | None = None
     error: float | None = None
     low: float | None = None
@@ -234,7 +234,7 @@ def _other(to: str, usually: tuple[str, str], levels: tuple[str, ...]) -> str:
 
 def _interval(estimate: float, error: float, furthest: float = math.inf) -> tuple[float, float]:
     """No probability changes by more than 1; an interval that lies beyond is drawn to the end."""
-    ends = estimate - WIDTH * error, estimate + WIDTH * error
+    ends = estimate - INTERVAL_ERRORS * error, estimate + INTERVAL_ERRORS * error
     return min(max(ends[0], -furthest), furthest), max(min(ends[1], furthest), -furthest)
 
 
@@ -259,22 +259,22 @@ def covariance_of(draws: FloatArray) -> FloatArray:
 
 def mean_table(causes: Sequence[str], means: FloatArray, covariance: FloatArray) -> EffectTable:
     """The table of an outcome that is a number."""
-    return EffectTable(tuple(causes), (MEAN,), np.asarray(means)[:, None], np.asarray(covariance)[None])
+    return EffectTable(tuple(causes), (MEAN_COLUMN,), np.asarray(means)[:, None], np.asarray(covariance)[None])
 
 
-QUANTIFY = "ask found.model.effect after a run with quantify=0.5, or dpcurate.quantify(found, curator).effect"
+ADVICE_QUANTIFY = "ask found.model.effect after a run with quantify=0.5, or dpcurate.quantify(found, curator).effect"
 """What to do next where released answers do not tell."""
-BINS = "give numbers `bins` in the schema, and ask found.model.effect after a run with quantify=0.5"
+ADVICE_BINS = "give numbers `bins` in the schema, and ask found.model.effect after a run with quantify=0.5"
 """The same where a table has numbers without levels, and nothing else."""
 
 
 def way_on(schema: Schema) -> str:
     """What to do next with such a table."""
-    return QUANTIFY if any(column.has_levels for column in schema.columns) else BINS
+    return ADVICE_QUANTIFY if any(column.has_levels for column in schema.columns) else ADVICE_BINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class EffectQuestion:
     """The effect of one column on another; levels as usual where none are named."""
 
     cause: str
@@ -283,7 +283,7 @@ class Question:
     instead_of: str | None = None
     level: str | None = None
 
-    def undetermined(self, why: str, given: Sequence[str] = (), then: str = QUANTIFY) -> Effect:
+    def undetermined(self, why: str, given: Sequence[str] = (), then: str = ADVICE_QUANTIFY) -> Effect:
         """That what was released does not tell, and what to do then."""
         reason = f"{why}; {then}"
         return Effect.unknown(self.cause, self.outcome, "not determined", reason, adjusted_for=given)
@@ -292,6 +292,6 @@ class Question:
 class Estimator(Protocol):
     """Effects from released answers."""
 
-    def estimate(self, asked: Question, possible: Adjustment) -> Effect:
+    def estimate(self, asked: EffectQuestion, possible: Adjustment) -> Effect:
         """By adjustment for one of its sets, whichever the answers tell most of, or in its DAG."""
         ...

@@ -13,13 +13,13 @@ from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.schema import MISSING
 
-MEAN = "mean"
+MEAN_COLUMN = "mean"
 """The one column of the table of an outcome that is a number."""
-POSITIVE = ("yes", "true", "present", "positive", "on", "high")
+POSITIVE_LEVELS = ("yes", "true", "present", "positive", "on", "high")
 """The level that is asked about where it is one of these, or 1 of two levels; otherwise the last."""
-NEGATIVE = ("no", "false", "absent", "negative", "off", "never", "none", "normal")
+NEGATIVE_LEVELS = ("no", "false", "absent", "negative", "off", "never", "none", "normal")
 """What it is compared with where it is one of these, or 0 of two levels; otherwise the first."""
-REST = (MISSING, "other", "others", "unknown", "na", "n/a")
+VAGUE_LEVELS = (MISSING, "other", "others", "unknown", "na", "n/a")
 """Levels that say little: asked about only where there are no two others."""
 
 
@@ -51,7 +51,7 @@ class EffectTable:
     @property
     def of_number(self) -> bool:
         """Whether the outcome is a number."""
-        return self.outcomes == (MEAN,)
+        return self.outcomes == (MEAN_COLUMN,)
 
     def difference(self, to: str, instead_of: str, level: str) -> tuple[float, float]:
         """What changes in a column from one of the cause's levels to another, and its standard error."""
@@ -101,11 +101,11 @@ def place_of(level: str, levels: tuple[str, ...], whose: str) -> int:
 
 def usual(levels: tuple[str, ...]) -> tuple[str, str]:
     """What is asked about, and instead of what, unless someone says: by their names, or the last and the first."""
-    telling = [level for level in levels if level.lower() not in REST]
+    telling = [level for level in levels if level.lower() not in VAGUE_LEVELS]
     meant = telling if len(telling) > 1 else list(levels)
     number = ("1", "0") if len(meant) == 2 else ()
-    asked = _named(meant[::-1], (*POSITIVE, *number[:1]))
-    before = _named(meant, (*NEGATIVE, *number[1:])) or next((x for x in meant if x != asked), meant[0])
+    asked = _named(meant[::-1], (*POSITIVE_LEVELS, *number[:1]))
+    before = _named(meant, (*NEGATIVE_LEVELS, *number[1:])) or next((x for x in meant if x != asked), meant[0])
     return asked or next((x for x in meant[::-1] if x != before), before), before
 
 

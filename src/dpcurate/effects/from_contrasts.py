@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from dpcurate._typing import BoolArray, FloatArray
-from dpcurate.effects.effect import WIDTH, Effect, Question
+from dpcurate.effects.effect import INTERVAL_ERRORS, Effect, EffectQuestion
 from dpcurate.effects.effect_table import EffectTable
 from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.learn.measure_once.blocks import Columns, helmert, sorted_set, subsets
@@ -21,7 +21,7 @@ from dpcurate.schema import Schema
 
 MOST_CELLS = 20_000
 """The largest table that is put together."""
-FEWEST = 0.5
+FEWEST_EXPECTED = 0.5
 """A cell is taken to vary at least as much as if so many rows were expected in it."""
 
 
@@ -53,7 +53,7 @@ class NoisedCounts:
     def covariance(self, gradients: FloatArray) -> FloatArray:
         """The covariance of functions of the counts, by their gradients there: sampling (Poisson) and privacy noise."""
         flat = gradients.reshape(len(gradients), -1)
-        sampled = (flat * np.maximum(self.counts, FEWEST).ravel()) @ flat.T
+        sampled = (flat * np.maximum(self.counts, FEWEST_EXPECTED).ravel()) @ flat.T
         return np.asarray(sampled + self.noise_of(gradients))
 
     def noise_of(self, gradients: FloatArray) -> FloatArray:
@@ -82,7 +82,7 @@ def _along_axes(table: FloatArray, matrices: list[FloatArray]) -> FloatArray:
     return np.asarray(table)
 
 
-CLEAR = 7.0
+CLEAR_STRATUM = 7.0
 """A stratum counts if its rows with a level of the cause exceed so many standard deviations of their noise."""
 FEWEST_ROWS = 10.0
 """And if there are at least so many."""
@@ -118,7 +118,7 @@ def standardised(table: NoisedCounts) -> Standardised | None:
     covariances = np.stack(
         [table.covariance(_gradients(table, conditional, weights, seen, values, j)) for j in range(outcomes)]
     )
-    furthest = np.maximum(values, 1 - values).clip(0, 1) * unseen[:, None] / WIDTH
+    furthest = np.maximum(values, 1 - values).clip(0, 1) * unseen[:, None] / INTERVAL_ERRORS
     return Standardised(values, covariances + np.einsum("xy,xw->yxw", furthest**2, np.eye(causes)))
 
 
@@ -127,7 +127,7 @@ def _seen(table: NoisedCounts, with_cause: FloatArray) -> BoolArray:
     order = (0, *range(2, table.counts.ndim), 1)
     turned = NoisedCounts(np.transpose(table.counts, order), np.transpose(table.noise, order))
     noise = turned.noise_of_margin(table.counts.ndim - 1).reshape(with_cause.shape)
-    return np.asarray((with_cause > CLEAR * np.sqrt(noise)) & (with_cause >= FEWEST_ROWS))
+    return np.asarray((with_cause > CLEAR_STRATUM * np.sqrt(noise)) & (with_cause >= FEWEST_ROWS))
 
 
 def _gradients(
@@ -157,13 +157,13 @@ class FromContrasts:
     released: Released
     schema: Schema
 
-    def estimate(self, asked: Question, possible: Adjustment) -> Effect:
+    def estimate(self, asked: EffectQuestion, possible: Adjustment) -> Effect:
         """Of the sets whose table was released the one of the smallest error."""
         tried = [self._adjusted(asked, given) for given in possible.sets]
         known = [effect for effect in tried if effect.error is not None]
         return min(known, key=_total_error) if known else tried[-1]
 
-    def _adjusted(self, asked: Question, given: tuple[str, ...]) -> Effect:
+    def _adjusted(self, asked: EffectQuestion, given: tuple[str, ...]) -> Effect:
         names = (asked.cause, asked.outcome, *given)
         counts = NoisedCounts.of(self.released, tuple(self.schema.names.index(name) for name in names))
         if counts is None:

@@ -15,14 +15,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dpcurate._typing import FloatArray
-from dpcurate.effects.effect import Effect, Question, way_on
+from dpcurate.effects.effect import Effect, EffectQuestion, way_on
 from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.queries import FEATURE_STEPS
 from dpcurate.schema import OWN, Numeric, Schema
 
-ROUNDS = 12
+FIT_ROUNDS = 12
 MOST_DRAWN, MOST_NUMBERS, FEW_DRAWN = 60_000, 2_000_000, 10_000
 """Rows that stand for the distribution, fewer in wide tables, and to see how it moves."""
 LOUD, DRAWN = 3.6, 1.4
@@ -30,9 +30,9 @@ LOUD, DRAWN = 3.6, 1.4
 root of the rows: what a normal column shows, and few others."""
 TYPICAL, SPREAD = 0.62, 0.3
 """The mean distance over columns may be this share of what one may have, plus this over the root of their number."""
-BULK = 2.0
+BULK_SCORE = 2.0
 """Scores within which a normal distribution is laid through a released one."""
-FLATTEST = 1e-3
+LEAST_CORRELATION_EIGENVALUE = 1e-3
 """The smallest eigenvalue of a correlation matrix that rows are drawn for."""
 
 
@@ -57,7 +57,7 @@ class NormalMargin:
         edges = np.linspace(column.low, column.high, len(known.shares) + 1)
         below = np.concatenate([[0.0], np.cumsum(known.shares)])
         middle, score = (edges[1:] + edges[:-1]) / 2, ndtri(np.clip(below[1:] - known.shares / 2, 1e-6, 1 - 1e-6))
-        weight = np.where(np.abs(score) < BULK, known.shares, 0.0) + 1e-12
+        weight = np.where(np.abs(score) < BULK_SCORE, known.shares, 0.0) + 1e-12
         weight = weight / weight.sum()
         at, scored = float(weight @ middle), float(weight @ score)
         slope = float(weight @ ((middle - at) * (score - scored))) / max(float(weight @ (score - scored) ** 2), 1e-12)
@@ -96,7 +96,7 @@ class ReleasedOf:
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian:
+class GaussianFit:
     """A joint normal distribution of numbers that would have released what was released."""
 
     mean: FloatArray
@@ -136,19 +136,19 @@ class Gaussian:
         return np.asarray((after.T @ after - before.T @ before) / few)
 
 
-def gaussian(released: ReleasedFeatures, margins: Sequence[NormalMargin]) -> Gaussian:
+def gaussian(released: ReleasedFeatures, margins: Sequence[NormalMargin]) -> GaussianFit:
     """Fitted to the means and products of the columns' first features."""
     firsts = [start for start, _ in released.products.blocks]
     means, products = released.products.mean[firsts], released.products.products[np.ix_(firsts, firsts)]
     scale = np.array([m.deviation for m in margins])
     made = ReleasedOf.of(released)
     mean, covariance = np.array([m.mean for m in margins]), np.diag(scale**2)
-    for _ in range(ROUNDS):
+    for _ in range(FIT_ROUNDS):
         scores, kept = made.scores(drawn(mean, covariance))
         missing = products - scores.T @ scores / len(scores)
         covariance = covariance + missing * np.outer(scale, scale) / kept.mean()
         mean = mean + (means - scores.mean(axis=0)) * scale / np.sqrt(kept.mean())
-    return Gaussian(mean, covariance, made, float(kept.mean()), released.products.noise, released.rows)
+    return GaussianFit(mean, covariance, made, float(kept.mean()), released.products.noise, released.rows)
 
 
 def together(margins: Sequence[NormalMargin]) -> bool:
@@ -194,16 +194,16 @@ def _root(covariance: FloatArray) -> FloatArray:
     """A root of the covariance, or of the nearest that is one."""
     spread = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
     values, axes = np.linalg.eigh(covariance / np.outer(spread, spread))
-    return np.asarray(spread[:, None] * axes * np.sqrt(np.maximum(values, FLATTEST)))
+    return np.asarray(spread[:, None] * axes * np.sqrt(np.maximum(values, LEAST_CORRELATION_EIGENVALUE)))
 
 
-CLOSE = 0.015
+FURTHEST_FROM_NORMAL = 0.015
 """A distance from a normal distribution beyond which lines bend so much that it matters."""
-CLEAR = 5.0
+CLEAR_VARIATION = 5.0
 """What a column varies beyond those it is regressed with must exceed so many standard deviations of its noise."""
-WIDE = 40
+MOST_UNSHRUNK_COLUMNS = 40
 """In more columns than this all rows are shrunk alike, and products by what rows keep on average."""
-STEP = 0.05
+COVARIANCE_STEP = 0.05
 """How far a covariance is moved, relative to it, to see how what is released moves."""
 
 
@@ -222,14 +222,14 @@ class FromFeatures:
     @cached_property
     def clear(self) -> bool:
         """Whether a column that is not normal would show; or, where noise hides it in one, whether all seem to be."""
-        return max(m.allowed for m in self.margins) <= CLOSE or together(self.margins)
+        return max(m.allowed for m in self.margins) <= FURTHEST_FROM_NORMAL or together(self.margins)
 
     @cached_property
-    def fitted(self) -> Gaussian:
+    def fitted(self) -> GaussianFit:
         """All columns together."""
         return gaussian(self.released, self.margins)
 
-    def estimate(self, asked: Question, possible: Adjustment) -> Effect:
+    def estimate(self, asked: EffectQuestion, possible: Adjustment) -> Effect:
         """Of the sets that tell, the one of the smallest error."""
         sets = possible.sets
         if not self.clear:
@@ -252,13 +252,13 @@ class FromFeatures:
         estimate, error = known[given].coefficient * ratio, known[given].error(self.fitted) * ratio
         return Effect.per_unit(asked.cause, asked.outcome, estimate, error, adjusted_for=given, spread=ratio)
 
-    def _undetermined(self, asked: Question, why: str, given: tuple[str, ...]) -> Effect:
+    def _undetermined(self, asked: EffectQuestion, why: str, given: tuple[str, ...]) -> Effect:
         return asked.undetermined(why, given, way_on(self.schema))
 
     def _margin(self, name: str) -> NormalMargin:
         return self.margins[self.schema.names.index(name)]
 
-    def _slope(self, asked: Question, given: tuple[str, ...]) -> Slope | None:
+    def _slope(self, asked: EffectQuestion, given: tuple[str, ...]) -> Slope | None:
         x, y, *others = (self.schema.names.index(name) for name in (asked.cause, asked.outcome, *given))
         return Slope.of(self.fitted, y, (x, *others))
 
@@ -277,11 +277,11 @@ class Slope:
     """Its variance, as if no row had been shrunk."""
 
     @classmethod
-    def of(cls, fitted: Gaussian, outcome: int, regressors: tuple[int, ...]) -> Slope | None:
+    def of(cls, fitted: GaussianFit, outcome: int, regressors: tuple[int, ...]) -> Slope | None:
         """Of the first regressor; None where noise hides how it varies apart from the others."""
         correlation = fitted.covariance / np.outer(fitted.spread, fitted.spread)
         within = correlation[np.ix_(regressors, regressors)]
-        if np.linalg.eigvalsh(within)[0] < CLEAR * np.sqrt(2 * len(regressors) * fitted.noise) + 1e-6:
+        if np.linalg.eigvalsh(within)[0] < CLEAR_VARIATION * np.sqrt(2 * len(regressors) * fitted.noise) + 1e-6:
             return None
         inverse = np.linalg.inv(within)
         with_outcome = correlation[list(regressors), outcome]
@@ -291,7 +291,7 @@ class Slope:
         sampled = max(1 - float(with_outcome @ coefficients), 0.0) * float(inverse[0, 0]) / fitted.rows
         return cls(float(coefficients[0]), own, left, sampled + _noise(fitted, own, left))
 
-    def error(self, fitted: Gaussian) -> float:
+    def error(self, fitted: GaussianFit) -> float:
         """Sampling, privacy noise and what the fitted distribution is drawn with, carried over to the coefficient."""
         released = (fitted.scores @ self.own) * (fitted.scores @ self.left)
         whole = (fitted.standard @ self.own) * (fitted.standard @ self.left)
@@ -299,15 +299,15 @@ class Slope:
         variance = float(released.var()) / fitted.rows + drawn + _noise(fitted, self.own, self.left)
         return float(np.sqrt(variance)) / abs(self._released(fitted))
 
-    def _released(self, fitted: Gaussian) -> float:
+    def _released(self, fitted: GaussianFit) -> float:
         """How much of a move of the coefficient is seen in what is released."""
-        if len(self.own) > WIDE:
+        if len(self.own) > MOST_UNSHRUNK_COLUMNS:
             return fitted.kept
         gradient = (np.outer(self.own, self.left) + np.outer(self.left, self.own)) / 2
-        change = fitted.moved(STEP * gradient * np.outer(fitted.spread, fitted.spread)) / STEP
+        change = fitted.moved(COVARIANCE_STEP * gradient * np.outer(fitted.spread, fitted.spread)) / COVARIANCE_STEP
         return float((change * gradient).sum() / (gradient**2).sum())
 
 
-def _noise(fitted: Gaussian, own: FloatArray, left: FloatArray) -> float:
+def _noise(fitted: GaussianFit, own: FloatArray, left: FloatArray) -> float:
     """Of the sum of products that moves a slope, the noise: a square has twice that of a product."""
     return float((own @ own) * (left @ left) + (own @ left) ** 2) * fitted.noise

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.effects.effect import Effect, Question, mean_table, short_number
+from dpcurate.effects.effect import Effect, EffectQuestion, mean_table, short_number
 from dpcurate.effects.effect_table import EffectTable, place_of, usual
 from dpcurate.effects.matching import Matched, matched, means_and_slopes, sizes
-from dpcurate.effects.simulated import Number, Simulator, even_numbers
+from dpcurate.effects.simulated import SimulatedNumber, Simulator, even_numbers
 from dpcurate.graphs.adjustment import Adjustment, covering
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
@@ -25,7 +25,7 @@ from dpcurate.schema import OWN, Numeric, Schema
 
 ROWS, TURNS = 1 << 14, 4
 """Rows simulated for an effect, and how often."""
-STEP = 0.2
+NUMBER_STEP = 0.2
 """How far a number is moved to either side, in standard deviations: what is said is the mean slope."""
 
 
@@ -39,7 +39,7 @@ class IfSet:
     """(outcomes, settings, settings)."""
 
 
-def effect_of(model: Matched, schema: Schema, asked: Question) -> Effect:
+def effect_of(model: Matched, schema: Schema, asked: EffectQuestion) -> Effect:
     """The total effect in the model's graph."""
     if schema[asked.cause].has_levels:
         return _of_levels(model, schema, asked)
@@ -49,7 +49,7 @@ def effect_of(model: Matched, schema: Schema, asked: Question) -> Effect:
     return (_per_unit if shown.ends is None else _of_quarters)(model, asked, level, at)
 
 
-def _of_levels(model: Matched, schema: Schema, asked: Question) -> Effect:
+def _of_levels(model: Matched, schema: Schema, asked: EffectQuestion) -> Effect:
     cause, outcome = schema[asked.cause], schema[asked.outcome]
     found = if_levels(model, asked.cause, asked.outcome, cause.size)
     if outcome.has_levels:
@@ -68,14 +68,14 @@ def _of_levels(model: Matched, schema: Schema, asked: Question) -> Effect:
     )
 
 
-def _per_unit(model: Matched, asked: Question, level: str | None, at: int) -> Effect:
+def _per_unit(model: Matched, asked: EffectQuestion, level: str | None, at: int) -> Effect:
     """The mean slope."""
     found, width = if_moved(model, asked.cause, asked.outcome)
     change, error = _change(found, at)
     return _of_number(model, asked, level, (change / width, error / width), 1.0)
 
 
-def _of_quarters(model: Matched, asked: Question, level: str | None, at: int) -> Effect:
+def _of_quarters(model: Matched, asked: EffectQuestion, level: str | None, at: int) -> Effect:
     """Of a skewed number, whose mean slope hangs on its ends: its upper quartile instead of its lower."""
     low, high = (short_number(x) for x in model.simulator.shown[asked.cause].quarters)
     found = if_values(model, asked.cause, asked.outcome, [float(low), float(high)])
@@ -83,7 +83,9 @@ def _of_quarters(model: Matched, asked: Question, level: str | None, at: int) ->
     return replace(moved, to=high, instead_of=low)
 
 
-def _of_number(model: Matched, asked: Question, level: str | None, told: tuple[float, float], width: float) -> Effect:
+def _of_number(
+    model: Matched, asked: EffectQuestion, level: str | None, told: tuple[float, float], width: float
+) -> Effect:
     spread = width * (_spread(model, asked.outcome) if level is None else 1.0) / _spread(model, asked.cause)
     given = model.simulator.dag.parents(asked.cause)
     return Effect.per_unit(asked.cause, asked.outcome, *told, adjusted_for=given, level=level, spread=spread)
@@ -110,7 +112,7 @@ def if_levels(model: Matched, cause: str, outcome: str, levels: int) -> IfSet:
 
 def if_values(model: Matched, cause: str, outcome: str, numbers: list[float]) -> IfSet:
     """The cause, a number, set to each of these."""
-    shown: Number = model.simulator.shown[cause]
+    shown: SimulatedNumber = model.simulator.shown[cause]
     latent = shown.latent(np.array(numbers))
     found = _averaged(model, cause, outcome, lambda _: [np.full(ROWS, x) for x in latent])
     steep = (found.values[-1] - found.values[0]) / max(float(latent[-1] - latent[0]), 1e-6)
@@ -120,8 +122,8 @@ def if_values(model: Matched, cause: str, outcome: str, numbers: list[float]) ->
 
 def if_moved(model: Matched, cause: str, outcome: str) -> tuple[IfSet, float]:
     """The cause set to its own values, whatever its parents, and a step below and above; and what lies between."""
-    shown: Number = model.simulator.shown[cause]
-    step = STEP * _spread(model, cause)
+    shown: SimulatedNumber = model.simulator.shown[cause]
+    step = NUMBER_STEP * _spread(model, cause)
 
     def settings(turn: int) -> list[Any]:
         columns = len(model.simulator.names)
@@ -182,17 +184,17 @@ def leads(dag: Dag, cause: str, outcome: str) -> bool:
     return cause in needed(dag, cause, outcome)
 
 
-WORST = 3.0
+WORST_MISFIT = 3.0
 """Beyond this misfit (1 is what errors explain) nothing is said; below, where it is clear, errors are widened."""
 MOST_MATCHED = 1200
 """Products and parameters at most: more take too long, and too much memory."""
-UNSETTLED = 1.0
+MOST_UNSETTLED = 1.0
 """A last step of more standard errors than this has not arrived anywhere."""
-THEN = "with `bins` for its numbers in the schema a model has tables, and tells"
-NARROWER = "give bounds as narrow as is publicly known, declare its logarithm instead, or give it `bins`"
-FEWER = "group levels in the schema, or quantify a graph with fewer parents (dag=...)"
+ADVICE_BINS = "with `bins` for its numbers in the schema a model has tables, and tells"
+ADVICE_NARROWER = "give bounds as narrow as is publicly known, declare its logarithm instead, or give it `bins`"
+ADVICE_FEWER = "group levels in the schema, or quantify a graph with fewer parents (dag=...)"
 NO_DAG = "causes may be hidden, or no DAG has its arrows; numbers and levels are simulated along a DAG alone"
-TABLES = "with `bins` for numbers in the schema tables are released, which tell"
+ADVICE_TABLES = "with `bins` for numbers in the schema tables are released, which tell"
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,14 +219,17 @@ class InDag:
         """Why nothing is said, and what to do; empty where something is."""
         gone = [c.name for c in self.schema.columns if isinstance(c, Numeric) and c.missing == OWN]
         if gone:
-            return f"{', '.join(gone)} with missing cells of their own (missing = 'own')", THEN
+            return f"{', '.join(gone)} with missing cells of their own (missing = 'own')", ADVICE_BINS
         if (together := sum(sizes(self.released, self.simulator))) > MOST_MATCHED:
-            return f"{together:,} products and parameters are more than the {MOST_MATCHED:,} that are matched", FEWER
-        if self.fitted.misfit > WORST or not self.fitted.settled < UNSETTLED:
-            return "no table with straight links that add up would have released what was released", THEN
+            return (
+                f"{together:,} products and parameters are more than the {MOST_MATCHED:,} that are matched",
+                ADVICE_FEWER,
+            )
+        if self.fitted.misfit > WORST_MISFIT or not self.fitted.settled < MOST_UNSETTLED:
+            return "no table with straight links that add up would have released what was released", ADVICE_BINS
         return "", ""
 
-    def effect(self, asked: Question) -> Effect:
+    def effect(self, asked: EffectQuestion) -> Effect:
         """In the graph itself, whatever others say the same."""
         if not leads(self.dag, asked.cause, asked.outcome):
             return Effect.none(asked.cause, asked.outcome)
@@ -233,19 +238,19 @@ class InDag:
             return asked.undetermined(why, self.dag.parents(asked.cause), then)
         return effect_of(self.fitted, self.schema, asked)
 
-    def _constant(self, asked: Question) -> tuple[str, str] | None:
+    def _constant(self, asked: EffectQuestion) -> tuple[str, str] | None:
         shown = self.simulator.shown[asked.cause]
         if getattr(shown, "quarters", ()) is not None:
             return None
         return f"nine rows of ten hold nearly the same {asked.cause}", "give it `bins`, or declare it as ordinal"
 
-    def _blurred(self, asked: Question) -> tuple[str, str] | None:
+    def _blurred(self, asked: EffectQuestion) -> tuple[str, str] | None:
         shown = self.simulator.shown
         involved = (x for x in self.schema.names if x in needed(self.dag, asked.cause, asked.outcome))
         hidden = [x for x in involved if getattr(shown[x], "blurred", False)]
         if not hidden:
             return None
-        return f"noise hides how rows of {' and '.join(hidden)} lie within bounds that are far wider", NARROWER
+        return f"noise hides how rows of {' and '.join(hidden)} lie within bounds that are far wider", ADVICE_NARROWER
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,10 +272,10 @@ class InDags:
         """Columns to be simulated for all effects."""
         return len(self.dags) * len(self.schema.names)
 
-    def estimate(self, asked: Question, possible: Adjustment) -> Effect:
+    def estimate(self, asked: EffectQuestion, possible: Adjustment) -> Effect:
         """In a DAG of this possibility: any in which the cause has the same parents."""
         if possible.dag is None:
-            return asked.undetermined(NO_DAG, possible.sets[0], TABLES)
+            return asked.undetermined(NO_DAG, possible.sets[0], ADVICE_TABLES)
         parents = possible.dag.parents(asked.cause)
         dag = next((one for one in self.dags if one.parents(asked.cause) == parents), possible.dag)
         if dag not in self.known:

@@ -12,15 +12,15 @@ from typing import Any
 
 from dpcurate._messages import one_line, shown_probability
 from dpcurate._tables import frame_of, safe, table_html
-from dpcurate.effects.effect import Effect, Estimator, Question, way_on
+from dpcurate.effects.effect import Effect, EffectQuestion, Estimator, way_on
 from dpcurate.effects.effect_table import EffectTable
 from dpcurate.effects.from_contrasts import FromContrasts
 from dpcurate.effects.from_features import FromFeatures, all_numbers
 from dpcurate.effects.in_dag import InDags
 from dpcurate.errors import QueryError
 from dpcurate.graphs.adjustment import Adjustment
-from dpcurate.graphs.base import Arrow
-from dpcurate.graphs.formats.draft import EFFECT, EdgeProbabilities, EdgeProbability, written
+from dpcurate.graphs.base_graph import Arrow
+from dpcurate.graphs.formats.graph_draft import EFFECT_COLUMNS, EdgeProbabilities, EdgeProbability, written
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
 from dpcurate.learn.found import ColumnPair
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
@@ -42,8 +42,8 @@ class FoundEffects(tuple[Effect, ...]):
 
     def to_frame(self) -> Any:
         """A pandas frame with a row for each effect: its ends, state, size with a 95 % interval, and sentence."""
-        rows = [[*(getattr(effect, name) for name in TOLD[:-2]), effect.brief, effect.why] for effect in self]
-        return frame_of(TOLD, rows, words=(*TOLD[:5], *TOLD[-2:]))
+        rows = [[*(getattr(effect, name) for name in FRAME_COLUMNS[:-2]), effect.brief, effect.why] for effect in self]
+        return frame_of(FRAME_COLUMNS, rows, words=(*FRAME_COLUMNS[:5], *FRAME_COLUMNS[-2:]))
 
     def _repr_html_(self) -> str:
         """What a notebook shows: a table of those that are known, and why the others are not."""
@@ -62,16 +62,16 @@ class FoundEffects(tuple[Effect, ...]):
         return "\n".join(map(one_line, (*lines, *reasons)))
 
 
-TOLD = (
+FRAME_COLUMNS = (
     *("cause", "outcome", "to", "instead_of", "level", "estimate", "error", "low", "high", "strength"),
     *("in_words", "why_unknown"),
 )
 """The columns of a frame of effects."""
-MOST_EDGES = 400
+MOST_REPORTED_EDGES = 400
 """In a larger graph effects are computed when they are asked for, and not for every file."""
 MOST_SIMULATED = 50
 """The same where more columns would have to be simulated, over all DAGs."""
-LATER = "many DAGs are possible, and simulating them takes a while; found.effects() does, and costs nothing"
+MANY_DAGS = "many DAGs are possible, and simulating them takes a while; found.effects() does, and costs nothing"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Effects:
         level: str | None = None,
     ) -> Effect:
         """The total effect of setting the cause; levels as usual where none are named."""
-        asked = Question(cause=cause, outcome=outcome, to=to, instead_of=instead_of, level=level)
+        asked = EffectQuestion(cause=cause, outcome=outcome, to=to, instead_of=instead_of, level=level)
         self._check(asked)
         if self.not_identified:
             return Effect.unknown(cause, outcome, "not identified", self.not_identified)
@@ -128,7 +128,7 @@ class Effects:
             )
         return f"{cause} has too many lines to try every direction of them; knowledge that directs some would help"
 
-    def _by(self, asked: Question, adjustment: Adjustment) -> Effect:
+    def _by(self, asked: EffectQuestion, adjustment: Adjustment) -> Effect:
         if not adjustment.acts:
             return Effect.none(asked.cause, asked.outcome)
         if self.estimator is None:
@@ -143,13 +143,13 @@ class Effects:
     @property
     def reported(self) -> FoundEffects:
         """What reports tell of them: nothing where no answers were kept, nor of very large graphs."""
-        if (self.estimator is None and not self.not_identified) or len(self.graph.edges) > MOST_EDGES:
+        if (self.estimator is None and not self.not_identified) or len(self.graph.edges) > MOST_REPORTED_EDGES:
             return FoundEffects()
         if isinstance(self.estimator, InDags) and self.estimator.work > MOST_SIMULATED:
-            return FoundEffects(Effect.unknown(a, b, "not determined", LATER) for a, b in directions(self.graph))
+            return FoundEffects(Effect.unknown(a, b, "not determined", MANY_DAGS) for a, b in directions(self.graph))
         return self.edges
 
-    def _check(self, asked: Question) -> None:
+    def _check(self, asked: EffectQuestion) -> None:
         for name in (asked.cause, asked.outcome):
             if name not in self.schema.names:
                 raise QueryError(f"there is no column {name!r}{did_you_mean(name, self.schema.names)}")
@@ -174,7 +174,7 @@ def directions(graph: Cpdag | Dag | Pag) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-Steps = dict[str, dict[str, int]]
+OpenSteps = dict[str, dict[str, int]]
 """Where one may go from a column, and how many undecided pairs that takes: none or one."""
 
 
@@ -205,8 +205,8 @@ def _reason(pairs: list[ColumnPair]) -> str:
     )
 
 
-def _steps(graph: Graph, undecided: Mapping[tuple[str, str], ColumnPair], direction: float) -> Steps:
-    steps: Steps = {name: {} for name in graph.nodes}
+def _steps(graph: Graph, undecided: Mapping[tuple[str, str], ColumnPair], direction: float) -> OpenSteps:
+    steps: OpenSteps = {name: {} for name in graph.nodes}
     for a, sign, b in graph.written():
         if sign[0] != "<" and (sign[-1] != "-" or sign == "--"):
             steps[a][b] = 0
@@ -221,7 +221,7 @@ def _steps(graph: Graph, undecided: Mapping[tuple[str, str], ColumnPair], direct
     return steps
 
 
-def _fewest(steps: Steps, start: str, end: str) -> list[str]:
+def _fewest(steps: OpenSteps, start: str, end: str) -> list[str]:
     """The columns on a way with the fewest undecided pairs; none if there is no way."""
     queue, seen = [(0, 0, [start])], set[str]()
     while queue:
@@ -235,7 +235,7 @@ def _fewest(steps: Steps, start: str, end: str) -> list[str]:
     return []
 
 
-PLAIN = (
+JSON_FIELDS = (
     *("cause", "outcome", "state", "estimate", "error", "low", "high", "adjusted_for", "to", "instead_of"),
     *("level", "strength", "reason"),
 )
@@ -256,12 +256,12 @@ def with_effects(
 
 def _beside(effect: Effect) -> tuple[tuple[str, str], ...]:
     numbers = effect.estimate, effect.low, effect.high
-    return tuple(zip(EFFECT, (*("" if x is None else written(x) for x in numbers), effect.brief), strict=True))
+    return tuple(zip(EFFECT_COLUMNS, (*("" if x is None else written(x) for x in numbers), effect.brief), strict=True))
 
 
 def plain(effect: Effect) -> dict[str, Any]:
     """An effect as JSON holds it."""
-    values = {name: getattr(effect, name) for name in PLAIN}
+    values = {name: getattr(effect, name) for name in JSON_FIELDS}
     table = {} if effect.table is None else {"table": _plain_table(effect.table)}
     possible = {"possible": [plain(one) for one in effect.possible]} if effect.possible else {}
     return {**values, "adjusted_for": list(effect.adjusted_for), "words": effect.sentence, **table, **possible}

@@ -18,13 +18,13 @@ from dpcurate._typing import FloatArray
 
 LIKELY_EFFECT = 2.0
 """How far the effect of a parent may well reach before anything is seen, in standard deviations or log odds."""
-ANYWHERE = 5.0
+LIKELY_INTERCEPT = 5.0
 """The same of where a column lies."""
-LEAST = 1e-9
-FURTHEST = 8.0
+LEAST_PROBABILITY = 1e-9
+FURTHEST_LOG_SPREAD = 8.0
 
 
-class Link(Protocol):
+class ColumnLink(Protocol):
     """A column given `parents` numbers; parameters come as one vector."""
 
     @property
@@ -47,7 +47,7 @@ class Link(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class NormalLink:
     """A number: intercept, effects, logarithm of the spread that is left."""
 
     parents: int
@@ -58,13 +58,13 @@ class Normal:
 
     @property
     def prior(self) -> FloatArray:
-        return np.array([ANYWHERE, *[LIKELY_EFFECT] * self.parents, ANYWHERE])
+        return np.array([LIKELY_INTERCEPT, *[LIKELY_EFFECT] * self.parents, LIKELY_INTERCEPT])
 
     def mean(self, at: FloatArray, given: FloatArray) -> FloatArray:
         return np.asarray(at[0] + given @ at[1:-1])
 
     def spread(self, at: FloatArray) -> float:
-        return float(np.exp(np.clip(at[-1], -FURTHEST, FURTHEST)))
+        return float(np.exp(np.clip(at[-1], -FURTHEST_LOG_SPREAD, FURTHEST_LOG_SPREAD)))
 
     def draw(self, at: FloatArray, given: FloatArray, even: FloatArray) -> FloatArray:
         return np.asarray(self.mean(at, given) + self.spread(at) * ndtri(even))
@@ -76,7 +76,7 @@ class Normal:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cut:
+class OrderedProbit:
     """Ordered levels: cuts of a normal number of variance 1, then effects on its mean (ordered probit)."""
 
     parents: int
@@ -88,7 +88,7 @@ class Cut:
 
     @property
     def prior(self) -> FloatArray:
-        return np.array([*[ANYWHERE] * (len(self.shares) - 1), *[LIKELY_EFFECT] * self.parents])
+        return np.array([*[LIKELY_INTERCEPT] * (len(self.shares) - 1), *[LIKELY_EFFECT] * self.parents])
 
     def _parts(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
         cuts = np.maximum.accumulate(at[: len(self.shares) - 1])
@@ -106,7 +106,7 @@ class Cut:
         cuts, effects = self._parts(at)
         mean = given @ effects
         below, above = cuts[values] - mean, cuts[values + 1] - mean
-        chance = np.maximum(ndtr(above) - ndtr(below), LEAST)
+        chance = np.maximum(ndtr(above) - ndtr(below), LEAST_PROBABILITY)
         lower, upper = _density(below) / chance, _density(above) / chance
         by_cut = np.zeros((len(mean), len(cuts)))
         rows = np.arange(len(mean))
@@ -116,7 +116,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class MultinomialLogit:
     """Levels without order: log odds of each but the first, an intercept and effects for each (multinomial logit)."""
 
     parents: int
@@ -129,7 +129,7 @@ class Choice:
 
     @property
     def prior(self) -> FloatArray:
-        return np.tile([ANYWHERE, *[LIKELY_EFFECT] * self.parents], len(self.shares) - 1)
+        return np.tile([LIKELY_INTERCEPT, *[LIKELY_EFFECT] * self.parents], len(self.shares) - 1)
 
     def chances(self, at: FloatArray, given: FloatArray) -> FloatArray:
         effects = at.reshape(len(self.shares) - 1, -1)

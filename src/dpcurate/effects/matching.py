@@ -14,26 +14,26 @@ from itertools import combinations
 import numpy as np
 
 from dpcurate._typing import FloatArray, IntArray
-from dpcurate.effects.links import Normal
+from dpcurate.effects.links import NormalLink
 from dpcurate.effects.simulated import Simulator, even_numbers
 from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.learn.measure_once.features import Features
 from dpcurate.queries import BRANCHES
 
-ROUNDS = ((5, 1 << 14), (2, 1 << 16))
+MATCHING_ROUNDS = ((5, 1 << 14), (2, 1 << 16))
 """Rounds, and the rows that are simulated in each; of small tables fewer."""
 FEWEST_SIMULATED = 1 << 14
-MOST_MOVED = 1.0
+LARGEST_MOVE = 1.0
 """No parameter moves further in one round."""
-SINGLES = 0.025
+MEANS_WEIGHT = 0.025
 """The weight of means beside products, as a share of the squared length of rows (`feature_release`)."""
-UNEVEN = 0.1
+SOBOL_ERROR = 0.1
 """Errors of means over evenly spread rows, as a part of those over random rows."""
-FLATTEST = 1e-9
-CLEAR = 4.0
+LEAST_EIGENVALUE = 1e-9
+CLEAR_MISFIT = 4.0
 """A misfit counts if it lies so many of its standard deviations above 1."""
-MOST_NUMBERS = 20_000_000
+MOST_SIMULATED_NUMBERS = 20_000_000
 """Numbers that are held of simulated rows."""
 STRETCHES = 10
 """Into so many stretches of about the same share a number's released distribution is cut, to be compared."""
@@ -44,7 +44,7 @@ class Targets:
     """What was released, and its noise; `pairs` are the features whose products count."""
 
     pairs: tuple[IntArray, IntArray]
-    margins: tuple[Margin, ...]
+    margins: tuple[MatchedMargin, ...]
     values: FloatArray
     noise: FloatArray
     """The covariance of the noise."""
@@ -56,10 +56,10 @@ class Targets:
         products = released.products
         values = [products.mean, products.products[first, second]]
         counted = np.concatenate(values)
-        by_mean = products.noise / (SINGLES * released.clip.square)
+        by_mean = products.noise / (MEANS_WEIGHT * released.clip.square)
         noise = [np.full(len(products.mean), by_mean), products.noise * np.where(first == second, 2.0, 1.0)]
         margins = [
-            Margin.of(known, features)
+            MatchedMargin.of(known, features)
             for known, features in zip(released.distributions, released.features, strict=True)
         ]
         values += [one.values for one in margins]
@@ -78,7 +78,7 @@ class Targets:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Margin:
+class MatchedMargin:
     """What was released of one column's distribution: shares of its levels; of a number shares of stretches, and the
     mean and the square of its score.
     """
@@ -89,7 +89,7 @@ class Margin:
     noise: FloatArray
 
     @classmethod
-    def of(cls, known: Distribution, features: Features) -> Margin:
+    def of(cls, known: Distribution, features: Features) -> MatchedMargin:
         shares = known.shares
         if known.column.has_levels:
             return cls(np.eye(len(shares))[:, 1:], shares[1:], np.full(len(shares) - 1, known.noise**2))
@@ -118,7 +118,7 @@ def _pairs(released: ReleasedFeatures, simulator: Simulator) -> tuple[IntArray, 
     blocks = dict(zip(simulator.names, released.products.blocks, strict=True))
     families = [(name, *simulator.dag.parents(name)) for name in simulator.names]
     joined = {frozenset(pair) for family in families for pair in combinations(family, 2)}
-    found = [(a, a) for name, (a, _) in blocks.items() if isinstance(simulator.links[name], Normal)]
+    found = [(a, a) for name, (a, _) in blocks.items() if isinstance(simulator.links[name], NormalLink)]
     for one, other in (sorted(pair) for pair in joined):
         found += [(i, j) for i in range(*blocks[one]) for j in range(*blocks[other])]
     both = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
@@ -149,7 +149,7 @@ class Matched:
     @property
     def widening(self) -> float:
         """What variances are multiplied by: the misfit, where it is clear (Birge 1932)."""
-        clear = 1 + CLEAR * float(np.sqrt(2 / self.freedom))
+        clear = 1 + CLEAR_MISFIT * float(np.sqrt(2 / self.freedom))
         return self.misfit if self.misfit > clear else 1.0
 
 
@@ -164,15 +164,15 @@ def matched(released: ReleasedFeatures, simulator: Simulator, turn: int = 0) -> 
     targets = Targets.of(released, simulator)
     start, prior = simulator.together("start"), simulator.together("prior") ** -2.0
     parameters = start
-    for rounds, count in ROUNDS:
+    for rounds, count in MATCHING_ROUNDS:
         count = _fitting(count, targets.rows, len(targets.values) + len(start))
         even = even_numbers(count, len(simulator.names), turn)
         for _ in range(rounds):
-            step = Step.of(targets, simulator, parameters, even)
+            step = MatchingStep.of(targets, simulator, parameters, even)
             information = step.slopes.T @ step.weights @ step.slopes + np.diag(prior)
             covariance: FloatArray = np.asarray(np.linalg.inv(information), dtype=np.float64)
             move = covariance @ (step.slopes.T @ (step.weights @ step.left) - prior * (parameters - start))
-            parameters = parameters + np.clip(move, -MOST_MOVED, MOST_MOVED)
+            parameters = parameters + np.clip(move, -LARGEST_MOVE, LARGEST_MOVE)
     freedom = max(len(step.left) - len(start), 1)
     rest = step.left - step.slopes @ move
     settled = float(np.abs(move / np.sqrt(np.diagonal(covariance))).max())
@@ -181,13 +181,13 @@ def matched(released: ReleasedFeatures, simulator: Simulator, turn: int = 0) -> 
 
 def _fitting(count: int, rows: float, width: int) -> int:
     """A power of two: no more than a table of so many rows needs, nor than memory holds."""
-    while count * width > MOST_NUMBERS or (count > FEWEST_SIMULATED and count > 2 * rows):
+    while count * width > MOST_SIMULATED_NUMBERS or (count > FEWEST_SIMULATED and count > 2 * rows):
         count //= 2
     return count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class MatchingStep:
     """At some parameters: what is left to match, how it moves with them, and the inverse of its covariance."""
 
     left: FloatArray
@@ -195,12 +195,12 @@ class Step:
     weights: FloatArray
 
     @classmethod
-    def of(cls, targets: Targets, simulator: Simulator, parameters: FloatArray, even: FloatArray) -> Step:
+    def of(cls, targets: Targets, simulator: Simulator, parameters: FloatArray, even: FloatArray) -> MatchingStep:
         values = simulator.rows(parameters, even)
         seen = targets.of_rows(simulator, values)
         mean, slopes = means_and_slopes(seen, simulator.scores(parameters, values))
         seen -= mean
-        sampled = seen.T @ seen / len(seen) * (1 / targets.rows + UNEVEN**2 / len(seen))
+        sampled = seen.T @ seen / len(seen) * (1 / targets.rows + SOBOL_ERROR**2 / len(seen))
         return cls(targets.values - mean, slopes, _inverse(sampled + targets.noise))
 
 
@@ -210,7 +210,7 @@ def means_and_slopes(seen: FloatArray, scores: FloatArray) -> tuple[FloatArray, 
     Scores have mean 0; where those of the simulated rows do not, what they say of the means is taken out.
     """
     slopes = (seen - seen.mean(axis=0)).T @ scores / len(scores)
-    within = scores.T @ scores / len(scores) + FLATTEST * np.eye(scores.shape[1])
+    within = scores.T @ scores / len(scores) + LEAST_EIGENVALUE * np.eye(scores.shape[1])
     return seen.mean(axis=0) - slopes @ np.linalg.solve(within, scores.mean(axis=0)), slopes
 
 
@@ -218,4 +218,4 @@ def _inverse(covariance: FloatArray) -> FloatArray:
     """What was released twice over has nearly no error of its own."""
     spread = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
     values, axes = np.linalg.eigh(covariance / np.outer(spread, spread))
-    return np.asarray((axes / np.maximum(values, FLATTEST)) @ axes.T / np.outer(spread, spread))
+    return np.asarray((axes / np.maximum(values, LEAST_EIGENVALUE)) @ axes.T / np.outer(spread, spread))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dpcurate._typing import FloatArray
-from dpcurate.effects.links import Choice, Cut, Link, Normal
+from dpcurate.effects.links import ColumnLink, MultinomialLogit, NormalLink, OrderedProbit
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.measure_once.distributions import Distribution
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
@@ -26,20 +26,20 @@ the 10 % and 90 % quantiles, over their distance; the range of 90 % of rows over
 BLURRED, HIDDEN = 0.04, 0.45
 """A larger share of a skewed number should not lie in a stretch of which no more is known; nor of any number, since one
 could not tell whether it is skewed."""
-LOUD = 5.0
+CLEAR_SHARE = 5.0
 """A share stands out if it exceeds so many standard deviations of its noise."""
 NODES, WEIGHTS = (np.polynomial.hermite_e.hermegauss(9)[i] for i in (0, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Levels:
+class SimulatedLevels:
     """Levels: those of a category by its features, those of an order by powers of their place, as many as released."""
 
     features: Features
     table: FloatArray
 
     @classmethod
-    def of(cls, known: Distribution, features: Features) -> Levels:
+    def of(cls, known: Distribution, features: Features) -> SimulatedLevels:
         if not isinstance(known.column, (Numeric, Ordinal)):
             return cls(features, features.values)
         powers = np.vander(np.arange(len(known.shares), dtype=float), features.size + 1, increasing=True)
@@ -55,7 +55,7 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Number:
+class SimulatedNumber:
     """A number behind which stands a normal one: itself, moved and scaled, or where it is skewed its rank."""
 
     features: Features
@@ -75,7 +75,7 @@ class Number:
     """The released distribution function, where a number is normal on the scale of ranks."""
 
     @classmethod
-    def of(cls, known: Distribution, features: Features) -> Number:
+    def of(cls, known: Distribution, features: Features) -> SimulatedNumber:
         column = known.column
         assert isinstance(column, Numeric)
         ends = np.concatenate([[0.0], np.cumsum(known.shares)])
@@ -83,9 +83,9 @@ class Number:
         q: dict[float, float] = dict(
             zip(QUANTILES, np.interp(np.array(QUANTILES) * ends[-1], ends, edges), strict=True)
         )
-        lean = abs(q[0.9] + q[0.1] - 2 * q[0.5]) / max(q[0.9] - q[0.1], LEAST)
-        tails = (q[0.95] - q[0.05]) / max(q[0.75] - q[0.25], LEAST)
-        smooth = known.shares.max() < max(COARSE, LOUD * known.noise)
+        lean = abs(q[0.9] + q[0.1] - 2 * q[0.5]) / max(q[0.9] - q[0.1], LEAST_LENGTH)
+        tails = (q[0.95] - q[0.05]) / max(q[0.75] - q[0.25], LEAST_LENGTH)
+        smooth = known.shares.max() < max(LARGEST_SMOOTH_SHARE, CLEAR_SHARE * known.noise)
         plain = smooth and lean < SKEWED and tails < LONG_TAILED
         spread = max((q[0.84] - q[0.16]) / 2, (column.high - column.low) / len(known.shares))
         coarse = np.linspace(column.low, column.high, 2 * BRANCHES + 1)[1::2]
@@ -142,16 +142,16 @@ def _largest_blur(shares: FloatArray, noise: float) -> float:
     worst, size = 0.0, 1
     while size < len(shares):
         cells = shares.reshape(size, -1).sum(axis=1)
-        worst = max(worst, float(cells[cells < BRANCHES * LOUD * noise].max(initial=0.0)))
+        worst = max(worst, float(cells[cells < BRANCHES * CLEAR_SHARE * noise].max(initial=0.0)))
         size *= BRANCHES
     return worst
 
 
-COARSE = 0.01
+LARGEST_SMOOTH_SHARE = 0.01
 """A number with a place of more than this share is not smooth."""
 QUANTILES = (0.05, 0.1, 0.16, 0.25, 0.5, 0.75, 0.84, 0.9, 0.95)
-LEAST = 1e-12
-BITS = 30
+LEAST_LENGTH = 1e-12
+SOBOL_BITS = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,9 +171,9 @@ class Simulator:
     def of(cls, released: ReleasedFeatures, dag: Dag, names: Sequence[str]) -> Simulator:
         shown: dict[str, Any] = {}
         for name, known, features in zip(names, released.distributions, released.features, strict=True):
-            shown[name] = (Levels if known.column.has_levels else Number).of(known, features)
+            shown[name] = (SimulatedLevels if known.column.has_levels else SimulatedNumber).of(known, features)
         width = {name: one.regressors(np.zeros(1, dtype=np.intp)).shape[1] for name, one in shown.items()}
-        links: dict[str, Link] = {}
+        links: dict[str, ColumnLink] = {}
         at, start = {}, 0
         for name, known in zip(names, released.distributions, strict=True):
             links[name] = _link(known, sum(width[p] for p in dag.parents(name)))
@@ -227,7 +227,7 @@ class Simulator:
         """Features of every row as they are added up: shrunk to one length, in whole steps."""
         each = [self.shown[x].features.values[self.shown[x].places(values[x])] for x in self.names]
         whole = np.rint(np.column_stack(each) * FEATURE_STEPS) / FEATURE_STEPS
-        length = np.maximum((whole**2).sum(axis=1), LEAST)
+        length = np.maximum((whole**2).sum(axis=1), LEAST_LENGTH)
         shrunk = whole * np.minimum(1.0, np.sqrt(self.square / length))[:, None]
         return np.asarray(np.trunc(shrunk * FEATURE_STEPS) / FEATURE_STEPS)
 
@@ -235,7 +235,7 @@ class Simulator:
         """Given its parents, the mean of a number, or the chances of levels, in every row."""
         given, link = self.given(name, values, len(next(iter(values.values())))), self.links[name]
         own = parameters[self.at[name]]
-        if not isinstance(link, Normal):
+        if not isinstance(link, NormalLink):
             return np.asarray(link.chances(own, given))
         at = link.mean(own, given)[:, None] + link.spread(own) * NODES
         return np.asarray((self.shown[name].numbers(at) @ (WEIGHTS / WEIGHTS.sum()))[:, None])
@@ -243,15 +243,15 @@ class Simulator:
     def sampled(self, name: str, values: Mapping[str, Any]) -> FloatArray:
         """The same as simulated: a number, or indicators of levels."""
         link = self.links[name]
-        if isinstance(link, Normal):
+        if isinstance(link, NormalLink):
             return np.asarray(self.shown[name].numbers(values[name])[:, None])
         return np.asarray((values[name][:, None] == np.arange(len(link.shares))).astype(float))
 
 
-def _link(known: Distribution, parents: int) -> Link:
+def _link(known: Distribution, parents: int) -> ColumnLink:
     if not known.column.has_levels:
-        return Normal(parents)
-    return (Cut if isinstance(known.column, (Numeric, Ordinal)) else Choice)(parents, known.shares)
+        return NormalLink(parents)
+    return (OrderedProbit if isinstance(known.column, (Numeric, Ordinal)) else MultinomialLogit)(parents, known.shares)
 
 
 @lru_cache(maxsize=8)
@@ -259,6 +259,6 @@ def even_numbers(count: int, columns: int, turn: int = 0) -> FloatArray:
     """Rows of numbers between 0 and 1, spread evenly in all columns together: Sobol's, moved by random bits."""
     from scipy.stats.qmc import Sobol
 
-    places = (Sobol(columns, scramble=False, bits=BITS).random(count) * 2**BITS).astype(np.int64)
-    moved = stream(turn, "even numbers").integers(2**BITS, size=columns)
-    return np.asarray(((places ^ moved) + 0.5) / 2**BITS)
+    places = (Sobol(columns, scramble=False, bits=SOBOL_BITS).random(count) * 2**SOBOL_BITS).astype(np.int64)
+    moved = stream(turn, "even numbers").integers(2**SOBOL_BITS, size=columns)
+    return np.asarray(((places ^ moved) + 0.5) / 2**SOBOL_BITS)

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import chain, combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import Arrow, UnorderedPair, find_cycle, require_known
+from dpcurate.graphs.base_graph import Arrow, UnorderedPair, find_cycle, require_known
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.orient import extension
 

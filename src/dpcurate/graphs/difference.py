@@ -12,15 +12,17 @@ from typing import Any, Literal
 from dpcurate import _files
 from dpcurate._messages import one_line, shown_probability
 from dpcurate.errors import FormatError
-from dpcurate.graphs.base import UnorderedPair
+from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.formats import load, load_probabilities, loads
-from dpcurate.graphs.formats.draft import NO_PROBABILITIES, EdgeProbabilities, EdgeProbability
+from dpcurate.graphs.formats.graph_draft import NO_PROBABILITIES, EdgeProbabilities, EdgeProbability
 from dpcurate.graphs.graph import Graph, ordered_edges
 
-LEAST = 0.05
+LEAST_MOVE = 0.05
 """A probability that moved by less is not told."""
-Kind = Literal["appeared", "vanished", "turned", "became arrows", "became lines", "other marks", "surer", "less sure"]
-HEADS: dict[Kind, tuple[str, str]] = {
+ChangeKind = Literal[
+    "appeared", "vanished", "turned", "became arrows", "became lines", "other marks", "surer", "less sure"
+]
+CHANGE_HEADINGS: dict[ChangeKind, tuple[str, str]] = {
     "appeared": ("1 edge appeared", "{} edges appeared"),
     "vanished": ("1 edge vanished", "{} edges vanished"),
     "turned": ("1 arrow turned round", "{} arrows turned round"),
@@ -30,11 +32,11 @@ HEADS: dict[Kind, tuple[str, str]] = {
     "surer": ("1 probability rose", "{} probabilities rose"),
     "less sure": ("1 probability fell", "{} probabilities fell"),
 }
-CHANCE = "Runs draw noise of their own: unless both are from the same answers, part of this may be chance."
+NOISE_NOTE = "Runs draw noise of their own: unless both are from the same answers, part of this may be chance."
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Finding:
     """A graph, what is known of its pairs (by two columns in the graph's order), and a name for it."""
 
     graph: Graph
@@ -42,7 +44,7 @@ class Result:
     name: str = ""
 
     @classmethod
-    def of(cls, graph: Graph, probabilities: EdgeProbabilities, name: str = "") -> Result:
+    def of(cls, graph: Graph, probabilities: EdgeProbabilities, name: str = "") -> Finding:
         """From probabilities of edges as they are written, in either order."""
         place = {node: i for i, node in enumerate(graph.nodes)}
         known = {(a, b) if place[a] < place[b] else (b, a): (a, b) for a, b in probabilities}
@@ -64,13 +66,13 @@ def _from(probabilities: EdgeProbabilities, a: str, b: str, x: str, y: str) -> E
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EdgeChange:
     """One pair of columns: its edge before and after, empty if there was none, and the numbers before and after.
 
     `direction` is of the pair as `a` and `b` stand: P(a -> b | linked).
     """
 
-    kind: Kind
+    kind: ChangeKind
     a: str
     b: str
     before: str
@@ -97,38 +99,38 @@ def _moved(word: str, before: float | None, after: float | None) -> str:
 class Difference:
     """What changed from one result to another; prints itself in words."""
 
-    first: Result
-    second: Result
-    changes: tuple[Change, ...]
+    first: Finding
+    second: Finding
+    changes: tuple[EdgeChange, ...]
     same: int
     """Edges that both have, drawn in the same way."""
 
-    def of(self, kind: Kind) -> tuple[Change, ...]:
+    def of(self, kind: ChangeKind) -> tuple[EdgeChange, ...]:
         """The changes of one kind."""
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property
-    def appeared(self) -> tuple[Change, ...]:
+    def appeared(self) -> tuple[EdgeChange, ...]:
         """Edges that only the second has."""
         return self.of("appeared")
 
     @property
-    def vanished(self) -> tuple[Change, ...]:
+    def vanished(self) -> tuple[EdgeChange, ...]:
         """Edges that only the first has."""
         return self.of("vanished")
 
     @property
-    def turned(self) -> tuple[Change, ...]:
+    def turned(self) -> tuple[EdgeChange, ...]:
         """Arrows that point the other way now."""
         return self.of("turned")
 
     @property
-    def surer(self) -> tuple[Change, ...]:
+    def surer(self) -> tuple[EdgeChange, ...]:
         """Pairs drawn alike, or in neither, whose P(linked) or P(this way) rose."""
         return self.of("surer")
 
     @property
-    def less_sure(self) -> tuple[Change, ...]:
+    def less_sure(self) -> tuple[EdgeChange, ...]:
         """Pairs drawn alike, or in neither, whose P(linked) or P(this way) fell."""
         return self.of("less sure")
 
@@ -137,12 +139,12 @@ class Difference:
         """What is printed."""
         lines = [f"from {self.first.name or 'the first'} to {self.second.name or 'the second'}"]
         lines += _only("first", self.first, self.second) + _only("second", self.second, self.first)
-        for kind, heads in HEADS.items():
+        for kind, heads in CHANGE_HEADINGS.items():
             some = self.of(kind)
             lines += [_counted(len(some), *heads)] if some else []
             lines += [f"  {change}" for change in some]
         lines.append(_counted(self.same, "1 edge is drawn alike in both", "{} edges are drawn alike in both"))
-        return *lines, *([CHANCE] if self.changes and self._noise_differs() else [])
+        return *lines, *([NOISE_NOTE] if self.changes and self._noise_differs() else [])
 
     def __str__(self) -> str:
         return "\n".join(map(one_line, self.lines))
@@ -152,7 +154,7 @@ class Difference:
         return not self.first.probabilities or self.first.probabilities != self.second.probabilities
 
 
-def _only(which: str, one: Result, other: Result) -> list[str]:
+def _only(which: str, one: Finding, other: Finding) -> list[str]:
     names = [name for name in one.graph.nodes if name not in set(other.graph.nodes)]
     return [f"only the {which} has {', '.join(names)}: edges with them are not compared"] if names else []
 
@@ -161,11 +163,11 @@ def _counted(count: int, one: str, many: str) -> str:
     return one if count == 1 else many.format(count)
 
 
-def difference(first: Result, second: Result, *, least: float = LEAST) -> Difference:
+def difference(first: Finding, second: Finding, *, least: float = LEAST_MOVE) -> Difference:
     """What changed from the first to the second, among the columns of both; probabilities from `least` on."""
     common = [name for name in first.graph.nodes if name in set(second.graph.nodes)]
     before, after = first.drawn(), second.drawn()
-    changes: list[Change] = []
+    changes: list[EdgeChange] = []
     same = 0
     for a, b in combinations(common, 2):
         old, new = before.get(frozenset((a, b))), after.get(frozenset((a, b)))
@@ -177,29 +179,31 @@ def difference(first: Result, second: Result, *, least: float = LEAST) -> Differ
             changes += _surer(a, b, new, *numbers, least)
         else:
             changes.append(_change(_kind(old, new), a, b, old, new, *numbers))
-    order = list(HEADS)
+    order = list(CHANGE_HEADINGS)
     return Difference(first, second, tuple(sorted(changes, key=lambda change: order.index(change.kind))), same)
 
 
 Written = tuple[str, str, str] | None
 
 
-def _kind(old: Written, new: Written) -> Kind:
+def _kind(old: Written, new: Written) -> ChangeKind:
     if old is None or new is None:
         return "appeared" if old is None else "vanished"
     signs = old[1], new[1]
-    known: dict[tuple[str, str], Kind] = {("->", "->"): "turned", ("--", "->"): "became arrows"}
+    known: dict[tuple[str, str], ChangeKind] = {("->", "->"): "turned", ("--", "->"): "became arrows"}
     return known.get(signs, "became lines" if signs == ("->", "--") else "other marks")
 
 
 def _change(
-    kind: Kind, a: str, b: str, old: Written, new: Written, was: EdgeProbability, now: EdgeProbability
-) -> Change:
+    kind: ChangeKind, a: str, b: str, old: Written, new: Written, was: EdgeProbability, now: EdgeProbability
+) -> EdgeChange:
     texts = ["" if edge is None else " ".join(edge) for edge in (old, new)]
-    return Change(kind, a, b, texts[0], texts[1], (was.linked, now.linked), (was.direction, now.direction))
+    return EdgeChange(kind, a, b, texts[0], texts[1], (was.linked, now.linked), (was.direction, now.direction))
 
 
-def _surer(a: str, b: str, edge: Written, was: EdgeProbability, now: EdgeProbability, least: float) -> Iterator[Change]:
+def _surer(
+    a: str, b: str, edge: Written, was: EdgeProbability, now: EdgeProbability, least: float
+) -> Iterator[EdgeChange]:
     """P(linked), and of an edge P(this way), each if it moved; of a line, which way is the likelier one now."""
     if edge is not None and edge[1] != "->" and (now.direction or 0.0) < 0.5:
         a, b, was, now = b, a, was.turned(), now.turned()
@@ -208,24 +212,24 @@ def _surer(a: str, b: str, edge: Written, was: EdgeProbability, now: EdgeProbabi
         p, q = getattr(was, name), getattr(now, name)
         if p is not None and q is not None and abs(q - p) >= least:
             moved = {name: (p, q)}
-            yield Change("surer" if q > p else "less sure", a, b, text, text, **moved)
+            yield EdgeChange("surer" if q > p else "less sure", a, b, text, text, **moved)
 
 
-REPORT = "report.json"
+REPORT_FILE = "report.json"
 
 
-def load_result(path: str | Path) -> Result:
+def load_result(path: str | Path) -> Finding:
     """The graph in a file and how sure its pairs are; of a folder, what its report.json holds."""
     place = Path(path)
     if place.is_dir():
-        place = place / REPORT
+        place = place / REPORT_FILE
     if place.suffix.lower() in (".html", ".htm"):
         raise FormatError(f"{place.name!r} is a page for people; give the report.json beside it, or a graph file")
     report = _files.load(place, _report) if place.suffix.lower() == ".json" else None
     if report is None:
-        return Result.of(load(place), load_probabilities(place), str(path))
+        return Finding.of(load(place), load_probabilities(place), str(path))
     graph = loads(json.dumps(report["graph"]), "json")
-    return Result(graph, _probabilities(report, set(graph.nodes)), str(path))
+    return Finding(graph, _probabilities(report, set(graph.nodes)), str(path))
 
 
 def _report(text: str) -> dict[str, Any] | None:

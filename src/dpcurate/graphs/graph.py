@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import (
+from dpcurate.graphs.base_graph import (
     Arrow,
     BaseGraph,
     GraphKind,
@@ -32,11 +32,11 @@ from dpcurate.graphs.separation import NodeMasks
 if TYPE_CHECKING:
     from dpcurate.graphs.adjustment import Adjustment
     from dpcurate.graphs.knowledge import Knowledge
-    from dpcurate.graphs.orient import Way
+    from dpcurate.graphs.orient import DirectionProbability
 
-__all__ = ["Cpdag", "Dag", "Graph", "Pag", "Separators", "Skeleton", "ordered_edges"]
+__all__ = ["Cpdag", "Dag", "Graph", "Pag", "SeparatingSets", "Skeleton", "ordered_edges"]
 
-Separators = Mapping[UnorderedPair, tuple[str, ...]]
+SeparatingSets = Mapping[UnorderedPair, tuple[str, ...]]
 
 
 class _Directed(BaseGraph):
@@ -65,7 +65,7 @@ class Skeleton(BaseGraph):
     kind: ClassVar[GraphKind] = "skeleton"
     nodes: tuple[str, ...]
     edges: frozenset[UnorderedPair]
-    separators: Separators = field(default_factory=dict, hash=False)
+    separators: SeparatingSets = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         nodes = checked_nodes(self.nodes)
@@ -141,7 +141,7 @@ class Cpdag(_Directed):
 
         return adjustments(self, cause, outcome)
 
-    def some_dag(self, way: Way, knowledge: Knowledge | None = None) -> Dag:
+    def some_dag(self, way: DirectionProbability, knowledge: Knowledge | None = None) -> Dag:
         """One DAG of the class; see `graphs.orient.member`."""
         from dpcurate.graphs.orient import member  # orient is built on this module
 
@@ -199,7 +199,7 @@ class Dag(_Directed):
 
         return adjustments(self, cause, outcome)
 
-    def some_dag(self, way: Way, knowledge: Knowledge | None = None) -> Dag:
+    def some_dag(self, way: DirectionProbability, knowledge: Knowledge | None = None) -> Dag:
         """Itself."""
         return self
 
@@ -211,7 +211,9 @@ def _pairs(arrows: Iterable[Arrow]) -> frozenset[UnorderedPair]:
     return frozenset(frozenset(pair) for pair in arrows)
 
 
-def _checked_separators(nodes: tuple[str, ...], edges: frozenset[UnorderedPair], given: Separators) -> Separators:
+def _checked_separators(
+    nodes: tuple[str, ...], edges: frozenset[UnorderedPair], given: SeparatingSets
+) -> SeparatingSets:
     known, checked = set(nodes), {}
     for pair, names in given.items():
         (key,) = checked_edges(known, [pair], "edge")

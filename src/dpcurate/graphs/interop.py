@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from dpcurate._typing import FloatArray
 from dpcurate.errors import DpcurateError, FormatError
-from dpcurate.graphs.base import Arrow, GraphKind, Mark, require_known
-from dpcurate.graphs.formats.draft import Draft
+from dpcurate.graphs.base_graph import Arrow, GraphKind, Mark, require_known
+from dpcurate.graphs.formats.graph_draft import GraphDraft
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, ordered_edges
-from dpcurate.graphs.pag import CODES, Pag, marks_of, sign_of
+from dpcurate.graphs.pag import PCALG_CODES, Pag, marks_of, sign_of
 
 
 def to_adjacency(graph: Graph) -> npt.NDArray[np.int8]:
@@ -37,7 +37,7 @@ def from_adjacency(matrix: npt.ArrayLike, nodes: Iterable[str], kind: GraphKind 
         raise FormatError(f"a matrix of shape {table.shape} for {len(names)} nodes; it must be square")
     draft = _draft_of(names)
     if kind == "pag":
-        _read_codes(draft, table, names, {code: mark for mark, code in CODES.items()})
+        _read_codes(draft, table, names, {code: mark for mark, code in PCALG_CODES.items()})
         return draft.finish(kind)
     for i, j in np.argwhere(table != 0):
         draft.arrow(names[i], names[j], None)
@@ -124,7 +124,7 @@ def from_pgmpy(graph: Any, kind: GraphKind | None = None) -> Graph:
     return draft.finish(kind)
 
 
-def _read_codes(draft: Draft, table: npt.NDArray[Any], names: list[str], codes: Mapping[int, Mark]) -> None:
+def _read_codes(draft: GraphDraft, table: npt.NDArray[Any], names: list[str], codes: Mapping[int, Mark]) -> None:
     """Edges from numbers: [i, j] is the mark at j of the edge between i and j."""
     for i, j in np.argwhere(np.triu((table != 0) | (table.T != 0))):
         marks = int(table[j, i]), int(table[i, j])
@@ -136,8 +136,8 @@ def _read_codes(draft: Draft, table: npt.NDArray[Any], names: list[str], codes: 
         draft.edge(names[i], sign_of(*(codes[mark] for mark in marks)), names[j], None, "an edge")
 
 
-def _draft_of(names: Iterable[str]) -> Draft:
-    draft = Draft()
+def _draft_of(names: Iterable[str]) -> GraphDraft:
+    draft = GraphDraft()
     for name in names:
         draft.declare(name, None)
     return draft

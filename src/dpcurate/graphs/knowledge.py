@@ -19,7 +19,7 @@ from typing import Any
 
 from dpcurate import _files
 from dpcurate.errors import FormatError, GraphError
-from dpcurate.graphs.base import Arrow, UnorderedPair, checked_nodes, find_cycle, hint
+from dpcurate.graphs.base_graph import Arrow, UnorderedPair, checked_nodes, find_cycle, hint
 from dpcurate.schema import Schema
 from dpcurate.schema.order import checked_order, parsed_order, tiers_of
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import Arrow, Mark, require_known
+from dpcurate.graphs.base_graph import Arrow, Mark, require_known
 from dpcurate.graphs.graph import Dag, Skeleton
 from dpcurate.graphs.pag import Pag
 from dpcurate.graphs.pag_orientation import HIDDEN, HIDDEN_AND_SELECTED, orient_pag

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcurate.errors import DpcurateError, GraphError
-from dpcurate.graphs.base import Arrow, Mark, UnorderedPair, hint
+from dpcurate.graphs.base_graph import Arrow, Mark, UnorderedPair, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Graph
 from dpcurate.graphs.orient import extension
 from dpcurate.graphs.pag import Pag

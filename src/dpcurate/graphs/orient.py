@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import Arrow, UnorderedPair, find_cycle
+from dpcurate.graphs.base_graph import Arrow, UnorderedPair, find_cycle
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton, ordered_edges
 from dpcurate.graphs.knowledge import Knowledge
 
@@ -204,13 +204,13 @@ def _may_be_last(name: str, around: dict[str, set[str]], lines: dict[str, set[st
 # --- One DAG of the class that a graph with lines stands for ---------------------------------------------------------
 
 
-Way = Callable[[str, str], float | None]
+DirectionProbability = Callable[[str, str], float | None]
 """P(a -> b | linked), None where it is not known."""
 INSIDE = "one DAG of the class that was found"
 OUTSIDE = "no DAG has the arrows that were found and no further collider, so this one has more"
 
 
-def member(graph: Cpdag | Dag, way: Way, knowledge: Knowledge | None = None) -> Dag:
+def member(graph: Cpdag | Dag, way: DirectionProbability, knowledge: Knowledge | None = None) -> Dag:
     """A DAG with the graph's arrows and without further colliders, its lines turned the likelier way.
 
     The surest line is turned first, equals in the order of nodes, and a line of no known way points to its
@@ -237,7 +237,7 @@ def _forced_lines(graph: Cpdag, known: Knowledge) -> list[Arrow]:
     return [(a, b) for a, b in both if known.may_point(a, b) and not known.may_point(b, a)]
 
 
-def _likely(graph: Cpdag, way: Way) -> list[Arrow]:
+def _likely(graph: Cpdag, way: DirectionProbability) -> list[Arrow]:
     """The likelier way round of every line, the surest first."""
     sure: dict[Arrow, float] = {}
     for a, sign, b in ordered_edges(graph):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from dpcurate._messages import shown
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import (
+from dpcurate.graphs.base_graph import (
     Arrow,
     BaseGraph,
     GraphKind,
@@ -51,8 +51,8 @@ SIGNS: Mapping[str, tuple[Mark, Mark]] = MappingProxyType(
     }
 )
 """How an edge is written, with its marks at the left and at the right end."""
-READ = {marks: sign for sign, marks in SIGNS.items()}
-CODES: Mapping[Mark, int] = MappingProxyType({"circle": 1, "arrow": 2, "tail": 3})
+SIGN_OF_MARKS = {marks: sign for sign, marks in SIGNS.items()}
+PCALG_CODES: Mapping[Mark, int] = MappingProxyType({"circle": 1, "arrow": 2, "tail": 3})
 """As in the matrices of pcalg; 0 is no edge."""
 
 
@@ -140,7 +140,7 @@ class Pag(BaseGraph):
         edges = []
         for a, b in (sorted(pair, key=place.__getitem__) for pair in self.edges):
             ends = self.marks[b, a], self.marks[a, b]
-            edges.append((a, READ[ends], b) if ends in READ else (b, READ[ends[::-1]], a))
+            edges.append((a, SIGN_OF_MARKS[ends], b) if ends in SIGN_OF_MARKS else (b, SIGN_OF_MARKS[ends[::-1]], a))
         return sorted(edges, key=lambda edge: (place[edge[0]], place[edge[2]]))
 
     def adjacency(self) -> npt.NDArray[np.int8]:
@@ -148,7 +148,7 @@ class Pag(BaseGraph):
         place = {name: i for i, name in enumerate(self.nodes)}
         matrix = np.zeros((len(place), len(place)), dtype=np.int8)
         for (a, b), mark in self.marks.items():
-            matrix[place[a], place[b]] = CODES[mark]
+            matrix[place[a], place[b]] = PCALG_CODES[mark]
         return matrix
 
     def to_networkx(self) -> Any:
@@ -174,9 +174,9 @@ def marks_of(sign: str) -> tuple[Mark, Mark]:
 
 def sign_of(left: Mark, right: Mark) -> str:
     """How an edge with these marks is written."""
-    if (left, right) in READ:
-        return READ[left, right]
-    return READ[right, left][::-1].translate(str.maketrans("<>", "><"))
+    if (left, right) in SIGN_OF_MARKS:
+        return SIGN_OF_MARKS[left, right]
+    return SIGN_OF_MARKS[right, left][::-1].translate(str.maketrans("<>", "><"))
 
 
 def refuse_cycles(nodes: tuple[str, ...], marks: Marks) -> None:
@@ -230,7 +230,7 @@ def _checked_marks(nodes: tuple[str, ...], given: Marks) -> dict[Arrow, Mark]:
     return marks
 
 
-WORDS: Mapping[str, str] = MappingProxyType(
+EDGE_MEANINGS: Mapping[str, str] = MappingProxyType(
     {
         "->": "{a} causes {b}, perhaps through others",
         "<->": "neither causes the other: a hidden cause moves both",
@@ -241,13 +241,15 @@ WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-KINDS: Mapping[str, str] = MappingProxyType(
+EDGE_KINDS: Mapping[str, str] = MappingProxyType(
     {"->": "directed", "<->": "confounded", "o->": "half-open", "o-o": "open", "o--": "selected", "--": "selected"}
 )
 """An edge in one word."""
-GLYPHS: Mapping[str, str] = MappingProxyType({"->": "→", "<->": "↔", "o->": "○→", "o-o": "○—○", "o--": "○—", "--": "—"})
+EDGE_GLYPHS: Mapping[str, str] = MappingProxyType(
+    {"->": "→", "<->": "↔", "o->": "○→", "o-o": "○—○", "o--": "○—", "--": "—"}
+)
 
 
 def meaning(a: str, sign: str, b: str) -> str:
     """An edge as it is written in node order, in words."""
-    return WORDS[sign].format(a=a, b=b)
+    return EDGE_MEANINGS[sign].format(a=a, b=b)

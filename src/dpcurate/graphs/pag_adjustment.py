@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 from dpcurate.errors import GraphError
 from dpcurate.graphs.adjustment import Adjustment
-from dpcurate.graphs.base import Arrow, Mark, require_known
+from dpcurate.graphs.base_graph import Arrow, Mark, require_known
 from dpcurate.graphs.graph import Cpdag
 from dpcurate.graphs.orient import extension
 from dpcurate.graphs.pag import Pag
 
-Ends = Mapping[Arrow, Mark]
+EndMarks = Mapping[Arrow, Mark]
 Near = Mapping[str, list[str]]
 
 
@@ -46,7 +46,7 @@ def pag_adjustment(pag: Pag, cause: str, outcome: str) -> Adjustment | None:
     return Adjustment(True, tuple(dict.fromkeys((_least(without, cause, outcome, given), given))))
 
 
-def _least(ends: Ends, cause: str, outcome: str, given: tuple[str, ...]) -> tuple[str, ...]:
+def _least(ends: EndMarks, cause: str, outcome: str, given: tuple[str, ...]) -> tuple[str, ...]:
     """A part of a valid set that still blocks all paths, and would not with one column less."""
     for name in given:
         fewer = tuple(x for x in given if x != name)
@@ -55,7 +55,7 @@ def _least(ends: Ends, cause: str, outcome: str, given: tuple[str, ...]) -> tupl
     return given
 
 
-def _near(ends: Ends) -> dict[str, list[str]]:
+def _near(ends: EndMarks) -> dict[str, list[str]]:
     near: dict[str, list[str]] = {}
     for a, b in sorted(ends):
         near.setdefault(a, []).append(b)
@@ -63,12 +63,12 @@ def _near(ends: Ends) -> dict[str, list[str]]:
     return near
 
 
-def _onward(start: str, ends: Ends, near: Near, without: str = "") -> set[str]:
+def _onward(start: str, ends: EndMarks, near: Near, without: str = "") -> set[str]:
     """What a possibly directed path leads to: on no edge is there an arrowhead at the end it leaves."""
     return _walk(start, near, lambda a, b: ends[b, a] != "arrow", without)
 
 
-def _backward(start: str, ends: Ends, near: Near) -> set[str]:
+def _backward(start: str, ends: EndMarks, near: Near) -> set[str]:
     """From where a possibly directed path leads here, itself included."""
     return _walk(start, near, lambda a, b: ends[a, b] != "arrow", "") | {start}
 
@@ -140,7 +140,7 @@ def _member(pag: Pag) -> dict[Arrow, Mark] | None:
     return turned
 
 
-def m_separated(ends: Ends, a: str, b: str, given: Iterable[str]) -> bool:
+def m_separated(ends: EndMarks, a: str, b: str, given: Iterable[str]) -> bool:
     """Whether no path is open: non-colliders are not given, and colliders lie above something that is."""
     near, names = _near(ends), set(given)
     above = names.union(*(_above(name, ends, near) for name in names))
@@ -159,6 +159,6 @@ def m_separated(ends: Ends, a: str, b: str, given: Iterable[str]) -> bool:
     return True
 
 
-def _above(name: str, ends: Ends, near: Near) -> set[str]:
+def _above(name: str, ends: EndMarks, near: Near) -> set[str]:
     """The ancestors of a column in a mixed graph."""
     return _walk(name, near, lambda a, b: ends[b, a] == "arrow" and ends[a, b] == "tail", "")

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base import Arrow, Mark, UnorderedPair
-from dpcurate.graphs.graph import Separators, Skeleton
+from dpcurate.graphs.base_graph import Arrow, Mark, UnorderedPair
+from dpcurate.graphs.graph import SeparatingSets, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag, reached
 
 End = tuple[str, str, Mark]
 """(a, b, mark): that the end at b of the edge between a and b has this mark."""
-Triple = tuple[str, UnorderedPair]
-Triples = tuple[set[Triple], set[Triple]]
+UnshieldedTriple = tuple[str, UnorderedPair]
+UnshieldedTriples = tuple[set[UnshieldedTriple], set[UnshieldedTriple]]
 """Unshielded triples (middle, ends): colliders, and those that are none."""
 
 
@@ -25,21 +25,21 @@ class PagMarks:
     without a recorded separating set is evidence of nothing. A disputed end stays a circle for good.
     """
 
-    def __init__(self, skeleton: Skeleton, triples: Triples | None = None) -> None:
+    def __init__(self, skeleton: Skeleton, triples: UnshieldedTriples | None = None) -> None:
         self.nodes: tuple[str, ...] = skeleton.nodes
-        self.separators: Separators = skeleton.separators
+        self.separators: SeparatingSets = skeleton.separators
         self.at: dict[str, dict[str, Mark]] = {name: {} for name in skeleton.nodes}
         for a, b in skeleton.edges:
             self.at[a][b] = self.at[b][a] = "circle"
         self.disputed: set[Arrow] = set()
-        self.colliders: set[Triple]
-        self.chains: set[Triple]
+        self.colliders: set[UnshieldedTriple]
+        self.chains: set[UnshieldedTriple]
         self.colliders, self.chains = triples or self._sorted_triples()
 
-    def _sorted_triples(self) -> Triples:
+    def _sorted_triples(self) -> UnshieldedTriples:
         """Unshielded triples as the separating sets of their ends say."""
-        colliders: set[Triple] = set()
-        chains: set[Triple] = set()
+        colliders: set[UnshieldedTriple] = set()
+        chains: set[UnshieldedTriple] = set()
         for middle, near in self.at.items():
             for a, b in combinations(near, 2):
                 given = self.separators.get(frozenset((a, b)))
@@ -120,8 +120,8 @@ def _other(mark: Mark) -> Mark:
 # next and never looks back, and a walk that met itself would be a cycle of causes.
 
 
-Rule = Callable[[PagMarks], set[End]]
-Step = tuple[str, str]
+PagRule = Callable[[PagMarks], set[End]]
+Walk = tuple[str, str]
 
 
 def colliders(marks: PagMarks) -> set[End]:
@@ -252,12 +252,12 @@ def rule_10(marks: PagMarks) -> set[End]:
     return found
 
 
-def _circles(marks: PagMarks) -> list[Step]:
+def _circles(marks: PagMarks) -> list[Walk]:
     """(b, c) of edges b o-* c."""
     return [(b, c) for b, c in marks.edges() if marks.at[c][b] == "circle"]
 
 
-def _open_arrows(marks: PagMarks) -> list[Step]:
+def _open_arrows(marks: PagMarks) -> list[Walk]:
     """(a, c) of edges a o-> c."""
     return [(a, c) for a, c in _circles(marks) if marks.at[a][c] == "arrow"]
 
@@ -282,7 +282,7 @@ def _reach(marks: PagMarks, a: str, b: str) -> set[str]:
     return {y for _, y in seen} - {b}
 
 
-def _walked(onward: dict[Step, list[Step]], first: list[Step]) -> set[Step]:
+def _walked(onward: dict[Walk, list[Walk]], first: list[Walk]) -> set[Walk]:
     """All that can be reached from these."""
     seen, todo = set(first), list(first)
     while todo:
@@ -292,9 +292,9 @@ def _walked(onward: dict[Step, list[Step]], first: list[Step]) -> set[Step]:
     return seen
 
 
-HIDDEN: tuple[tuple[Rule, ...], ...] = ((rule_1, rule_2, rule_3), (rule_4,), (rule_8, rule_9, rule_10))
+HIDDEN: tuple[tuple[PagRule, ...], ...] = ((rule_1, rule_2, rule_3), (rule_4,), (rule_8, rule_9, rule_10))
 """The rules for hidden common causes, those that cost more later."""
-HIDDEN_AND_SELECTED: tuple[tuple[Rule, ...], ...] = (
+HIDDEN_AND_SELECTED: tuple[tuple[PagRule, ...], ...] = (
     (rule_1, rule_2, rule_3),
     (rule_4,),
     (rule_5, rule_6, rule_7),
@@ -309,9 +309,9 @@ HIDDEN_AND_SELECTED: tuple[tuple[Rule, ...], ...] = (
 def orient_pag(
     skeleton: Skeleton,
     knowledge: Knowledge | None = None,
-    rules: tuple[tuple[Rule, ...], ...] = HIDDEN,
+    rules: tuple[tuple[PagRule, ...], ...] = HIDDEN,
     *,
-    triples: Triples | None = None,
+    triples: UnshieldedTriples | None = None,
 ) -> Pag:
     """Mark what the separating sets and the background knowledge decide.
 

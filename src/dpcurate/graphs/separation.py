@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpcurate.graphs.base import Arrow
+from dpcurate.graphs.base_graph import Arrow
 
 if TYPE_CHECKING:
     from dpcurate.graphs.graph import Skeleton

@@ -10,7 +10,7 @@ from numbers import Real
 
 from dpcurate._messages import shown
 from dpcurate.errors import QueryError
-from dpcurate.graphs.base import Arrow, Mark, UnorderedPair, find_cycle, hint
+from dpcurate.graphs.base_graph import Arrow, Mark, UnorderedPair, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.outcome import FitResult

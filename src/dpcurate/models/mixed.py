@@ -17,7 +17,7 @@ from dpcurate._typing import FloatArray
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.effect_table import place_of
 from dpcurate.effects.from_features import all_numbers
-from dpcurate.effects.in_dag import THEN
+from dpcurate.effects.in_dag import ADVICE_BINS
 from dpcurate.effects.in_graph import Effects
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
@@ -126,7 +126,7 @@ class ScoreModel:
         effect = self.effects.effect(cause, outcome, to=to, instead_of=instead_of, level=level)
         why = effect.reason.partition("; ")[0]
         bent = effect.state == "not determined" and all_numbers(self.released)
-        return replace(effect, reason=f"{why}; {THEN}") if bent else effect
+        return replace(effect, reason=f"{why}; {ADVICE_BINS}") if bent else effect
 
     @cached_property
     def effects(self) -> Effects:

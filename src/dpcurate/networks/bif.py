@@ -21,7 +21,7 @@ import numpy as np
 from dpcurate._files import check_length
 from dpcurate._messages import did_you_mean, how_many
 from dpcurate._typing import FloatArray
-from dpcurate.graphs.formats.bif import MAX_CELLS, Grammar, ProbabilityBlock, Values, quote, show
+from dpcurate.graphs.formats.bif_grammar import MAX_CELLS, BifNumbers, Grammar, ProbabilityBlock, quote, show
 from dpcurate.networks.network import TOLERANCE, Network, Variable
 
 
@@ -102,7 +102,7 @@ class _Assembly:
             self._missing(name, block, shape[0], seen)
         return table
 
-    def _place(self, name: str, block: ProbabilityBlock, values: Values) -> int:
+    def _place(self, name: str, block: ProbabilityBlock, values: BifNumbers) -> int:
         if len(values.labels) != len(block.parents):
             found = f"{how_many(len(values.labels), 'level')} for {how_many(len(block.parents), 'parent')}"
             self._text.fail(f"this row of {show(name)} names {found}", values.at)
@@ -115,14 +115,14 @@ class _Assembly:
             place = place * len(known.levels) + known.places[label.text]
         return place
 
-    def _distribution(self, name: str, values: Values, size: int) -> array[float]:
+    def _distribution(self, name: str, values: BifNumbers, size: int) -> array[float]:
         self._check_count(name, values, size)
         total = sum(values.numbers)
         if abs(total - 1) > TOLERANCE:
             self._text.fail(f"probabilities of {show(name)} sum to {total:.6g}, not 1", values.at)
         return values.numbers
 
-    def _check_count(self, name: str, values: Values, size: int) -> None:
+    def _check_count(self, name: str, values: BifNumbers, size: int) -> None:
         if len(values.numbers) != size:
             self._text.fail(f"{show(name)} needs {size} probabilities here, got {len(values.numbers)}", values.at)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from dpcurate import _files
 from dpcurate._messages import closest
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.bif import UNNAMED
+from dpcurate.graphs.formats.bif_grammar import UNNAMED
 from dpcurate.networks.bif import parse
 from dpcurate.networks.network import Network
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args, get_type_hints
 
 from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded, QueryError
-from dpcurate.graphs.base import Arrow
+from dpcurate.graphs.base_graph import Arrow
 from dpcurate.learn.constraint.working_graph import Style
 from dpcurate.learn.outcome import FitResult
 from dpcurate.published.queries import StatedBound

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpcurate.accounting import after_sampling
-from dpcurate.graphs.base import UnorderedPair
+from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
 from dpcurate.learn.outcome import Evidence

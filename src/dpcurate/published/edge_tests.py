@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dpcurate.accounting import before_sampling
-from dpcurate.graphs.base import UnorderedPair
+from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.learn.constraint.edge_tests import Steady
 from dpcurate.learn.constraint.exact import PValueTest
 from dpcurate.learn.constraint.search import Decided

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from dpcurate.graphs.base import Arrow
+from dpcurate.graphs.base_graph import Arrow
 from dpcurate.graphs.graph import Skeleton
 
 

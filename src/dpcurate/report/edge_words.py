@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpcurate.draw.svg import DrawnEdge, Origin
+from dpcurate.draw.svg import DrawnEdge, EdgeOrigin
 from dpcurate.draw.text import clean, number
 from dpcurate.effects.effect import Effect
-from dpcurate.graphs.base import UnorderedPair
+from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.learn.found import Edge, MarkedEdge
 from dpcurate.learn.outcome import Evidence
 from dpcurate.report.markup import Html, TableCell
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dpcurate.graphs.knowledge import Knowledge
     from dpcurate.result import Discovery
 
-MOST = 12
+MOST_DECISIONS = 12
 """Decisions told for one edge; the last ones decide."""
 
 
@@ -64,20 +64,20 @@ def _shown(
     return replace(shown, meaning=meaning)
 
 
-def _source(edge: Edge, knowledge: Knowledge | None) -> Origin:
+def _source(edge: Edge, knowledge: Knowledge | None) -> EdgeOrigin:
     if knowledge is None:
-        return Origin.DATA
+        return EdgeOrigin.DATA
     if knowledge.requires(edge.a, edge.b):
-        return Origin.GIVEN
+        return EdgeOrigin.GIVEN
     if edge.directed and not knowledge.may_point(edge.b, edge.a):
-        return Origin.DIRECTION
-    return Origin.DATA
+        return EdgeOrigin.DIRECTION
+    return EdgeOrigin.DATA
 
 
 def _told(decisions: Sequence[Evidence]) -> tuple[str, ...]:
-    left_out = len(decisions) - MOST
+    left_out = len(decisions) - MOST_DECISIONS
     first = (f"{left_out} earlier decisions are not shown",) if left_out > 0 else ()
-    return (*first, *map(sentence, decisions[-MOST:]))
+    return (*first, *map(sentence, decisions[-MOST_DECISIONS:]))
 
 
 def sentence(item: Evidence) -> str:
@@ -89,7 +89,7 @@ def sentence(item: Evidence) -> str:
     return f"{clean(item.verdict)}{given}{value}{noise}{against}"
 
 
-WHY = {
+UNKNOWN_EFFECTS = {
     "not identified": "Not identified: a hidden cause may move both, or too many directions are open.",
     "not determined": "Not determined: what was released does not tell; found.effects() says why, and what to do.",
 }
@@ -118,14 +118,16 @@ def _either_way(acting: Sequence[Effect]) -> tuple[str, ...]:
     """What is said of an edge whose direction is open, by the directions in which it may act."""
     if not acting:
         return ("no effect either way",)
-    if len(acting) == 2 and acting[0].state in WHY and acting[0].state == acting[1].state:
+    if len(acting) == 2 and acting[0].state in UNKNOWN_EFFECTS and acting[0].state == acting[1].state:
         return (acting[0].state,)
     return tuple(clean(f"if {e.cause} → {e.outcome}: {e.brief}") for e in acting)
 
 
 def reasons(edges: Sequence[DrawnEdge]) -> str:
     """Why some effects are not known, once for all edges."""
-    return "".join(f" {text}" for state, text in WHY.items() if any(state in said for e in edges for said in e.effects))
+    return "".join(
+        f" {text}" for state, text in UNKNOWN_EFFECTS.items() if any(state in said for e in edges for said in e.effects)
+    )
 
 
 def effect_cell(edge: DrawnEdge) -> TableCell:

@@ -15,34 +15,34 @@ class Html(str):
     __slots__ = ()
 
 
-Text = str | Html
+HtmlOrText = str | Html
 
 
-def mark(text: Text) -> Html:
+def mark(text: HtmlOrText) -> Html:
     """Markup of a text: escaped unless it is markup already."""
     return text if isinstance(text, Html) else Html(escape(text))
 
 
-def element(tag: str, *inside: Text, **attributes: str) -> Html:
+def element(tag: str, *inside: HtmlOrText, **attributes: str) -> Html:
     """<tag ...>inside</tag>; a trailing underscore of an attribute's name is dropped, inner ones become hyphens."""
     names = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
     given = "".join(f' {name}="{escape(value)}"' for name, value in names.items())
     return Html(f"<{tag}{given}>{''.join(map(mark, inside))}</{tag}>")
 
 
-def paragraphs(*texts: Text) -> Html:
+def paragraphs(*texts: HtmlOrText) -> Html:
     return Html("".join(element("p", text) for text in texts))
 
 
-def bullets(texts: Iterable[Text]) -> Html:
+def bullets(texts: Iterable[HtmlOrText]) -> Html:
     return element("ul", *(element("li", text) for text in texts))
 
 
-def facts(pairs: Iterable[tuple[str, Text]]) -> Html:
+def facts(pairs: Iterable[tuple[str, HtmlOrText]]) -> Html:
     return element("dl", *(Html(element("dt", name) + element("dd", value)) for name, value in pairs))
 
 
-def folded(summary: str, *inside: Text, class_: str = "print") -> Html:
+def folded(summary: str, *inside: HtmlOrText, class_: str = "print") -> Html:
     """Shown when opened; `print` also on paper."""
     return element("details", element("summary", summary), *inside, class_=class_)
 
@@ -59,7 +59,7 @@ class Head:
 class TableCell:
     """A cell and what it is sorted by."""
 
-    text: Text
+    text: HtmlOrText
     by: str | None = None
 
 
@@ -71,9 +71,9 @@ def chance_cell(p: float | None) -> TableCell:
 def table(
     caption: str,
     heads: Sequence[Head],
-    rows: Iterable[Sequence[Text | TableCell]],
+    rows: Iterable[Sequence[HtmlOrText | TableCell]],
     *,
-    total: Sequence[Text] = (),
+    total: Sequence[HtmlOrText] = (),
     sortable: bool = False,
     row_name: str = "",
     class_: str = "",
@@ -108,7 +108,7 @@ def _sorter(head: Head) -> tuple[Html, Html]:
 
 
 def _row(
-    cells: Sequence[Text | TableCell], heads: Sequence[Head], attributes: dict[str, str], named: bool = False
+    cells: Sequence[HtmlOrText | TableCell], heads: Sequence[Head], attributes: dict[str, str], named: bool = False
 ) -> Html:
     tds = []
     for cell, head in zip(cells, heads, strict=True):

@@ -9,7 +9,7 @@ from dpcurate._messages import how_many
 from dpcurate.draw.svg import DrawnEdge
 from dpcurate.learn.descriptions import DESCRIPTIONS
 from dpcurate.learn.methods import listed
-from dpcurate.report.markup import Html, Text, bullets, element, facts, folded, paragraphs
+from dpcurate.report.markup import Html, HtmlOrText, bullets, element, facts, folded, paragraphs
 
 if TYPE_CHECKING:
     from dpcurate.result import Discovery
@@ -60,7 +60,9 @@ ASSUMES = (
     "Columns measured as levels or bins keep what matters about the quantity. Coarse bins leave traces of a common "
     "cause behind, which show up as extra edges.",
 )
-CITE = "The dpcurate developers. dpcurate {version}: causal graph discovery with a privacy guarantee. Python package."
+CITATION = (
+    "The dpcurate developers. dpcurate {version}: causal graph discovery with a privacy guarantee. Python package."
+)
 
 
 def meaning(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
@@ -93,19 +95,19 @@ def origin(result: Discovery) -> Html:
     """Who made it, when, what for, of what and how; settings are folded away."""
     version = result.versions.get("dpcurate", "")
     versions = ", ".join(f"{name} {number}" for name, number in result.versions.items()) or "not recorded"
-    known: list[tuple[str, Text]] = [
+    known: list[tuple[str, HtmlOrText]] = [
         *_run(result),
         ("Method", method_words(result.method)),
         ("Schema", _schema(result)),
         ("Rows", "private" if result.schema.rows is None else f"about {result.schema.rows:,} by public knowledge"),
         ("Versions", versions),
-        ("Cite as", CITE.format(version=version).replace("  ", " ").replace(" :", ":")),
+        ("Cite as", CITATION.format(version=version).replace("  ", " ").replace(" :", ":")),
     ]
     settings = "" if result.run is None else result.run.settings
     return Html(facts(known) + (folded("All settings of the method", element("pre", settings)) if settings else ""))
 
 
-def _run(result: Discovery) -> list[tuple[str, Text]]:
+def _run(result: Discovery) -> list[tuple[str, HtmlOrText]]:
     run = result.run
     if run is None:
         return []

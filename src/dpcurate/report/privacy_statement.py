@@ -17,7 +17,7 @@ RELATIONS = {
     "add-remove": "add-remove: the two tables differ in one unit more or less; the number of rows is private",
     "replace": "replace: the two tables differ in one unit whose data are changed; the number of rows is private",
 }
-CEILING = (
+CEILING_NOTE = (
     "The ceiling is the guarantee. What was spent so far is bookkeeping: a run that stopped early may not report "
     "the smaller figure, because when to stop was decided by looking at answers."
 )
@@ -83,7 +83,7 @@ def _unprotected(result: Discovery) -> Html:
 
 def _formal(privacy: Privacy) -> Html:
     known = [("Neighbours", RELATIONS.get(privacy.neighbours, privacy.neighbours)), ("Unit of privacy", privacy.unit)]
-    return Html(facts([*known, *_ceiling(privacy)]) + paragraphs(*([CEILING] if privacy.private else [])))
+    return Html(facts([*known, *_ceiling(privacy)]) + paragraphs(*([CEILING_NOTE] if privacy.private else [])))
 
 
 def _ceiling(privacy: Privacy) -> Iterable[tuple[str, str]]:

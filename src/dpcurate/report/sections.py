@@ -111,7 +111,7 @@ def _arrows(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
 
 
 MOST_PAIRS = 500
-HEADS = (Head("Column a"), Head("Column b"), Head("Linked", True), Head("a → b", True))
+PAIR_HEADS = (Head("Column a"), Head("Column b"), Head("Linked", True), Head("a → b", True))
 
 
 def undecided_section(result: Discovery) -> Html:
@@ -135,11 +135,11 @@ def _between(result: Discovery) -> Html:
     rows = [
         [TableCell(p.a), TableCell(p.b), chance_cell(p.linked), chance_cell(p.direction)] for p in pairs[:MOST_PAIRS]
     ]
-    used = [i for i in range(len(HEADS)) if any(row[i].text != "-" for row in rows)]
+    used = [i for i in range(len(PAIR_HEADS)) if any(row[i].text != "-" for row in rows)]
     more = f"; the first {MOST_PAIRS} of {len(pairs)}" if len(pairs) > MOST_PAIRS else ""
     caption = f"The likeliest first{more}. a → b: the probability of this way round, if they are linked."
     cells = [[row[i] for i in used] for row in rows]
-    return Html(said + table(caption, [HEADS[i] for i in used], cells, sortable=True, class_="cards narrow"))
+    return Html(said + table(caption, [PAIR_HEADS[i] for i in used], cells, sortable=True, class_="cards narrow"))
 
 
 def _untested(result: Discovery) -> Html:

@@ -17,10 +17,10 @@ from pathlib import Path
 from dpcurate import _files
 from dpcurate._files import save_text
 from dpcurate.errors import FormatError
-from dpcurate.graphs.base import GraphKind, hint
-from dpcurate.graphs.formats import bif, dot, edgelist, graphml, jsontext, tetrad
-from dpcurate.graphs.formats.bif import read_bif_structure
-from dpcurate.graphs.formats.draft import NO_PROBABILITIES, Draft, EdgeProbabilities, EdgeProbability
+from dpcurate.graphs.base_graph import GraphKind, hint
+from dpcurate.graphs.formats import bif_grammar, dot, edgelist, graphml, jsontext, tetrad
+from dpcurate.graphs.formats.bif_grammar import read_bif_structure
+from dpcurate.graphs.formats.graph_draft import NO_PROBABILITIES, EdgeProbabilities, EdgeProbability, GraphDraft
 from dpcurate.graphs.graph import Graph
 
 __all__ = [
@@ -43,7 +43,7 @@ class Format:
     """How one format is read and written, and the suffixes of its files."""
 
     suffixes: tuple[str, ...]
-    read: Callable[[str], Draft]
+    read: Callable[[str], GraphDraft]
     write: Callable[[Graph, EdgeProbabilities], str]
 
 
@@ -55,7 +55,7 @@ FORMATS: Mapping[str, Format] = {
     "gml": Format((".gml",), graphml.read_gml, graphml.write_gml),
     "dagitty": Format((".dagitty",), dot.read_dagitty, dot.write_dagitty),
     "tetrad": Format((".txt", ".tetrad"), tetrad.read, tetrad.write),
-    "bif": Format((".bif",), bif.read, bif.write),
+    "bif": Format((".bif",), bif_grammar.read, bif_grammar.write),
 }
 
 

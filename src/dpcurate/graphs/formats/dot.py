@@ -9,16 +9,16 @@ from typing import NoReturn
 
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError
-from dpcurate.graphs.base import GraphKind, Mark
-from dpcurate.graphs.formats.draft import (
-    AT_ENDS,
+from dpcurate.graphs.base_graph import GraphKind, Mark
+from dpcurate.graphs.formats.graph_draft import (
+    EDGE_NUMBERS,
+    MARK_NUMBERS,
     MAX_EDGES,
     MAX_NODES,
     NO_PROBABILITIES,
-    SURE,
-    Draft,
     EdgeProbabilities,
     EdgeProbability,
+    GraphDraft,
 )
 from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.graphs.pag import SIGNS, sign_of
@@ -32,8 +32,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 Attributes = dict[str, str]
-DEPTH = 50
-OF_EDGES = ("dir", "arrowtail", "arrowhead", *SURE, *AT_ENDS)
+MAX_NESTING = 50
+EDGE_ATTRIBUTES = ("dir", "arrowtail", "arrowhead", *EDGE_NUMBERS, *MARK_NUMBERS)
 """Attributes of edges that mean something here; others are dropped where they stand."""
 
 
@@ -47,7 +47,7 @@ class DotToken:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class DotEdge:
     """One edge statement between two nodes, with its attributes."""
 
     a: str
@@ -58,13 +58,13 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class DotText:
     """The kind of graph, as its first word and as its attribute kind say, and nodes and links in order."""
 
     word: str
     kind: tuple[str, int] | None
     nodes: list[tuple[str, int]]
-    links: list[Link]
+    links: list[DotEdge]
 
 
 def tokens(text: str) -> Iterator[DotToken]:
@@ -81,16 +81,16 @@ def tokens(text: str) -> Iterator[DotToken]:
     yield DotToken("end", "the end of the text", line)
 
 
-def parse(text: str, words: tuple[str, ...], unescape: Callable[[str], str]) -> Parsed:
+def parse(text: str, words: tuple[str, ...], unescape: Callable[[str], str]) -> DotText:
     """Read one graph that starts with one of the words."""
-    return _Parser(tokens(text), unescape).graph(words)
+    return _DotParser(tokens(text), unescape).graph(words)
 
 
 def _of_edges(attributes: Attributes) -> Attributes:
-    return {name: attributes[name] for name in OF_EDGES if name in attributes}
+    return {name: attributes[name] for name in EDGE_ATTRIBUTES if name in attributes}
 
 
-class _Parser:
+class _DotParser:
     """Recursive descent; each method reads one rule of the grammar."""
 
     def __init__(self, stream: Iterator[DotToken], unescape: Callable[[str], str]) -> None:
@@ -99,7 +99,7 @@ class _Parser:
         self.following = next(stream, self.now)
         self.kind: tuple[str, int] | None = None
         self.nodes: list[tuple[str, int]] = []
-        self.links: list[Link] = []
+        self.links: list[DotEdge] = []
         self.defaults: Attributes = {}
         self.depth = 0
 
@@ -121,7 +121,7 @@ class _Parser:
         found = self.now.value if self.now.kind == "end" else shown(self.now.value)
         raise FormatError(f"{what}, found {found}", line=self.now.line)
 
-    def graph(self, words: tuple[str, ...]) -> Parsed:
+    def graph(self, words: tuple[str, ...]) -> DotText:
         if self.sees("strict"):
             self.move()
         if not self.sees(*words):
@@ -132,14 +132,14 @@ class _Parser:
         self.body()
         if self.now.kind != "end":
             self.fail("expected the end of the text")
-        return Parsed(word, self.kind, self.nodes, self.links)
+        return DotText(word, self.kind, self.nodes, self.links)
 
     def body(self) -> list[str]:
         """{ statements }; the names in it, for a group used as one end of an edge."""
         self.take("{")
         self.depth += 1
-        if self.depth > DEPTH:
-            self.fail(f"braces nested more than {DEPTH} deep")
+        if self.depth > MAX_NESTING:
+            self.fail(f"braces nested more than {MAX_NESTING} deep")
         names: list[str] = []
         while not self.sees("}"):
             if self.sees(";", ","):
@@ -183,7 +183,7 @@ class _Parser:
         for mark, left, right in zip(marks, ends, ends[1:], strict=False):
             if len(self.links) + len(left) * len(right) > MAX_EDGES:
                 raise FormatError(f"more than {MAX_EDGES} edges, the limit", line=mark.line)
-            self.links += [Link(a, mark.value, b, attributes, mark.line) for a in left for b in right]
+            self.links += [DotEdge(a, mark.value, b, attributes, mark.line) for a in left for b in right]
         return [name for group in ends for name in group]
 
     def operand(self) -> list[str]:
@@ -247,10 +247,10 @@ class _Parser:
 # a name's backslashes are written doubled and read back as one.
 
 
-MARKS = {"none": "--", "forward": "->", "back": "<-"}
+SIGN_OF_DIR = {"none": "--", "forward": "->", "back": "<-"}
 SHAPES: dict[Mark, str] = {"tail": "none", "arrow": "normal", "circle": "odot"}
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-READ = {shape: mark for mark, shape in SHAPES.items()}
+MARK_OF_SHAPE = {shape: mark for mark, shape in SHAPES.items()}
 
 
 def quote(name: str) -> str:
@@ -286,9 +286,9 @@ def _marks(sign: str) -> list[str]:
     return ["dir=both", f"arrowtail={SHAPES[left]}", f"arrowhead={SHAPES[right]}"]
 
 
-def read_dot(text: str) -> Draft:
+def read_dot(text: str) -> GraphDraft:
     parsed = parse(text, ("graph", "digraph"), unquote)
-    draft = Draft()
+    draft = GraphDraft()
     if parsed.word == "graph":
         draft.kind = "skeleton"
     if parsed.kind is not None:
@@ -301,21 +301,23 @@ def read_dot(text: str) -> Draft:
     return draft
 
 
-def _add(draft: Draft, link: Link, mark: str) -> None:
+def _add(draft: GraphDraft, link: DotEdge, mark: str) -> None:
     if link.mark != mark:
         raise FormatError(f"this graph's edges are written {mark}, not {link.mark}", line=link.line)
     direction = "none" if mark == "--" else link.attributes.get("dir", "forward")
-    sign = _both(link) if direction == "both" else MARKS.get(direction)
+    sign = _both(link) if direction == "both" else SIGN_OF_DIR.get(direction)
     draft.edge(link.a, sign, link.b, link.line, f"an edge with dir={shown(direction)}")
     draft.sure(*((link.b, link.a) if direction == "back" else (link.a, link.b)), link.attributes, link.line)
 
 
-def _both(link: Link) -> str:
+def _both(link: DotEdge) -> str:
     left, right = (link.attributes.get(name, "normal") for name in ("arrowtail", "arrowhead"))
     for shape in (left, right):
-        if shape not in READ:
-            raise FormatError(f"the end of an edge is one of {', '.join(READ)}, not {shown(shape)}", line=link.line)
-    return sign_of(READ[left], READ[right])
+        if shape not in MARK_OF_SHAPE:
+            raise FormatError(
+                f"the end of an edge is one of {', '.join(MARK_OF_SHAPE)}, not {shown(shape)}", line=link.line
+            )
+    return sign_of(MARK_OF_SHAPE[left], MARK_OF_SHAPE[right])
 
 
 # --- DAGitty text: `dag { a -> b }`, `pdag { a -> b b -- c }` for a CPDAG, `pag { a @-> b }` for a PAG ---------------
@@ -341,9 +343,9 @@ def _quote_dagitty(name: str) -> str:
     return '"' + name.replace('"', '\\"') + '"'
 
 
-def read_dagitty(text: str) -> Draft:
+def read_dagitty(text: str) -> GraphDraft:
     parsed = parse(text, tuple(DAGITTY_KINDS), lambda inside: inside.replace('\\"', '"'))
-    draft = Draft(DAGITTY_KINDS[parsed.word])
+    draft = GraphDraft(DAGITTY_KINDS[parsed.word])
     for name, line in parsed.nodes:
         draft.mention(name, line)
     for link in parsed.links:

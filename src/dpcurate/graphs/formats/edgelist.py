@@ -21,31 +21,31 @@ import io
 from collections.abc import Iterator
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import (
-    AT_ENDS,
-    EFFECT,
-    MEANING,
+from dpcurate.graphs.formats.graph_draft import (
+    EDGE_NUMBERS,
+    EFFECT_COLUMNS,
+    MARK_NUMBERS,
+    MEANING_COLUMN,
     NO_PROBABILITIES,
-    SURE,
-    Draft,
     EdgeProbabilities,
     EdgeProbability,
+    GraphDraft,
     names_in,
 )
 from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.graphs.pag import SIGNS
 
-HEADS = (["from", "to"], ["source", "target"])
-NUMBERS = (*SURE, *AT_ENDS)
-WORDS = {sign: sign for sign in SIGNS} | {"->": "arrow", "--": "line"}
-READ = {word: sign for sign, word in WORDS.items()}
+PLAIN_HEADS = (["from", "to"], ["source", "target"])
+NUMBER_COLUMNS = (*EDGE_NUMBERS, *MARK_NUMBERS)
+EDGE_WORDS = {sign: sign for sign in SIGNS} | {"->": "arrow", "--": "line"}
+SIGN_OF_WORD = {word: sign for sign, word in EDGE_WORDS.items()}
 # OWASP's list for CSV injection, with the full-width forms some locales accept.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def guard(name: str) -> str:
     """Put an apostrophe before what would be a formula, or would look like a guarded name."""
-    return "'" + name if name.startswith(FORMULA) or _guarded(name) else name
+    return "'" + name if name.startswith(FORMULA_STARTS) or _guarded(name) else name
 
 
 def unguard(cell: str) -> str:
@@ -53,7 +53,7 @@ def unguard(cell: str) -> str:
 
 
 def _guarded(cell: str) -> bool:
-    return cell.startswith("'") and cell[1:].startswith((*FORMULA, "'"))
+    return cell.startswith("'") and cell[1:].startswith((*FORMULA_STARTS, "'"))
 
 
 def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
@@ -77,20 +77,20 @@ def write_table(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIE
 
 def edge_rows(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> Iterator[list[str]]:
     """The names of the columns, then a row for each edge."""
-    told = EFFECT if any(probability.effect for probability in probabilities.values()) else ()
-    worded = (MEANING,) if any(probability.meaning for probability in probabilities.values()) else ()
+    told = EFFECT_COLUMNS if any(probability.effect for probability in probabilities.values()) else ()
+    worded = (MEANING_COLUMN,) if any(probability.meaning for probability in probabilities.values()) else ()
     more = (*names_in(probabilities), *worded, *told)
     yield ["from", "to", "edge", *more]
     for a, mark, b in ordered_edges(graph):
         probability = probabilities.get((a, b), EdgeProbability())
-        known = dict((*probability.items(), (MEANING, probability.meaning), *probability.effect))
-        known |= {name: guard(known[name]) for name in (MEANING, *EFFECT[-1:]) if name in known}
-        yield [guard(a), guard(b), WORDS[mark], *(known.get(name, "") for name in more)]
+        known = dict((*probability.items(), (MEANING_COLUMN, probability.meaning), *probability.effect))
+        known |= {name: guard(known[name]) for name in (MEANING_COLUMN, *EFFECT_COLUMNS[-1:]) if name in known}
+        yield [guard(a), guard(b), EDGE_WORDS[mark], *(known.get(name, "") for name in more)]
 
 
-def read(text: str) -> Draft:
+def read(text: str) -> GraphDraft:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    draft = Draft()
+    draft = GraphDraft()
     names: list[str] = []
     start = 1
     try:
@@ -110,14 +110,18 @@ def read(text: str) -> Draft:
 
 def _columns(row: list[str], line: int) -> list[str]:
     names = [cell.strip().lower() for cell in row]
-    numbers = names[3 : -len(EFFECT)] if tuple(names[-len(EFFECT) :]) == EFFECT else names[3:]
-    numbers = numbers[:-1] if numbers[-1:] == [MEANING] else numbers
-    if names[:2] not in HEADS or names[2:3] not in ([], ["edge"]) or tuple(numbers) not in ((), SURE, NUMBERS):
+    numbers = names[3 : -len(EFFECT_COLUMNS)] if tuple(names[-len(EFFECT_COLUMNS) :]) == EFFECT_COLUMNS else names[3:]
+    numbers = numbers[:-1] if numbers[-1:] == [MEANING_COLUMN] else numbers
+    if (
+        names[:2] not in PLAIN_HEADS
+        or names[2:3] not in ([], ["edge"])
+        or tuple(numbers) not in ((), EDGE_NUMBERS, NUMBER_COLUMNS)
+    ):
         raise FormatError(f"the first row must be from,to,edge or from,to, not {','.join(row)}", line=line)
     return names
 
 
-def _read_row(draft: Draft, row: list[str], names: list[str], line: int) -> None:
+def _read_row(draft: GraphDraft, row: list[str], names: list[str], line: int) -> None:
     width = len(names)
     if row in ([], ["arrow"]):
         return
@@ -125,10 +129,10 @@ def _read_row(draft: Draft, row: list[str], names: list[str], line: int) -> None
         given = len(row) - (width == 2)
         raise FormatError(f"{given} cells where the first row has {width}", line=line)
     a, b, word = unguard(row[0]), unguard(row[1]), row[2]
-    if word in READ:
+    if word in SIGN_OF_WORD:
         draft.mention(a, line)
         draft.mention(b, line)
-        draft.edge(a, READ[word], b, line, word)
+        draft.edge(a, SIGN_OF_WORD[word], b, line, word)
         draft.sure(a, b, dict(zip(names[3:], row[3:], strict=False)), line)
     elif word == "node" and not b:
         draft.declare(a, line)

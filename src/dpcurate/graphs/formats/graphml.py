@@ -14,13 +14,13 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import (
+from dpcurate.graphs.formats.graph_draft import (
     MAX_EDGES,
     MAX_NODES,
     NO_PROBABILITIES,
-    Draft,
     EdgeProbabilities,
     EdgeProbability,
+    GraphDraft,
     has_two_arcs,
     marks_at,
     names_in,
@@ -65,7 +65,7 @@ def _quote(name: str) -> str:
     return quoteattr(name)
 
 
-def read(text: str) -> Draft:
+def read(text: str) -> GraphDraft:
     """What the text says: looked through by expat first, so that networkx gets nothing that could hurt."""
     guard = _Guard()
     try:
@@ -86,7 +86,7 @@ class _Guard:
         self.parser.EndElementHandler = self.end
         self.parser.StartDoctypeDeclHandler = self.refuse_doctype
         self.depth = self.parts = self.graphs = 0
-        self.nodes = Draft()
+        self.nodes = GraphDraft()
         self.ends: dict[str, int] = {}
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -132,10 +132,10 @@ def _networkx_graph(text: str) -> Any:
         raise FormatError(f"not a graph that networkx reads: {error or type(error).__name__}") from None
 
 
-def _draft(graph: Any, declared: Draft) -> Draft:
+def _draft(graph: Any, declared: GraphDraft) -> GraphDraft:
     """Igraph keeps names in the data of nodes, so a node's name is that attribute or else its id."""
     names = {key: str(data.get("name", key)) for key, data in graph.nodes(data=True)}
-    draft = Draft()
+    draft = GraphDraft()
     for key, name in names.items():
         draft.declare(name, declared.nodes[key])
     for a, b, data in graph.edges(data=True):
@@ -178,7 +178,7 @@ def _gml_quote(name: str) -> str:
     return '"' + _UNSAFE.sub(lambda match: f"&#{ord(match[0])};", name) + '"'
 
 
-def read_gml(_: str) -> Draft:
+def read_gml(_: str) -> GraphDraft:
     raise FormatError(
         "GML is written but not read: read it with networkx.read_gml and pass that to from_networkx, "
         "or save the graph as graphml"

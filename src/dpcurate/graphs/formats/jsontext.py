@@ -16,7 +16,7 @@ from typing import Any
 from dpcurate._files import line_at
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import NO_PROBABILITIES, Draft, EdgeProbabilities
+from dpcurate.graphs.formats.graph_draft import NO_PROBABILITIES, EdgeProbabilities, GraphDraft
 from dpcurate.graphs.graph import Graph, Skeleton, ordered_edges
 
 _NAME = r'"(?:\\.|[^"\\])*+"'
@@ -54,9 +54,9 @@ def _rows(value: Any) -> str:
     return "[\n" + ",\n".join("    " + json.dumps(item, ensure_ascii=False) for item in value) + "\n  ]"
 
 
-def read(text: str) -> Draft:
+def read(text: str) -> GraphDraft:
     table = _table(text)
-    draft = Draft()
+    draft = GraphDraft()
     if "kind" in table:
         draft.say_kind(table["kind"], _line_of_key(text, "kind"))
     here = _line_of_key(text, "nodes")
@@ -83,7 +83,7 @@ def read(text: str) -> Draft:
     return draft
 
 
-def _read_marked(draft: Draft, table: dict[str, Any], text: str) -> None:
+def _read_marked(draft: GraphDraft, table: dict[str, Any], text: str) -> None:
     here = _line_of_key(text, "marked")
     for entry in _list(table.get("marked", []), "marked", text):
         edge = _strings(entry, "marked", here)

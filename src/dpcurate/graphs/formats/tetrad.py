@@ -18,11 +18,11 @@ import re
 
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import (
+from dpcurate.graphs.formats.graph_draft import (
     NO_PROBABILITIES,
-    Draft,
     EdgeProbabilities,
     EdgeProbability,
+    GraphDraft,
     split_lines,
 )
 from dpcurate.graphs.graph import Graph, ordered_edges
@@ -33,15 +33,15 @@ _MARK = re.compile(r"(?<=\s)[<o-][-o][->o](?=\s)")
 _FLAGS = ("dd", "pd", "nl", "pl")
 """What Tetrad writes after an edge whose confounding it judged."""
 _PLAIN = re.compile(r'[^\s;,"\\]+')
-MARKS = {"->": "-->", "--": "---", "<->": "<->", "o->": "o->", "o-o": "o-o", "o--": "o--"}
-READ = {written: sign for sign, written in MARKS.items()} | {"<--": "<-", "<-o": "<-o", "--o": "--o"}
+TETRAD_EDGES = {"->": "-->", "--": "---", "<->": "<->", "o->": "o->", "o-o": "o-o", "o--": "o--"}
+SIGN_OF_TETRAD = {written: sign for sign, written in TETRAD_EDGES.items()} | {"<--": "<-", "<-o": "<-o", "--o": "--o"}
 
 
 def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     rows = ["Graph Nodes:", ";".join(map(_quote, graph.nodes)), "", "Graph Edges:"]
     for number, (a, mark, b) in enumerate(ordered_edges(graph), 1):
         sure = _sure(_quote(a), _quote(b), probabilities.get((a, b), EdgeProbability()))
-        rows.append(f"{number}. {_quote(a)} {MARKS[mark]} {_quote(b)}{sure}")
+        rows.append(f"{number}. {_quote(a)} {TETRAD_EDGES[mark]} {_quote(b)}{sure}")
     return "\n".join([*rows, "", "Graph Attributes:", f"kind: {graph.kind}", ""])
 
 
@@ -72,8 +72,8 @@ def _unquote(text: str, line: int) -> str:
         raise FormatError(f"the name {shown(text)} is not a JSON string: {error.msg}", line=line) from None
 
 
-def read(text: str) -> Draft:
-    draft, section, seen = Draft(), "", False
+def read(text: str) -> GraphDraft:
+    draft, section, seen = GraphDraft(), "", False
     for line, row in enumerate(split_lines(text), 1):
         heading = re.fullmatch(r"\s*Graph (Nodes|Edges|Attributes|Node Attributes):\s*", row)
         if heading:
@@ -91,7 +91,7 @@ def read(text: str) -> Draft:
     return draft
 
 
-def _read_nodes(draft: Draft, row: str, line: int) -> None:
+def _read_nodes(draft: GraphDraft, row: str, line: int) -> None:
     """Names between semicolons; Tetrad also writes commas."""
     unquoted = re.sub(_STRING, "", row)
     separator = ";" if ";" in unquoted or "," not in unquoted else ","
@@ -105,11 +105,11 @@ def _read_nodes(draft: Draft, row: str, line: int) -> None:
         place = match.end()
 
 
-def _read_edge(draft: Draft, row: str, line: int) -> None:
+def _read_edge(draft: GraphDraft, row: str, line: int) -> None:
     a, mark, b = _split_edge(row, line)
     draft.require(a, line)
     draft.require(b, line)
-    draft.edge(a, READ.get(mark), b, line, f"an edge {mark}")
+    draft.edge(a, SIGN_OF_TETRAD.get(mark), b, line, f"an edge {mark}")
 
 
 def _without_chances(second: str) -> str:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from dpcurate._validation import check_choice
 from dpcurate.errors import QueryError
-from dpcurate.graphs.base import UnorderedPair
+from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag

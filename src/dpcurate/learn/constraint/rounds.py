@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, islice
 
-from dpcurate.graphs.base import UnorderedPair
+from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.learn.constraint.working_graph import Question, Scope, Style, WorkingGraph
 from dpcurate.queries import MOST_CELLS
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from dpcurate.errors import BudgetExceeded
-from dpcurate.graphs.base import UnorderedPair
+from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.rounds import Rounds, Sizes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from dpcurate.graphs.base import Arrow, Mark
+from dpcurate.graphs.base_graph import Arrow, Mark
 from dpcurate.learn.measure_once.hidden import Found
 
 CAUSES: Mapping[Mark, float] = MappingProxyType({"tail": 0.97, "circle": 0.9, "arrow": 0.5})

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.graphs.base import UnorderedPair
+from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.learn.measure_once.blocks import Columns, members_of
 from dpcurate.learn.measure_once.constraints import Constraints

@@ -21,8 +21,8 @@ from dpcurate._typing import BoolArray, FloatArray, IntArray
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
-from dpcurate.graphs.pag_orientation import Triple as Named
-from dpcurate.graphs.pag_orientation import Triples, known_marks, orient_pag
+from dpcurate.graphs.pag_orientation import UnshieldedTriple as Named
+from dpcurate.graphs.pag_orientation import UnshieldedTriples, known_marks, orient_pag
 from dpcurate.learn.measure_once.arrows import Interaction, Triple, adjacency, collider_log_odds
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.colliders import Colliders, CollidersAt, colliders_by_column
@@ -214,7 +214,7 @@ def _skeleton(names: Sequence[str], adjacent: BoolArray, separating: Separating)
     return Skeleton.of(names, edges, apart)
 
 
-def _triples(names: Sequence[str], among: Iterable[Triple], colliders: Iterable[Colliders]) -> Triples:
+def _triples(names: Sequence[str], among: Iterable[Triple], colliders: Iterable[Colliders]) -> UnshieldedTriples:
     """The colliders, and the other triples."""
     chosen, split = frozenset[Triple]().union(*colliders), (set[Named](), set[Named]())
     for triple in among:

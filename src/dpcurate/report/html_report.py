@@ -12,7 +12,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from dpcurate._messages import how_many
-from dpcurate.draw.svg import EVEN, LENGTHS, SYMBOLS, DrawnEdge, arrow, draw, relations, sign
+from dpcurate.draw.svg import EDGE_SYMBOLS, EVEN_DIRECTION, MARK_LENGTHS, DrawnEdge, arrow, draw, relations, sign
 from dpcurate.draw.text import clean, embedded
 from dpcurate.graphs.pag import SIGNS as MARKS
 from dpcurate.learn.cuts import Cut
@@ -121,7 +121,7 @@ def _slider(edges: Sequence[DrawnEdge], cut: Cut | None) -> str:
     if ways or turning:
         start = _start(None if cut is None else cut.direction, ways)
         arrows = how_many(sum(edge.directed for edge in edges), "arrow")
-        sliders += _range("way", "Arrows only from", (EVEN if turning else start, start), "ways", arrows)
+        sliders += _range("way", "Arrows only from", (EVEN_DIRECTION if turning else start, start), "ways", arrows)
     return f'<span class="sliders">{sliders}</span>'
 
 
@@ -233,13 +233,13 @@ def _data(result: Discovery, edges: Sequence[DrawnEdge]) -> dict[str, Any]:
     }
 
 
-SIGNS = {
+SYMBOL_MEANINGS = {
     "given": "required by background knowledge, not found",
     "direction": "direction by background knowledge",
     "late": "not tested to the end: the budget ended",
 }
 
-MARKED = {
+MARK_MEANINGS = {
     "->": "cause → effect, perhaps through others",
     "<->": "neither causes the other: a hidden cause moves both",
     "o->": "cause → effect, or a hidden cause of both; never the other way round",
@@ -250,7 +250,9 @@ MARKED = {
 
 
 def legend(edges: Sequence[DrawnEdge]) -> Html:
-    lines = [_entry(_marked(sign_), text) for sign_, text in MARKED.items() if any(e.sign == sign_ for e in edges)]
+    lines = [
+        _entry(_marked(sign_), text) for sign_, text in MARK_MEANINGS.items() if any(e.sign == sign_ for e in edges)
+    ]
     if any(edge.directed and not edge.sign for edge in edges):
         lines.append(
             _entry(
@@ -261,7 +263,7 @@ def legend(edges: Sequence[DrawnEdge]) -> Html:
     if any(not edge.directed and not edge.sign for edge in edges):
         lines.append(_entry(_sample("6 4", ""), "undirected: which way is not sure enough"))
     used = {sign(edge) for edge in edges}
-    lines += [_entry(_sign(name), text) for name, text in SIGNS.items() if name in used]
+    lines += [_entry(_sign(name), text) for name, text in SYMBOL_MEANINGS.items() if name in used]
     if any(edge.linked is not None for edge in edges):
         lines.append(Html('<span id="thicker">thicker: more surely linked</span>'))
     return bullets(lines) if lines else Html("")
@@ -270,7 +272,7 @@ def legend(edges: Sequence[DrawnEdge]) -> Html:
 def _marked(sign_: str) -> str:
     """A short edge of a PAG, from left to right."""
     left, right = MARKS[sign_]
-    start, end = 2 + LENGTHS[left], 40 - LENGTHS[right]
+    start, end = 2 + MARK_LENGTHS[left], 40 - MARK_LENGTHS[right]
     line = f'<path d="M{start:g} 10H{end:g}" stroke="currentColor" stroke-width="1.6"/>'
     circle = '<circle cx="{}" cy="10" r="3.8" fill="#fff" stroke="currentColor" stroke-width="1.4"/>'
     head = '<path d="M{} 10l{} -4.5v9z" fill="currentColor"/>'
@@ -291,4 +293,4 @@ def _sample(dash: str, head: str) -> str:
 
 
 def _sign(name: str) -> str:
-    return f'<svg width="20" height="20" aria-hidden="true">{SYMBOLS[name].format(x=10, y=10)}</svg>'
+    return f'<svg width="20" height="20" aria-hidden="true">{EDGE_SYMBOLS[name].format(x=10, y=10)}</svg>'

@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 from dpcurate._files import check_length, line_at
 from dpcurate._messages import did_you_mean
 from dpcurate.errors import FormatError
-from dpcurate.graphs.formats.draft import MAX_NODES, NO_PROBABILITIES, Draft, EdgeProbabilities
+from dpcurate.graphs.formats.graph_draft import MAX_NODES, NO_PROBABILITIES, EdgeProbabilities, GraphDraft
 from dpcurate.graphs.graph import Dag, Graph
 from dpcurate.schema import MAX_LEVELS
 
@@ -125,7 +125,7 @@ MAX_NAMES = 1 << 18
 
 
 @dataclass(slots=True)
-class Values:
+class BifNumbers:
     """Numbers after `table`, `default` or a row's labels."""
 
     at: int
@@ -148,9 +148,9 @@ class ProbabilityBlock:
 
     at: int
     parents: list[BifToken]
-    rows: list[Values] = field(default_factory=list)
-    table: Values | None = None
-    default: Values | None = None
+    rows: list[BifNumbers] = field(default_factory=list)
+    table: BifNumbers | None = None
+    default: BifNumbers | None = None
 
 
 class Grammar:
@@ -275,12 +275,12 @@ class Grammar:
         token = self._scan.token
         if token.is_mark("("):
             self._scan.take()
-            block.rows.append(Values(token.at, self._names(")", "a level"), self._numbers()))
+            block.rows.append(BifNumbers(token.at, self._names(")", "a level"), self._numbers()))
         elif token.is_word("table") or token.is_word("default"):
             self._scan.take()
             if getattr(block, token.text) is not None:
                 self.fail(f"a second '{token.text}' in one probability block", token.at)
-            setattr(block, token.text, Values(token.at, [], self._numbers()))
+            setattr(block, token.text, BifNumbers(token.at, [], self._numbers()))
         else:
             self._property(token)
 
@@ -350,12 +350,12 @@ def read_bif_structure(text: str) -> Dag:
     return Dag(tuple(draft.nodes), frozenset(draft.arrows))
 
 
-def read(text: str) -> Draft:
+def read(text: str) -> GraphDraft:
     check_length(text)
     grammar = Grammar(text)
     grammar.check_structure()
     arrows = ((parent.text, name) for name, block in grammar.blocks.items() for parent in block.parents)
-    return Draft("dag", dict.fromkeys(grammar.declared), dict.fromkeys(arrows))
+    return GraphDraft("dag", dict.fromkeys(grammar.declared), dict.fromkeys(arrows))
 
 
 def write(graph: Graph, _: EdgeProbabilities = NO_PROBABILITIES) -> str:

@@ -11,14 +11,14 @@ from typing import get_args
 
 from dpcurate._messages import shown
 from dpcurate.errors import FormatError, GraphError
-from dpcurate.graphs.base import Arrow, GraphKind, UnorderedPair, find_cycle, hint
+from dpcurate.graphs.base_graph import Arrow, GraphKind, UnorderedPair, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Skeleton, ordered_edges
 from dpcurate.graphs.pag import MARKS, SIGNS, Pag, marks_of, sign_of
 
-SURE = "linked", "direction"
-AT_ENDS = "tail_from", "head_from", "tail_to", "head_to"
-MEANING = "meaning"
-EFFECT = "effect", "effect_low", "effect_high", "effect_in_words"
+EDGE_NUMBERS = "linked", "direction"
+MARK_NUMBERS = "tail_from", "head_from", "tail_to", "head_to"
+MEANING_COLUMN = "meaning"
+EFFECT_COLUMNS = "effect", "effect_low", "effect_high", "effect_in_words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class EdgeProbability:
 
     def numbers(self) -> dict[str, float]:
         """Those that are known, by name."""
-        known = {name: getattr(self, name) for name in (*SURE, *AT_ENDS)}
+        known = {name: getattr(self, name) for name in (*EDGE_NUMBERS, *MARK_NUMBERS)}
         return {name: p for name, p in known.items() if p is not None}
 
     def items(self) -> list[tuple[str, str]]:
@@ -56,7 +56,7 @@ class EdgeProbability:
     @classmethod
     def of(cls, values: Mapping[str, object], line: int | None) -> EdgeProbability | None:
         """From what stands beside an edge in a file; None if no number is there."""
-        probability = cls(*(_number(values, name, line) for name in (*SURE, *AT_ENDS)))
+        probability = cls(*(_number(values, name, line) for name in (*EDGE_NUMBERS, *MARK_NUMBERS)))
         return None if probability == cls() else probability
 
 
@@ -68,8 +68,8 @@ def names_in(probabilities: EdgeProbabilities) -> tuple[str, ...]:
     """The names of the numbers that a file needs: none, those of edges, and those of their ends if any is known."""
     if not probabilities:
         return ()
-    ends = any(probability.numbers().keys() & set(AT_ENDS) for probability in probabilities.values())
-    return (*SURE, *AT_ENDS) if ends else SURE
+    ends = any(probability.numbers().keys() & set(MARK_NUMBERS) for probability in probabilities.values())
+    return (*EDGE_NUMBERS, *MARK_NUMBERS) if ends else EDGE_NUMBERS
 
 
 def written(p: float) -> str:
@@ -90,7 +90,7 @@ def _number(values: Mapping[str, object], name: str, line: int | None) -> float 
     return p
 
 
-KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
+GRAPH_KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
 MAX_NODES = 10_000
 MAX_EDGES = 200_000
 """Of a graph in a file: far above any that can be learned, far below what would fill the memory."""
@@ -107,7 +107,7 @@ def marks_at(graph: Graph, a: str, b: str) -> list[tuple[str, str]]:
 
 
 @dataclass(slots=True)
-class Draft:
+class GraphDraft:
     """Nodes, arrows, lines and edges with other marks in the order they were read, each with its line in the text."""
 
     kind: GraphKind | None = None
@@ -121,11 +121,11 @@ class Draft:
 
     def say_kind(self, word: object, line: int | None) -> None:
         """Take the kind of graph from a word in the text."""
-        for kind in KINDS:
+        for kind in GRAPH_KINDS:
             if word == kind:
                 self.kind = kind
                 return
-        raise FormatError(f"the kind of graph is one of {', '.join(KINDS)}, not {shown(word)}", line=line)
+        raise FormatError(f"the kind of graph is one of {', '.join(GRAPH_KINDS)}, not {shown(word)}", line=line)
 
     def declare(self, name: str, line: int | None) -> None:
         """A node that must not have been declared before."""
@@ -201,8 +201,8 @@ class Draft:
     def finish(self, kind: GraphKind | None = None) -> Graph:
         """The graph: of this kind, else of the kind the text said, else of the kind it looks like."""
         kind = kind or self.kind or ("pag" if self.marked else "cpdag" if self.lines else "dag")
-        if kind not in KINDS:
-            raise FormatError(f"the kind of graph is one of {', '.join(KINDS)}, not {kind!r}")
+        if kind not in GRAPH_KINDS:
+            raise FormatError(f"the kind of graph is one of {', '.join(GRAPH_KINDS)}, not {kind!r}")
         self._check_cycle()
         if kind != "pag":
             _refuse(
