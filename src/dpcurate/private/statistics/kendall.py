@@ -1,4 +1,4 @@
-"""Statistics of rank association between two columns in strata. Longer proofs are in docs/proofs/sensitivity.md."""
+"""Statistics of rank association between two columns in strata. Longer proofs are in docs/proofs/choices.md."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class KendallPTransformation(PairTransformation):
     9m(3m+4) / ((2m+7)(2m+5)) < 27/4; floored to steps of 1/1024, which divide 27/4, the bound stays.
     So z moves by less than 4.5 / sqrt n0, and sf has slope at most 1 / sqrt(2 pi). The public
     constant n0 stands where the published test has the private number of rows.
-    Cites: Kendall 1938; docs/proofs/sensitivity.md.
+    Cites: Kendall 1938; docs/proofs/choices.md.
     """
 
     statistic: KendallP
