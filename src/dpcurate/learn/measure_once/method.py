@@ -23,10 +23,7 @@ from dpcurate.learn.measure_once.confidence import Confidence, confidence
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
-from dpcurate.learn.measure_once.copies import copies
-from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, scout, skeleton_of, without_doubtful
-from dpcurate.learn.measure_once.doubts import sets_in_doubt
-from dpcurate.learn.measure_once.families import family_sets
+from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, skeleton_of, without_doubtful
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norms_cost
@@ -50,13 +47,9 @@ from dpcurate.learn.measure_once.release import (
     Weights,
     buy,
     first_weights,
-    links,
-    noise_over_sampling,
     noise_to_come,
-    offered,
-    second_weights,
-    with_margins,
 )
+from dpcurate.learn.measure_once.release_plan import CONTRASTS, Known, is_loud, run, searched
 from dpcurate.learn.measure_once.releases import Releases
 from dpcurate.learn.outcome import FitResult, NoiseLevel
 from dpcurate.queries import Queryable
@@ -189,16 +182,16 @@ class MeasureOnce:
         weights = first_weights(levels, constraints.pairs, self.constants.skew)
         nothing = Released.nothing(levels)
         if len(levels) < self.constants.wide:
-            return self._by_contrasts(queryable, constraints, weights, nothing, [])
+            return self._by_contrasts(queryable, constraints, weights, nothing, ())
         budget = min(queryable.remaining, PLENTY)
         singles = {columns: weight for columns, weight in weights.items() if len(columns) < 2}
         margins = buy(queryable, singles, self.constants.share_margins * budget)
         released = nothing.merged(margins.answers)
         noise = noise_to_come(released, singles, weights, (budget - margins.cost) / margins.cost)
         design = PairDesign.of(queryable, released)
-        if self._loud(released, noise) and design.possible(queryable):
+        if is_loud(released, noise, self.constants) and design.possible(queryable):
             return self._around_margins(queryable, constraints, design, margins)
-        return self._by_contrasts(queryable, constraints, weights, released, [margins])
+        return self._by_contrasts(queryable, constraints, weights, released, (margins,))
 
     def _around_margins(
         self, queryable: Queryable, constraints: Constraints, design: PairDesign, margins: Purchase
@@ -214,7 +207,7 @@ class MeasureOnce:
             # Noise hides the effects that a larger misfit would be judged by.
             least, most = believed.misfit_bounds
             constants = replace(believed, misfit_bounds=(least, min(most, believed.misfit)), log_linear=True)
-            evidence, families = _searched(moments, constraints, constants)
+            evidence, families = searched(moments, constraints, constants)
             return _Reading(decide(families, Random(0)), families, evidence.interactions)
 
         reading = read(constraints, self.constants)
@@ -232,32 +225,24 @@ class MeasureOnce:
         constraints: Constraints,
         weights: Weights,
         released: Released,
-        purchases: list[Purchase],
+        purchases: tuple[Purchase, ...],
     ) -> _Learnt:
-        """Two releases of pairs, or three with triples, and a search; the answers to each choose the next."""
-        random, budget = Random(0), min(queryable.remaining, PLENTY)  # a fixed stream: a run can be repeated
-        purchases = [*purchases, buy(queryable, weights, (1 - self.constants.share_later) * budget)]
-        released = released.merged(purchases[-1].answers)
-        quiet = noise_over_sampling(released) < self.constants.families_from
-        later = self.constants.share_later * budget
-        wanted, orders = self._second(released, weights, constraints, random)
-        last = self._share_last(queryable, quiet=quiet) if orders else 0.0
-        if wanted := offered(queryable, wanted):
-            purchases.append(buy(queryable, wanted, (1 - last) * later))
-            released = released.merged(purchases[-1].answers)
-        if last:
-            decisive, orders = self._third(released, weights, constraints, orders, random, quiet=quiet)
-            # where nothing is in doubt, the same again: less noise serves effects and tables, too
-            if wanted := offered(queryable, decisive) or offered(queryable, wanted):
-                purchases.append(buy(queryable, wanted, last * later))
-                released = released.merged(purchases[-1].answers)
+        """Releases by the plan, and a search; the answers to each release choose the next."""
+        random = Random(0)  # a fixed stream: a run can be repeated
+        start = Known(
+            constants=self.constants, constraints=constraints, random=random, pure=queryable.budget.pure,
+            weights=weights, released=released, purchases=purchases,
+        )  # fmt: skip
+        known = run(CONTRASTS, queryable, start, min(queryable.remaining, PLENTY))
+        released, purchases = known.released, known.purchases
 
         def read(constraints: Constraints, believed: Constants) -> _Reading:
-            evidence, families = _searched(CentralMoments.of(released), constraints, believed)
-            decision = decide(families, random, orders, starts=1 if quiet else None)  # what one start misses is settled
-            if quiet:
+            evidence, families = searched(CentralMoments.of(released), constraints, believed)
+            starts, warm = 1 if known.quiet else None, [known.order] if known.order else []
+            decision = decide(families, random, warm, starts=starts)  # what one start misses is settled
+            if known.quiet:
                 decision = settled(decision, families, evidence, random)
-            elif orders:  # triples were bought; from pairs alone the search has drawn what there is to draw
+            elif known.order:  # triples were bought; from pairs alone the search has drawn what there is to draw
                 fewer = pruned(decision, evidence, constraints)
                 decision = directed(fewer, families, evidence.interactions, random)
             return _Reading(decision, families, evidence.interactions)
@@ -268,62 +253,6 @@ class MeasureOnce:
         noise = of_contrasts(released, CentralMoments.of(released))
         same, choice = copied(reading.families.constraints.copies, queryable.schema.names), _contrasts_chosen(purchases)
         return _Learnt(reading, sure, read, answers, costs, choice, same, noise, released)
-
-    def _second(
-        self, released: Released, weights: Weights, constraints: Constraints, random: Random
-    ) -> tuple[Weights, list[tuple[int, ...]]]:
-        """What to buy with the rest, and orders to start from: the pairs again as long as their noise rules."""
-        noise = noise_over_sampling(released)
-        if self._loud(released, (1 - self.constants.share_later) * noise):  # had all gone to pairs
-            return weights, []
-        evidence, families = self._families(released, constraints)
-        first_look = scout(families, random)
-        return second_weights(first_look, evidence, weights, self.constants, noise), [first_look.order]
-
-    def _loud(self, released: Released, noise: float) -> bool:
-        """Whether so much noise over sampling variance hides what triples would explain."""
-        return noise > self.constants.later_from * max(1.0, self.constants.misfit**2 * released.rows)
-
-    def _share_last(self, queryable: Queryable, *, quiet: bool) -> float:
-        """Of what is kept for later releases, what the third gets.
-
-        Laplace noise of two releases is more than that of one: half as many sets for a small share would be noisier.
-        """
-        if quiet:
-            return self.constants.share_families
-        return 0.0 if queryable.budget.pure else self.constants.share_doubts
-
-    def _third(
-        self,
-        released: Released,
-        weights: Weights,
-        constraints: Constraints,
-        orders: list[tuple[int, ...]],
-        random: Random,
-        *,
-        quiet: bool,
-    ) -> tuple[Weights, list[tuple[int, ...]]]:
-        """What decides doubts, or the contrasts of families still possible if quiet, and an order to start from."""
-        evidence, families = self._families(released, constraints)
-        look = pruned(scout(families, random, orders), evidence, constraints)
-        if quiet:
-            sets = family_sets(look, evidence, links(look, evidence, self.constants.maybe))
-            return dict.fromkeys(sets, 1.0), [look.order]
-        look = directed(look, families, evidence.interactions, random)
-        sets = sets_in_doubt(look, families, evidence.interactions)
-        return with_margins(dict.fromkeys(sets, 1.0), weights), [look.order]
-
-    def _families(self, released: Released, constraints: Constraints) -> tuple[ContrastEvidence, FamilySearch]:
-        return _searched(CentralMoments.of(released), constraints, self.constants)
-
-
-def _searched(
-    moments: CentralMoments, constraints: Constraints, constants: Constants
-) -> tuple[ContrastEvidence, FamilySearch]:
-    """Evidence and a search, of two columns that say the same without the links of the second."""
-    repeated = copies(moments, constraints)
-    evidence = ContrastEvidence(moments.without_links_of(repeated), constants)
-    return evidence, FamilySearch.of(evidence, constraints.with_copies(repeated), constants)
 
 
 def _names(queryable: Queryable) -> tuple[str, ...]:
@@ -442,12 +371,12 @@ def _around_chosen(clip: Clip) -> str:
     )
 
 
-def _twice(purchases: list[Purchase]) -> bool:
+def _twice(purchases: Sequence[Purchase]) -> bool:
     """Whether pairs were bought twice."""
     return sum(any(len(u) == 2 for u in p.answers) for p in purchases) > 1
 
 
-def _contrasts_chosen(purchases: list[Purchase]) -> str:
+def _contrasts_chosen(purchases: Sequence[Purchase]) -> str:
     sets = {u for p in purchases for u in p.answers}
     triples, larger = sum(len(u) == 3 for u in sets), sum(len(u) > 3 for u in sets)
     more = f", then {triples} triples" if triples else ", then pairs again" if _twice(purchases) else ""
