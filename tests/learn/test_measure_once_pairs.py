@@ -13,7 +13,7 @@ from test_measure_once import statistic
 
 from dpcurate import Budget, Curator
 from dpcurate.graphs.metrics import skeleton_rates
-from dpcurate.learn.measure_once import Constants, MeasureOnce, method
+from dpcurate.learn.measure_once import Constants, MeasureOnce, release_plan
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
@@ -135,7 +135,7 @@ def test_what_is_lacking_is_small_where_noise_hides_effects_and_always_there_whe
             seen.append(constants)
             super().__init__(moments, constants)
 
-    monkeypatch.setattr(method, "ContrastEvidence", Spied)
+    monkeypatch.setattr(release_plan, "ContrastEvidence", Spied)
     network = wide()
     curator = Curator(network.sample(20_000, seed=1), network.schema, budget=Budget(rho=rho), insecure_seed=1)
     MeasureOnce(constants=Constants(effort=0, walk=0), latent=latent).fit(curator)

@@ -13,7 +13,14 @@ from dpcurate import Curator, networks
 from dpcurate.accounting import Budget
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.measure_once import Constants, MeasureOnce, family_search, method, order_search, release
+from dpcurate.learn.measure_once import (
+    Constants,
+    MeasureOnce,
+    family_search,
+    order_search,
+    release,
+    release_plan,
+)
 from dpcurate.learn.measure_once import decide as decide_module
 from dpcurate.learn.measure_once.blocks import bits, helmert
 from dpcurate.learn.measure_once.constraints import Constraints
@@ -486,8 +493,8 @@ def test_pairs_are_bought_again_at_full_weight_in_a_wide_table_whose_pairs_are_n
 
 def test_the_second_release_is_told_the_noise_of_the_first(monkeypatch):
     noises, told, measured = [], [], release.noise_over_sampling
-    monkeypatch.setattr(method, "noise_over_sampling", lambda given: noises.append(measured(given)) or noises[-1])
-    monkeypatch.setattr(method, "second_weights", lambda *given: told.append(given[4]) or second_weights(*given))
+    monkeypatch.setattr(release_plan, "noise_over_sampling", lambda given: noises.append(measured(given)) or noises[-1])
+    monkeypatch.setattr(release_plan, "second_weights", lambda *given: told.append(given[4]) or second_weights(*given))
     world = networks.load("sachs")
     MeasureOnce().fit(Curator(world.sample(50_000, seed=1), world.schema, budget=Budget(epsilon=1, delta=1e-10)))
     assert told

@@ -49,6 +49,8 @@ class Known:
     purchases: tuple[Purchase, ...] = ()
     noise: float = 0.0
     """Of a typical pair over its sampling variance, after the release of every pair."""
+    loud: bool = False
+    """Whether that noise would hide what triples explain even if all of the budget had gone to pairs."""
     order: tuple[int, ...] = ()
     """The best order so far; none until a look at the answers has paid."""
     repeatable: Weights = field(default_factory=dict)
@@ -58,11 +60,6 @@ class Known:
     def quiet(self) -> bool:
         """Whether there is so little noise that whole families can be measured."""
         return self.noise < self.constants.families_from
-
-    @property
-    def loud(self) -> bool:
-        """Whether the noise would hide what triples explain even if all had gone to pairs."""
-        return is_loud(self.released, (1 - self.constants.share_later) * self.noise, self.constants)
 
     @property
     def last_share(self) -> float:
@@ -104,7 +101,9 @@ def run(plan: Sequence[Step], queryable: Queryable, known: Known, budget: float)
                 known, released=known.released.merged(purchase.answers), purchases=(*known.purchases, purchase)
             )
         if step is EVERY_PAIR:
-            known = replace(known, noise=noise_over_sampling(known.released))
+            noise = noise_over_sampling(known.released)
+            loud = is_loud(known.released, (1 - known.constants.share_later) * noise, known.constants)
+            known = replace(known, noise=noise, loud=loud)
         else:
             known = replace(known, order=order, repeatable=chosen)
     return known
