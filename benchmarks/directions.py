@@ -21,8 +21,8 @@ import numpy as np
 
 from benchmarks.worlds import FAMILIES
 from dpcurate import Budget, Curator
-from dpcurate.learn.directions import TRUST
 from dpcurate.learn.measure_once import MeasureOnce
+from dpcurate.result.fit import TRUST
 
 DELTA = 1e-10
 LIKELY, SURE = 0.5, 0.8

@@ -28,7 +28,7 @@ from dpcurate.effects.in_graph import Effects, directions
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.latent import ancestors
 from dpcurate.networks import LinearWorld, Network
-from dpcurate.study import fit
+from dpcurate.study.calls import fit
 
 ROWS, EPSILONS, DELTA = 100_000, (0.1, 1.0, 5.0), 1e-10
 MOST_PAIRS = 40

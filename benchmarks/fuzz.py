@@ -25,7 +25,7 @@ from dpcurate import Budget, Curator
 from dpcurate.errors import DpcurateError
 from dpcurate.learn import methods
 from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Schema
-from dpcurate.study import fit
+from dpcurate.study.calls import fit
 
 Rng = np.random.Generator
 

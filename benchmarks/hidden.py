@@ -21,9 +21,9 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.metrics import score
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.methods import PC
-from dpcurate.learn.outcome import FitResult
 from dpcurate.networks import random_dag, random_mixed
 from dpcurate.networks.hidden import HiddenWorld
+from dpcurate.result.fit import FitResult
 
 WORLDS = ("cancer", "earthquake", "survey", "asia", "sachs", "child", "mixed")
 ALPHA = 0.01

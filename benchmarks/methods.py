@@ -22,9 +22,9 @@ import numpy as np
 from dpcurate import Budget, Curator, networks
 from dpcurate.accounting.search import least
 from dpcurate.graphs.metrics import arc_rates, skeleton_rates
-from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.methods import PC, OrderSearch, get
 from dpcurate.published import CurateReading, PublishedCuratePC, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
+from dpcurate.result.threshold import Threshold, graph_at
 
 SIX = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
 EXACT = {"pc": PC(), "order-search": OrderSearch(), "order-search-bdeu": OrderSearch(score="bdeu")}
@@ -82,7 +82,7 @@ def run(name: str, network: str, rows: int, epsilon: float, seed: int) -> tuple[
         start = time.process_time()
         found = method.fit(curator)
     seconds = time.process_time() - start
-    best, half = found.graph, graph_at(found, Cut())
+    best, half = found.graph, graph_at(found, Threshold())
     rates = [(skeleton_rates(graph, world.dag).f1, arc_rates(graph, world.cpdag).f1) for graph in (best, half)]
     return *rates[0], seconds, *rates[1]
 

@@ -20,9 +20,9 @@ from typing import Any
 
 from benchmarks.plan_page import curves, page
 from dpcurate import Budget, Curator, networks
-from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.methods import get
 from dpcurate.planning.estimate import estimate
+from dpcurate.result.threshold import Threshold, graph_at
 
 ROWS, EPSILONS = (200, 1_000, 5_000, 20_000, 100_000), (0.03, 0.1, 0.3, 1.0, 5.0)
 DELTA = 1e-10
@@ -108,7 +108,7 @@ def found(name: str, world: World, rows: int, epsilon: float) -> Cell:
     budget, schema = Budget(epsilon=epsilon, delta=DELTA), world.schema
     learned = get("auto").fit(Curator(world.sample(rows, seed=7), schema, budget=budget, insecure_seed=3))
     effect = estimate(schema, rows, budget=budget).effect
-    drawn, true = graph_at(learned, Cut()).edges, world.dag.edges
+    drawn, true = graph_at(learned, Threshold()).edges, world.dag.edges
     counts = len(drawn & true), len(drawn), len(true)
     return Cell(name, is_fitted(name), rows, epsilon, len(schema.names), effect, counts)
 

@@ -18,10 +18,10 @@ import numpy as np
 from dpcurate import Budget, Curator
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.metrics import skeleton_rates
-from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.methods import PC
 from dpcurate.networks import random_dag, random_linear, random_mixed
+from dpcurate.result.threshold import Threshold, graph_at
 from dpcurate.schema import Numeric, Schema
 
 
@@ -77,7 +77,7 @@ def f1(drawn: Drawn, epsilon: float | None, seed: int) -> tuple[float, float]:
         learned = found.fit(curator)
     except DpcurateError:
         return float("nan"), float("nan")
-    return skeleton_rates(learned.graph, drawn.dag).f1, skeleton_rates(graph_at(learned, Cut()), drawn.dag).f1
+    return skeleton_rates(learned.graph, drawn.dag).f1, skeleton_rates(graph_at(learned, Threshold()), drawn.dag).f1
 
 
 def told(values: np.ndarray) -> str:

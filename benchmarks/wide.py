@@ -27,8 +27,8 @@ import dpcurate
 from benchmarks.wide_page import page
 from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.metrics import arc_rates, skeleton_rates
-from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.methods import get
+from dpcurate.result.threshold import Threshold, graph_at
 from dpcurate.schema import Schema
 
 SOURCE = Path(dpcurate.__file__).parent
@@ -125,7 +125,7 @@ def measure(source: str, key: Key) -> Run:
     learned = get(key.method).fit(curator)
     seconds = time.process_time() - start
     edges, arrows = skeleton_rates(learned.graph, world.dag), arc_rates(learned.graph, world.cpdag)
-    half = graph_at(learned, Cut())
+    half = graph_at(learned, Threshold())
     halves = skeleton_rates(half, world.dag).f1, arc_rates(half, world.cpdag).f1
     return Run(key, len(world.nodes), edges.f1, edges.precision, edges.recall, arrows.f1, seconds, *halves)
 

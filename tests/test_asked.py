@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dpcurate
-from dpcurate import Budget, Categorical, Curator, Numeric, Quantiles, Schema, quantiles
+from dpcurate import Budget, Categorical, Curator, Numeric, Quantiles, Schema
 from dpcurate.errors import (
     BudgetError,
     BudgetExceeded,
@@ -30,11 +30,14 @@ from dpcurate.private.noise import Seeded
 from dpcurate.private.row_sums import Rows
 from dpcurate.private.session import Session
 from dpcurate.private.sources import InMemory, Source, open_source
-from dpcurate.quantiles import ladder, reach
 from dpcurate.queries import Answer, Counts, Estimates, Exact, Gaussian, Means, Moments, Release, Tables
-from dpcurate.questions import Asked, asked_from
+from dpcurate.result.asked import Asked
 from dpcurate.schema import GRID, OWN, Neighbours
-from dpcurate.study import Study, ask
+from dpcurate.study import quantiles
+from dpcurate.study.calls import ask
+from dpcurate.study.quantiles import ladder, reach
+from dpcurate.study.questions import asked_from
+from dpcurate.study.study import Study
 from test_resume import Killed, killed_in, spent
 
 RANDOM = np.random.default_rng(5)
@@ -285,7 +288,7 @@ def test_a_stored_answer_is_shown_again_for_nothing(question, tmp_path):
 def test_a_stopped_run_has_nothing_to_show_yet(tmp_path, monkeypatch):
     path = created(tmp_path / "l")
     with monkeypatch.context() as patch:
-        patch.setattr("dpcurate.quantiles.tell", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("dpcurate.study.quantiles.tell", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             ask(TABLE, SCHEMA, Quantiles("income"), epsilon=0.5, ledger=path)
     with pytest.raises(LedgerError, match="the same command resumes it"):

@@ -16,9 +16,9 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.formats import load, load_probabilities
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.found import Edge
-from dpcurate.learn.outcome import FitResult
-from dpcurate.result import Discovery
+from dpcurate.result.discovery import Discovery
+from dpcurate.result.edges import Edge
+from dpcurate.result.fit import FitResult
 from dpcurate.schema import Categorical, Schema
 
 PRIVACY = Privacy(Budget(epsilon=1.0, delta=1e-10), "add-remove", "one row", 0.0, (), True)

@@ -17,8 +17,8 @@ from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.graphs.formats import loads
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
 from dpcurate.graphs.interop import bnlearn_text, from_networkx, networkx_dag
-from dpcurate.learn.outcome import FitResult
-from dpcurate.result import Discovery
+from dpcurate.result.discovery import Discovery
+from dpcurate.result.fit import FitResult
 from dpcurate.schema import Categorical, Schema
 
 PRIVACY = Privacy(Budget(epsilon=1.0, delta=1e-10), "add-remove", "one row", 0.0, (), True)

@@ -23,7 +23,7 @@ from dpcurate.private.ledger import Ledger, RunFacts
 from dpcurate.private.ledger.file import File
 from dpcurate.private.origin import Origin
 from dpcurate.queries import Counts, Gaussian, Release
-from dpcurate.runs import RunBudget
+from dpcurate.study.run_budget import RunBudget
 
 ASIA = load("asia")
 TABLE = ASIA.sample(4000, seed=3)
@@ -166,7 +166,7 @@ def test_a_clock_that_goes_backwards_decides_nothing(tmp_path: Path, monkeypatch
         def now(cls, tz: Any = None) -> Any:
             return datetime(2040, 1, 1, tzinfo=tz) - timedelta(days=next(days))
 
-    for place in ("dpcurate.private.ledger.journal", "dpcurate.runs"):
+    for place in ("dpcurate.private.ledger.journal", "dpcurate.study.run_budget"):
         monkeypatch.setattr(f"{place}.datetime", Backwards)
     path, small = tmp_path / "l", load("cancer")
     table = small.sample(1000, seed=3)
@@ -265,7 +265,7 @@ def test_who_ran_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody() -> str:
         raise OSError("no such user")
 
-    from dpcurate.runs import RunSpec
+    from dpcurate.study.run_budget import RunSpec
 
     facts = {"table": "postgresql://me:secret@host/db#t", "schema": ASIA.schema, "method": "m", "recipe": ""}
     with monkeypatch.context() as patch:

@@ -121,4 +121,4 @@ def test_a_run_begins_in_one_place_only() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"running", "RunSpec"}:
                 begins.add(path.relative_to(source).as_posix())
-    assert begins == {"study.py", "questions.py"}  # the second names the run of a stored answer
+    assert begins == {"study/study.py", "study/questions.py"}  # the second names the run of a stored answer

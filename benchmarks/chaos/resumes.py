@@ -101,7 +101,7 @@ def runs(path: Path, diary: Diary, _name: str, _chance: random.Random, ready: Re
     from dpcurate import Curator
     from dpcurate.learn.measure_once import MeasureOnce
     from dpcurate.private.ledger import RunFacts
-    from dpcurate.queryables import Proxy
+    from dpcurate.queries.proxies import Proxy
 
     class Telling(Proxy):
         def ask(self, query: Any) -> Any:

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from dpcurate.private.curator import Curator
     from dpcurate.private.draft import draft
     from dpcurate.private.ledger import Ledger
-    from dpcurate.quantiles import Quantiles
-    from dpcurate.questions import Asked, asked_from
-    from dpcurate.result import Discovery
+    from dpcurate.result.asked import Asked
+    from dpcurate.result.discovery import Discovery
     from dpcurate.schema import Adjacency, Categorical, Neighbours, Numeric, Ordinal, Person, Schema, TextFormat
-    from dpcurate.study import Study, ask, discover, discover_from, fit, open, quantify, reopen
+    from dpcurate.study.calls import ask, discover, discover_from, fit, open, quantify, reopen
+    from dpcurate.study.quantiles import Quantiles
+    from dpcurate.study.questions import asked_from
+    from dpcurate.study.study import Study
 
 __all__ = [
     "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery",
@@ -36,7 +38,8 @@ _MODULES = {
 }  # fmt: skip
 _HOMES = {
     "accounting": ("Budget",),
-    "result": ("Discovery",),
+    "result.asked": ("Asked",),
+    "result.discovery": ("Discovery",),
     "errors": ("BudgetExceeded", "DpcurateError", "LedgerError", "NotPrivate", "OwnerError", "SchemaError"),
     "graphs.graph": ("Cpdag", "Dag", "Pag"),
     "graphs.knowledge": ("Knowledge",),
@@ -46,10 +49,11 @@ _HOMES = {
     "private.curator": ("Curator",),
     "private.draft": ("draft",),
     "private.ledger": ("Ledger",),
-    "quantiles": ("Quantiles",),
-    "questions": ("Asked", "asked_from"),
     "schema": ("Adjacency", "Categorical", "Neighbours", "Numeric", "Ordinal", "Person", "Schema", "TextFormat"),
-    "study": ("Study", "ask", "discover", "discover_from", "fit", "open", "quantify", "reopen"),
+    "study.calls": ("ask", "discover", "discover_from", "fit", "open", "quantify", "reopen"),
+    "study.quantiles": ("Quantiles",),
+    "study.questions": ("asked_from",),
+    "study.study": ("Study",),
 }
 
 

@@ -12,9 +12,9 @@ from dpcurate import Budget, Curator, Schema, networks, plan
 from dpcurate.cli import main
 from dpcurate.cli.plan import Countdown
 from dpcurate.cli.progress import Bar
-from dpcurate.learn.verdict import HOPELESS
 from dpcurate.planning.estimate import estimate
-from dpcurate.study import fit
+from dpcurate.result.verdict import HOPELESS
+from dpcurate.study.calls import fit
 
 
 class Terminal(io.StringIO):

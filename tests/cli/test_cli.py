@@ -30,7 +30,7 @@ from dpcurate.graphs.formats import load, load_probabilities
 from dpcurate.learn.methods import listed, private
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.session import Session
-from dpcurate.queryables import Reporting, limited
+from dpcurate.queries.proxies import Reporting, limited
 from dpcurate.schema import TextFormat
 
 DOCS = Path(__file__).parents[2] / "docs" / "choosing-epsilon.md"
@@ -120,7 +120,7 @@ def test_discover_says_what_it_will_spend_before_it_reads(here, capsys, monkeypa
     def opened(*_, **__):
         raise Reached
 
-    monkeypatch.setattr("dpcurate.runs.Curator", opened)
+    monkeypatch.setattr("dpcurate.study.run_budget.Curator", opened)
     with pytest.raises(Reached):
         discover("--epsilon", "0.7", "--delta", "1e-6", "--method", "svt-pc", "--neighbours", "replace")
     err = capsys.readouterr().err

@@ -14,8 +14,8 @@ from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets
 from dpcurate.learn.measure_once.moments import Released
 from dpcurate.networks import Network, Variable
-from dpcurate.result import Discovery
-from dpcurate.study import discover, discover_from, fit
+from dpcurate.result.discovery import Discovery
+from dpcurate.study.calls import discover, discover_from, fit
 
 ROWS = 20_000
 WORLD = networks.random_network(

@@ -9,10 +9,10 @@ import pytest
 import dpcurate
 from dpcurate.cli import main
 from dpcurate.errors import FormatError
-from dpcurate.graphs.difference import NOISE_NOTE, Finding, difference, load_result
 from dpcurate.graphs.formats import EdgeProbability, save
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.pag import Pag
+from dpcurate.result.comparison import NOISE_NOTE, Finding, difference, load_result
 
 NAMES = tuple("abcdef")
 

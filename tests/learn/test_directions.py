@@ -14,15 +14,14 @@ from dpcurate.accounting import Privacy
 from dpcurate.cli import main
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.pag import Pag
-from dpcurate.learn.cuts import Cut, graph_at
-from dpcurate.learn.directions import TRUST, DirectionVerdict, verdict_on_directions
-from dpcurate.learn.fit import Fit
-from dpcurate.learn.found import Edge
+from dpcurate.learn.directions import verdict_on_directions
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.measure_once.arrows import Weighed
 from dpcurate.learn.measure_once.causes import CAUSES, causes
 from dpcurate.learn.measure_once.hidden import Found
-from dpcurate.learn.outcome import FitResult, NoiseLevel
+from dpcurate.result.edges import Edge
+from dpcurate.result.fit import TRUST, DirectionVerdict, FitResult, GoodnessOfFit, NoiseLevel
+from dpcurate.result.threshold import Threshold, graph_at
 from dpcurate.schema import Numeric, Schema
 
 QUIET = NoiseLevel(rows=20_000, rows_noise=1, variance=1 / 20_000, coordinates=1)
@@ -31,7 +30,9 @@ LOUD = NoiseLevel(rows=200, rows_noise=1, variance=1 / 200, coordinates=1)
 
 def fit(columns=10, edges=12, dependent=0, share=0.0, log_ratio=0.0):
     apart = columns * (columns - 1) // 2 - edges
-    return Fit(columns=columns, edges=edges, apart=apart, dependent=dependent, share=share, log_ratio=log_ratio)
+    return GoodnessOfFit(
+        columns=columns, edges=edges, apart=apart, dependent=dependent, share=share, log_ratio=log_ratio
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_the_evidence_is_in_the_sentence_and_plurals_are_right():
 
 @pytest.mark.parametrize("level", ["unreadable", "noisy"])
 def test_no_direction_that_cannot_be_read_is_drawn_by_default(level):
-    assert 0.5 + TRUST[level] / 2 < Cut().direction
+    assert 0.5 + TRUST[level] / 2 < Threshold().direction
 
 
 # --- a table in which everything depends a little on everything ----------------------------------------
@@ -263,4 +264,4 @@ def test_a_graph_whose_directions_can_be_read_is_drawn_as_before():
     graph = Cpdag.of("ab", ["ab"])
     verdict = DirectionVerdict(level="readable", sentences=("", ""))
     learned = FitResult(graph, graph.skeleton, {frozenset("ab"): 0.9}, {("a", "b"): 0.9}, directions=verdict)
-    assert graph_at(learned, Cut()).arrows == {("a", "b")}
+    assert graph_at(learned, Threshold()).arrows == {("a", "b")}

@@ -17,7 +17,7 @@ from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence, _Regre
 from dpcurate.learn.measure_once.feature_release import FeatureCovariance, buy_features
 from dpcurate.learn.measure_once.features import MOST_GROUPS, WAVES, features_of
 from dpcurate.queries import MOST_FEATURES
-from dpcurate.queryables import Proxy
+from dpcurate.queries.proxies import Proxy
 from dpcurate.schema import Categorical, Numeric, Ordinal, Schema
 
 KINDS = ("number", "ordinal", "category", "many levels", "missing")

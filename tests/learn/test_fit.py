@@ -9,7 +9,6 @@ import pytest
 
 import dpcurate
 from dpcurate import Budget, Curator
-from dpcurate.learn.fit import Fit
 from dpcurate.learn.measure_once import Constants, DependenceEvidence, MeasureOnce
 from dpcurate.learn.measure_once.constants import FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
@@ -19,6 +18,7 @@ from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import buy_features
 from dpcurate.learn.measure_once.fit_check import fit_of, likeliest_share
 from dpcurate.networks import random_dag
+from dpcurate.result.fit import GoodnessOfFit
 from dpcurate.schema import Categorical, Numeric, Schema
 
 SIZE = 8
@@ -97,7 +97,7 @@ def test_pairs_that_knowledge_rules_out_claim_nothing():
     known = dpcurate.Knowledge.of(forbidden_edges=[("c", "d")])
     families = FamilySearch.of(Planted(), Constraints.of("abcd", known), Constants())
     decision = Decision(((), (0,), (), ()), (0, 1, 2, 3), np.zeros((4, 4)))
-    assert fit_of(decision, families) == Fit(columns=4, edges=1, apart=4, dependent=0)
+    assert fit_of(decision, families) == GoodnessOfFit(columns=4, edges=1, apart=4, dependent=0)
 
 
 def test_the_likeliest_share_is_the_one_that_was_drawn():
@@ -149,7 +149,7 @@ def test_effects_too_weak_to_be_seen_one_by_one_show_together():
 
 
 def test_shares_of_nothing_are_zero():
-    full = Fit(columns=3, edges=3, apart=0, dependent=0)
+    full = GoodnessOfFit(columns=3, edges=3, apart=0, dependent=0)
     assert full.unexplained == 0
     assert full.edges_per_column == 1
 

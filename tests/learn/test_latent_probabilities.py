@@ -7,7 +7,7 @@ import pytest
 from dpcurate import Budget, Curator, discover, networks
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.networks import random_dag, random_mixed
-from dpcurate.study import discover_from
+from dpcurate.study.calls import discover_from
 
 
 def worlds():

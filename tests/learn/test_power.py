@@ -19,10 +19,10 @@ from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, buy_pairs
 from dpcurate.learn.measure_once.release import buy, first_weights
-from dpcurate.learn.outcome import NoiseLevel
 from dpcurate.learn.power import HIGH, LOW, Power, log_prior_odds, smallest_effect
-from dpcurate.learn.verdict import HOPELESS, NOTHING, verdict_on, visible
 from dpcurate.planning.estimate import _of_features, _of_levels
+from dpcurate.result.fit import NoiseLevel
+from dpcurate.result.verdict import HOPELESS, NOTHING, verdict_on, visible
 
 
 def noise(rows=10_000.0, *, rows_noise=30.0, variance=1e-4, coordinates=1):

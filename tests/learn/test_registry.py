@@ -19,7 +19,6 @@ from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.orient import orient
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Listed, register
-from dpcurate.learn.outcome import FitResult
 from dpcurate.planning.plan import plan
 from dpcurate.private.statistics import registry
 from dpcurate.private.statistics.kendall import PairTransformation, TauTransformation
@@ -27,6 +26,7 @@ from dpcurate.published import PublishedFlips, PublishedKendallP
 from dpcurate.published.statistics import PublishedFlipsTransformation
 from dpcurate.queries import Choose, Counts, Laplace, PairStatistic, Release, Score, Tau
 from dpcurate.report.meaning import origin
+from dpcurate.result.fit import FitResult
 from helpers import schema_of
 
 TABLE = {"a": ["0", "1"] * 50, "b": ["0", "1"] * 50, "c": ["0", "0", "1", "1"] * 25}

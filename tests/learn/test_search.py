@@ -33,7 +33,7 @@ from dpcurate.published import (
 )
 from dpcurate.published.constraint import reach
 from dpcurate.queries import Counts, Exact, KendallP, Moments, Release
-from dpcurate.queryables import Reporting
+from dpcurate.queries.proxies import Reporting
 from dpcurate.schema import Categorical
 
 

@@ -10,11 +10,9 @@ import pytest
 
 from dpcurate import Budget, Curator, fit
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.expected import Expected
-from dpcurate.learn.fit import Fit
-from dpcurate.learn.outcome import NoiseLevel
-from dpcurate.learn.verdict import HOPELESS, WORTHWHILE, verdict_on, ways_to
 from dpcurate.planning.estimate import _of_levels, estimate
+from dpcurate.result.fit import GoodnessOfFit, NoiseLevel
+from dpcurate.result.verdict import HOPELESS, WORTHWHILE, Expected, verdict_on, ways_to
 from dpcurate.schema import Categorical, Numeric, Schema
 
 QUIET = NoiseLevel(rows=100_000, rows_noise=30, variance=1.2e-5, coordinates=1)
@@ -55,7 +53,10 @@ def test_copies_and_a_bad_fit_lower_it_and_are_named():
     assert on().level == "fine"
     assert on(repeated=["b2"]).level == "partial"
     assert "leave out b2" in str(on(repeated=["b2"]))
-    bad, good = Fit(columns=15, edges=20, apart=80, dependent=30), Fit(columns=15, edges=20, apart=80, dependent=2)
+    bad, good = (
+        GoodnessOfFit(columns=15, edges=20, apart=80, dependent=30),
+        GoodnessOfFit(columns=15, edges=20, apart=80, dependent=2),
+    )
     assert on(fit=bad).level == "partial"
     assert "38% of the pairs" in str(on(fit=bad))
     assert on(fit=good) == on()
@@ -148,7 +149,7 @@ def test_levels_do_not_skip_a_step():
 
 def test_one_missed_edge_of_a_small_table_is_no_misfit():
     def named(dependent, apart):
-        return "does not explain" in str(on(fit=Fit(columns=5, edges=4, apart=apart, dependent=dependent)))
+        return "does not explain" in str(on(fit=GoodnessOfFit(columns=5, edges=4, apart=apart, dependent=dependent)))
 
     assert not named(1, 6)
     assert not named(2, 6)

@@ -21,7 +21,6 @@ from dpcurate import Budget, Categorical, Curator, Numeric, Ordinal, Person, Sch
 from dpcurate.errors import BudgetError, DpcurateError, FormatError, QueryError, SchemaError
 from dpcurate.graphs.graph import Cpdag, Skeleton
 from dpcurate.learn.methods import PC, OrderSearch, PrivPC, private
-from dpcurate.learn.outcome import FitResult
 from dpcurate.networks import plausible
 from dpcurate.networks.plausible import DEGREE, edge_count, random_world, simulate
 from dpcurate.planning import ceiling, simulation
@@ -29,6 +28,7 @@ from dpcurate.planning import plan as planning
 from dpcurate.planning.estimate import estimate
 from dpcurate.planning.plan import Plan, plan
 from dpcurate.planning.simulation import WorldRun
+from dpcurate.result.fit import FitResult
 
 SMALL = Schema(
     (

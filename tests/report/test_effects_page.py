@@ -18,8 +18,8 @@ from dpcurate.graphs.graph import Cpdag, Pag
 from dpcurate.report.edge_words import shown_effects
 from dpcurate.report.html_report import page
 from dpcurate.report.meaning import EFFECTS, NO_EFFECTS
-from dpcurate.result import Discovery
-from dpcurate.study import fit
+from dpcurate.result.discovery import Discovery
+from dpcurate.study.calls import fit
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
 STRENGTH = 'const t = document.getElementById("thick"); t.value = "strength"; t.dispatchEvent(new Event("change"));'

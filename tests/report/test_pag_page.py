@@ -13,12 +13,12 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.errors import QueryError
 from dpcurate.graphs.formats import load
 from dpcurate.graphs.graph import Pag, Skeleton
-from dpcurate.learn.cuts import Cut
 from dpcurate.learn.methods import PC
-from dpcurate.learn.outcome import FitResult
-from dpcurate.result import Discovery
+from dpcurate.result.discovery import Discovery
+from dpcurate.result.fit import FitResult
+from dpcurate.result.threshold import Threshold
 from dpcurate.schema import Categorical, Schema
-from dpcurate.study import discover, fit
+from dpcurate.study.calls import discover, fit
 
 pd = pytest.importorskip("pandas")
 PAG = Pag.of("abcde", [("a", "->", "b"), ("b", "<->", "c"), ("c", "o->", "d"), ("d", "o-o", "e")])
@@ -46,7 +46,7 @@ def test_a_cut_leaves_circles_where_marks_are_not_sure() -> None:
     assert result().at(0.5, direction=0.6).graph.mark("c", "d") == "arrow"
     assert result().at("best-f1").graph == PAG
     assert result(0.3).graph.edges == PAG.edges - {frozenset("de")}
-    assert Cut().direction == 0.8
+    assert Threshold().direction == 0.8
 
 
 def test_the_page_draws_circles_and_explains_them(tmp_path: Path) -> None:

@@ -22,13 +22,12 @@ from dpcurate.errors import DpcurateError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.descriptions import DESCRIPTIONS
-from dpcurate.learn.directions import DirectionVerdict
 from dpcurate.learn.methods import private
-from dpcurate.learn.outcome import Evidence, FitResult
 from dpcurate.networks import random_dag
 from dpcurate.report.html_report import page
-from dpcurate.result import Discovery
-from dpcurate.runs import RunRecord
+from dpcurate.result.discovery import Discovery
+from dpcurate.result.fit import DirectionVerdict, Evidence, FitResult
+from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Categorical, Numeric, Schema
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")

@@ -9,8 +9,8 @@ import dpcurate
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import GraphError
 from dpcurate.graphs.graph import Cpdag
-from dpcurate.learn.outcome import FitResult
-from dpcurate.result import Discovery
+from dpcurate.result.discovery import Discovery
+from dpcurate.result.fit import FitResult
 from dpcurate.schema import Numeric, Schema
 
 dowhy = pytest.importorskip("dowhy", reason="DoWhy is not installed here")

@@ -37,7 +37,7 @@ from dpcurate.queries import (
     T,
     ThresholdGate,
 )
-from dpcurate.queryables import Proxy
+from dpcurate.queries.proxies import Proxy
 
 CERTAIN = 1e6
 """What an exact answer that differs adds to the log-likelihood ratio."""

@@ -15,11 +15,12 @@ from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import existing, say, show, some_table, table_name
 from dpcurate.errors import QueryError
 from dpcurate.private.ledger.run_log import FINISHED
-from dpcurate.quantiles import Quantiles
 from dpcurate.queries import Counts, Means
-from dpcurate.questions import Asked, Question, asked_from, check_report
+from dpcurate.result.asked import Asked, check_report
 from dpcurate.schema import Schema
-from dpcurate.study import Preview, Study
+from dpcurate.study.quantiles import Quantiles
+from dpcurate.study.questions import Question, asked_from
+from dpcurate.study.study import Preview, Study
 
 _NEEDLESS = ("table", "schema", "epsilon", "counts", "mean", "quantiles", "delta", "neighbours", "ledger", "name")
 

@@ -10,11 +10,11 @@ from dpcurate.accounting import Budget
 from dpcurate.cli.texts import say
 from dpcurate.errors import DpcurateError
 from dpcurate.learn.power import Power
-from dpcurate.learn.verdict import HOPELESS, WORTHWHILE, visible, ways_to
 from dpcurate.planning.estimate import estimate
 from dpcurate.planning.plan import ESTIMATED
-from dpcurate.runs import RunBudget
+from dpcurate.result.verdict import HOPELESS, WORTHWHILE, visible, ways_to
 from dpcurate.schema import Schema
+from dpcurate.study.run_budget import RunBudget
 
 MOST = 1e6
 """Times as much epsilon, or as many rows, as would be needed at most."""

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from dpcurate._messages import one_line
 from dpcurate.cli.texts import existing, show
-from dpcurate.graphs.difference import difference, load_result
+from dpcurate.result.comparison import difference, load_result
 
 
 def run(args: Namespace) -> None:

@@ -17,11 +17,11 @@ from dpcurate.cli.progress import Bar, progress
 from dpcurate.cli.settings import chosen
 from dpcurate.cli.texts import say, some_table, table_name
 from dpcurate.errors import OutputError
-from dpcurate.learn.cuts import Cut
 from dpcurate.private.ledger.run_log import FINISHED
-from dpcurate.result import Discovery
+from dpcurate.result.discovery import Discovery
+from dpcurate.result.threshold import Threshold
 from dpcurate.schema import Schema
-from dpcurate.study import Preview, Study
+from dpcurate.study.study import Preview, Study
 
 
 def run(args: Namespace) -> None:
@@ -34,7 +34,7 @@ def run(args: Namespace) -> None:
         _run(args, cut)
 
 
-def _run(args: Namespace, cut: Cut | None) -> None:
+def _run(args: Namespace, cut: Threshold | None) -> None:
     table, schema = some_table(args.table), load_schema(args.schema)
     knowledge = load_knowledge(args, schema)
     quantified.check(args, schema)

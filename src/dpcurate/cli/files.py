@@ -15,7 +15,7 @@ from dpcurate.cli.texts import existing, say, show
 from dpcurate.graphs.formats import text_for
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.knowledge import Knowledge, with_order
-from dpcurate.result import Discovery
+from dpcurate.result.discovery import Discovery
 from dpcurate.schema import Schema
 from dpcurate.schema.first import example_order
 

@@ -13,14 +13,14 @@ from dpcurate.cli.settings import chosen
 from dpcurate.cli.texts import existing, say
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.cuts import Cut
 from dpcurate.models.model import Model
-from dpcurate.study import discover_from
+from dpcurate.result.threshold import Threshold
+from dpcurate.study.calls import discover_from
 
 _NEEDLESS = ("table", "schema", "epsilon", "delta", "neighbours", "ledger", "name", "by", "purpose", "insecure_seed")
 
 
-def run(args: Namespace, cut: Cut | None) -> None:
+def run(args: Namespace, cut: Threshold | None) -> None:
     for name in _NEEDLESS:
         if getattr(args, name) is not None:
             word = "a table" if name == "table" else "--table" if name == "name" else f"--{name.replace('_', '-')}"

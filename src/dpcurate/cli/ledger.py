@@ -15,8 +15,8 @@ from dpcurate.cli.files import load_schema
 from dpcurate.cli.texts import columns, existing, say, show
 from dpcurate.errors import QueryError
 from dpcurate.private.ledger import Ledger
-from dpcurate.runs import NEGLIGIBLE
 from dpcurate.schema import Neighbours
+from dpcurate.study.run_budget import NEGLIGIBLE
 
 
 def init(args: Namespace) -> None:

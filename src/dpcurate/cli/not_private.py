@@ -20,14 +20,14 @@ from dpcurate.cli.texts import say, show, some_table, table_name
 from dpcurate.errors import LedgerError, NotPrivate, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn import methods
-from dpcurate.learn.cuts import Cut
 from dpcurate.learn.methods import Listed, Method
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger
-from dpcurate.queryables import Notice
-from dpcurate.result import Discovery
+from dpcurate.queries.proxies import Notice
+from dpcurate.result.discovery import Discovery
+from dpcurate.result.threshold import Threshold
 from dpcurate.schema import Schema
-from dpcurate.study import fit
+from dpcurate.study.calls import fit
 
 WORDS = "NOT PRIVATE"
 MARK = "NOT-PRIVATE-"
@@ -47,7 +47,7 @@ def asked(args: Namespace) -> bool:
     return bool(args.not_private)
 
 
-def run(args: Namespace, cut: Cut | None) -> None:
+def run(args: Namespace, cut: Threshold | None) -> None:
     entry = methods.find(args.method, variant=args.variant)
     _refuse_what_has_no_meaning(args)
     refuse(args, "models are made of private answers")

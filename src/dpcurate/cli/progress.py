@@ -8,8 +8,8 @@ import sys
 import time
 from typing import TextIO
 
-from dpcurate.queryables import Notice
-from dpcurate.study import Study
+from dpcurate.queries.proxies import Notice
+from dpcurate.study.study import Study
 
 WIDTH = 20
 EVERY = 0.1

@@ -18,7 +18,7 @@ from dpcurate.models.chosen import has_tables
 from dpcurate.models.fitting import check_part
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
-from dpcurate.result import Discovery
+from dpcurate.result.discovery import Discovery
 from dpcurate.schema import Column, Numeric, Schema
 
 MODEL, SCORES = "model.bif", "model.json"

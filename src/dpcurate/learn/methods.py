@@ -13,11 +13,11 @@ from dpcurate.errors import NotPrivate, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.recipes import EMPC, PC, SVTPC, CuratePC, PrivPC
 from dpcurate.learn.measure_once import MeasureOnce
-from dpcurate.learn.outcome import FitResult
 from dpcurate.learn.score.exact_search import OrderSearch
 from dpcurate.learn.score.noised_gradients import CurateScore, Noleaks
 from dpcurate.learn.score.notears import Notears, NotearsOnMoments
 from dpcurate.queries import Queryable
+from dpcurate.result.fit import FitResult
 from dpcurate.schema import did_you_mean
 
 __all__ = [

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
-from dpcurate.learn.cuts import BEST_F1, DOUBTFUL
+from dpcurate.result.threshold import BEST_F1, DOUBTFUL
 from dpcurate.schema import Schema
 
 if TYPE_CHECKING:
-    from dpcurate.result import Discovery
+    from dpcurate.result.discovery import Discovery
 
 LIKELY = 0.5
 MOST_LEVELS = 32

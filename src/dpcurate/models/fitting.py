@@ -29,7 +29,7 @@ from dpcurate.queries import Queryable
 from dpcurate.schema import Schema
 
 if TYPE_CHECKING:
-    from dpcurate.result import Discovery
+    from dpcurate.result.discovery import Discovery
 
 DRAWS = 300
 """Models that fit as well, drawn for the errors of what a model says."""

@@ -16,13 +16,13 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Graph
 from dpcurate.graphs.knowledge import Knowledge, with_order
 from dpcurate.graphs.metrics import skeleton_rates
-from dpcurate.learn.cuts import Cut, graph_at
 from dpcurate.learn.methods import get
 from dpcurate.networks.network import Network
 from dpcurate.networks.plausible import random_world, simulate
 from dpcurate.planning.ceiling import EXACT, exact
 from dpcurate.private.curator import Curator
-from dpcurate.queryables import limited
+from dpcurate.queries.proxies import limited
+from dpcurate.result.threshold import Threshold, graph_at
 from dpcurate.schema import Schema
 
 NO_NOISE = 1e6
@@ -151,7 +151,7 @@ def _run(
     job: Simulation, curator: Curator, method: str, epsilon: float, network: Network, known: Knowledge | None
 ) -> WorldRun:
     with limited(curator, Budget(epsilon=min(epsilon, NO_NOISE), delta=job.delta).ceiling) as queryable:
-        graph = graph_at(get(method).fit(queryable, known), Cut(), known)
+        graph = graph_at(get(method).fit(queryable, known), Threshold(), known)
     return compare(job.world, method, epsilon, graph, network.dag)
 
 

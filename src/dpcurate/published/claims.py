@@ -11,8 +11,8 @@ from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.base_graph import Arrow
 from dpcurate.learn.constraint.working_graph import Style
-from dpcurate.learn.outcome import FitResult
 from dpcurate.published.queries import StatedBound
+from dpcurate.result.fit import FitResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from dpcurate.accounting import after_sampling
 from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
-from dpcurate.learn.outcome import Evidence
 from dpcurate.published.claims import CurateReading
 from dpcurate.published.edge_tests import UNDEFINED, OneByOne, p_value
 from dpcurate.published.opt import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
 from dpcurate.queries import Laplace, Queryable, Release, Sample, SampleGate
+from dpcurate.result.fit import Evidence
 
 STARVED = 1e-6
 """An order that may spend less than this part of the total has nothing to spend but the solver's rounding."""

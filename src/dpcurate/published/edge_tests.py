@@ -19,11 +19,11 @@ from dpcurate.learn.constraint.edge_tests import Steady
 from dpcurate.learn.constraint.exact import PValueTest
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
-from dpcurate.learn.outcome import Evidence
 from dpcurate.published.claims import Claim
 from dpcurate.published.draws import laplace, normal, pick
 from dpcurate.published.queries import PublishedFlips, PublishedKendallP, StatedBound
 from dpcurate.queries import Exact, Laplace, Queryable, Release, Sample, SampleGate
+from dpcurate.result.fit import Evidence
 
 UNDEFINED = -1e5
 """Below this a published p-value means that its test was undefined; the authors keep the edge."""

@@ -17,7 +17,6 @@ from dpcurate._validation import check_choice
 from dpcurate.accounting.conversions import gaussian_multiplier
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.outcome import FitResult
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part
 from dpcurate.learn.score.descent import Descent, Lagrangian
 from dpcurate.learn.score.results import learned
@@ -27,6 +26,7 @@ from dpcurate.published.encoding import Encoding
 from dpcurate.published.gradients import CLIP, Point, PublishedGradients, StatedSensitivity, stated_sensitivity
 from dpcurate.published.schedules import Spending
 from dpcurate.queries import Queryable
+from dpcurate.result.fit import FitResult
 
 PUBLIC_SHARE = 0.01
 """The artifact's public rows, as a share of its private ones."""

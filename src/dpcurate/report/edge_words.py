@@ -10,13 +10,13 @@ from dpcurate.draw.svg import DrawnEdge, EdgeOrigin
 from dpcurate.draw.text import clean, number
 from dpcurate.effects.effect import Effect
 from dpcurate.graphs.base_graph import UnorderedPair
-from dpcurate.learn.found import Edge, MarkedEdge
-from dpcurate.learn.outcome import Evidence
 from dpcurate.report.markup import Html, TableCell
+from dpcurate.result.edges import Edge, MarkedEdge
+from dpcurate.result.fit import Evidence
 
 if TYPE_CHECKING:
     from dpcurate.graphs.knowledge import Knowledge
-    from dpcurate.result import Discovery
+    from dpcurate.result.discovery import Discovery
 
 MOST_DECISIONS = 12
 """Decisions told for one edge; the last ones decide."""

@@ -15,7 +15,6 @@ from dpcurate._messages import how_many
 from dpcurate.draw.svg import EDGE_SYMBOLS, EVEN_DIRECTION, MARK_LENGTHS, DrawnEdge, arrow, draw, relations, sign
 from dpcurate.draw.text import clean, embedded
 from dpcurate.graphs.pag import SIGNS as MARKS
-from dpcurate.learn.cuts import Cut
 from dpcurate.report.edge_words import effect_cell, reasons, shown_edges, thickness_choice
 from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, mark, paragraphs, table
 from dpcurate.report.meaning import meaning, origin
@@ -28,9 +27,10 @@ from dpcurate.report.sections import (
     verdict_banner,
     verdict_lines,
 )
+from dpcurate.result.threshold import Threshold
 
 if TYPE_CHECKING:
-    from dpcurate.result import Discovery
+    from dpcurate.result.discovery import Discovery
     from dpcurate.schema import Column
 
 MOST_LEVELS = 12
@@ -98,7 +98,7 @@ def _summary(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
     return Html("".join(element("p", line, class_="lead") for line in lines if line))
 
 
-def _controls(edges: Sequence[DrawnEdge], cut: Cut | None) -> Html:
+def _controls(edges: Sequence[DrawnEdge], cut: Threshold | None) -> Html:
     buttons = [("zoom-in", "+", "Zoom in"), ("zoom-out", "−", "Zoom out"), ("zoom-fit", "Fit", "Show all")]
     more = [("full", "Full screen", "Full screen"), ("save", "Save SVG", "Save the drawing as an SVG file")]
     drawn = [element("button", text, type="button", id=i, aria_label=label) for i, text, label in [*buttons, *more]]
@@ -108,7 +108,7 @@ def _controls(edges: Sequence[DrawnEdge], cut: Cut | None) -> Html:
     )
 
 
-def _slider(edges: Sequence[DrawnEdge], cut: Cut | None) -> str:
+def _slider(edges: Sequence[DrawnEdge], cut: Threshold | None) -> str:
     """One for pairs and one for arrows, where there are numbers for them."""
     linked = [edge.linked for edge in edges if edge.linked is not None]
     if not linked:
@@ -131,7 +131,7 @@ def _start(cut: float | None, known: Sequence[float]) -> float:
     return least if cut is None else min(cut, least)
 
 
-def _turns(edge: DrawnEdge, cut: Cut | None) -> bool:
+def _turns(edge: DrawnEdge, cut: Threshold | None) -> bool:
     """Whether a line is an arrow at a lower cut; the graph of the highest expected F1 has no other cut."""
     if cut is None or edge.likelier is None or edge.direction is None:
         return False

@@ -12,7 +12,7 @@ from dpcurate.learn.methods import listed
 from dpcurate.report.markup import Html, HtmlOrText, bullets, element, facts, folded, paragraphs
 
 if TYPE_CHECKING:
-    from dpcurate.result import Discovery
+    from dpcurate.result.discovery import Discovery
 
 MEANS = (
     "An arrow a → b says, under the assumptions below, that b does not cause a. Either a causes b, relative to "

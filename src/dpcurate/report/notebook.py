@@ -13,7 +13,7 @@ from dpcurate.report.markup import Head, chance_cell, element, folded, table
 from dpcurate.report.sections import directions_note, verdict_note
 
 if TYPE_CHECKING:
-    from dpcurate.result import Discovery
+    from dpcurate.result.discovery import Discovery
 
 
 def discovery_html(result: Discovery) -> str:

@@ -11,7 +11,7 @@ from dpcurate.draw.text import number
 from dpcurate.report.markup import Head, Html, bullets, element, facts, paragraphs, table
 
 if TYPE_CHECKING:
-    from dpcurate.result import Discovery
+    from dpcurate.result.discovery import Discovery
 
 RELATIONS = {
     "add-remove": "add-remove: the two tables differ in one unit more or less; the number of rows is private",

@@ -14,9 +14,9 @@ from dpcurate.schema.first import example_order
 
 if TYPE_CHECKING:
     from dpcurate.graphs.knowledge import Knowledge
-    from dpcurate.learn.directions import DirectionVerdict
-    from dpcurate.learn.verdict import Verdict
-    from dpcurate.result import Discovery
+    from dpcurate.result.discovery import Discovery
+    from dpcurate.result.fit import DirectionVerdict
+    from dpcurate.result.verdict import Verdict
 
 
 def verdict_banner(verdict: Verdict | None) -> Html:

@@ -18,7 +18,7 @@ from dpcurate.learn.constraint.search import search_in
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, Noleaks, PrivPC, with_hidden
 from dpcurate.learn.oracle import OracleQueryable
-from dpcurate.learn.outcome import Evidence
+from dpcurate.result.fit import Evidence
 
 EXACT = PC(test="kendall-proved", latent=True)
 PRIVATE = [kind(statistic="tau", latent=True) for kind in (EMPC, SVTPC, PrivPC, CuratePC)]

@@ -13,8 +13,8 @@ from dpcurate.learn.constraint.noised_values import Value, Values
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.tuning import Decision, tuned
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
-from dpcurate.learn.outcome import Evidence
 from dpcurate.queries import Queryable
+from dpcurate.result.fit import Evidence
 
 Tune = Literal["none", "released"]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from dpcurate.learn.constraint.measures import Measure
 from dpcurate.learn.constraint.search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
-from dpcurate.learn.outcome import Evidence
 from dpcurate.queries import Choose, Queryable
+from dpcurate.result.fit import Evidence
 
 
 class Steady:

@@ -26,8 +26,8 @@ from dpcurate.learn.constraint.search import EdgeTest, Searched, search
 from dpcurate.learn.constraint.sparse_vector import SieveTest, SparseVectorTest
 from dpcurate.learn.constraint.tuning import Decision
 from dpcurate.learn.constraint.working_graph import Style
-from dpcurate.learn.outcome import FitResult
 from dpcurate.queries import MOST_CELLS, Queryable
+from dpcurate.result.fit import FitResult
 
 PairName = Literal["tau", "kendall-p"]
 TableName = Literal["g", "chi-squared", "spearman"]

@@ -16,7 +16,7 @@ from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.rounds import Rounds, Sizes
 from dpcurate.learn.constraint.working_graph import Question, Scope, Style, WorkingGraph
-from dpcurate.learn.outcome import Evidence
+from dpcurate.result.fit import Evidence
 
 Decided = tuple[Question, bool]
 """A test and whether it found independence, which cuts the edge at once."""

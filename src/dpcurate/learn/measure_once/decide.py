@@ -17,7 +17,7 @@ from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.equivalent_orders import climbed_on
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.order_search import Order, best_order, first_orders, number_of_starts
-from dpcurate.learn.outcome import Evidence
+from dpcurate.result.fit import Evidence
 
 STEPS_BETWEEN = 10
 """Steps of the walk from one average to the next: neighbouring orders say much the same."""

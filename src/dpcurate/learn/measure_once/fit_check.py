@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.learn.fit import Fit
 from dpcurate.learn.measure_once.arrows import adjacency
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.hidden import left_over
+from dpcurate.result.fit import GoodnessOfFit
 
 WEAK = 0.02
 """A size of effects that no search looks for: hidden causes of many columns leave it behind."""
@@ -20,7 +20,7 @@ MOST_LOG_ODDS = 30.0
 """No pair counts for more."""
 
 
-def fit_of(decision: Decision, families: FamilySearch) -> Fit:
+def fit_of(decision: Decision, families: FamilySearch) -> GoodnessOfFit:
     """Count the pairs left apart that are likelier dependent than independent given the parents of the later column.
 
     The search forgives small dependences, because a regression may miss something. Here they count: many of them mean
@@ -31,7 +31,7 @@ def fit_of(decision: Decision, families: FamilySearch) -> Fit:
     clear = _left(decision, families, families.evidence.without_misfit())[apart]
     weak = _left(decision, families, families.evidence.of_size(WEAK))[apart]
     share, log_ratio = likeliest_share(weak[np.isfinite(weak)])
-    return Fit(
+    return GoodnessOfFit(
         columns=families.columns,
         edges=int(np.triu(joined).sum()),
         apart=int(np.isfinite(clear).sum()),

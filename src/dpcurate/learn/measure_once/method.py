@@ -14,8 +14,7 @@ from dpcurate.graphs.graph import Cpdag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.graphs.pag_orientation import known_marks
-from dpcurate.learn.cuts import as_drawn, directed_at
-from dpcurate.learn.directions import DirectionVerdict, verdict_on_directions
+from dpcurate.learn.directions import verdict_on_directions
 from dpcurate.learn.measure_once.arrows import Interaction, directed, no_interaction
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.causes import CAUSES, causes
@@ -51,8 +50,9 @@ from dpcurate.learn.measure_once.release import (
 )
 from dpcurate.learn.measure_once.release_plan import CONTRASTS, Known, is_loud, run, searched
 from dpcurate.learn.measure_once.releases import Releases
-from dpcurate.learn.outcome import FitResult, NoiseLevel
 from dpcurate.queries import Queryable
+from dpcurate.result.fit import DirectionVerdict, FitResult, NoiseLevel
+from dpcurate.result.threshold import as_drawn, directed_at
 from dpcurate.schema import Ordinal, Schema
 
 MOST_LEVELS = 32

@@ -7,7 +7,7 @@ import numpy as np
 from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.feature_release import Bought
 from dpcurate.learn.measure_once.moments import CentralMoments, Released
-from dpcurate.learn.outcome import NoiseLevel
+from dpcurate.result.fit import NoiseLevel
 
 
 def of_contrasts(released: Released, moments: CentralMoments) -> NoiseLevel | None:

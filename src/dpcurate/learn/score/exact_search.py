@@ -16,12 +16,12 @@ from dpcurate.learn.measure_once.blocks import sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.equivalent_orders import climbed_on, lawful_order
 from dpcurate.learn.measure_once.order_search import Order, best_order
-from dpcurate.learn.outcome import Evidence, FitResult
 from dpcurate.learn.score.acyclic import dag_of
 from dpcurate.learn.score.parent_search import ParentSearch
 from dpcurate.learn.score.results import markov_class
 from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, SetScores, TableScores, row_count
 from dpcurate.queries import Exact, Moments, Queryable, Release
+from dpcurate.result.fit import Evidence, FitResult
 from dpcurate.schema import Numeric
 
 ScoreName = Literal["bic", "bdeu", "bge"]

@@ -12,13 +12,13 @@ from dpcurate._typing import FloatArray
 from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.outcome import FitResult
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part
 from dpcurate.learn.score.descent import Descent, Path
 from dpcurate.learn.score.objectives import Gradients, Margins, TooNoisy
 from dpcurate.learn.score.results import empty, learned, to_spend
 from dpcurate.learn.score.schedules import Shape, spread
 from dpcurate.queries import Gaussian, GradientNorms, Queryable, Release
+from dpcurate.result.fit import FitResult
 
 RATIO, KEPT = 4.0, 0.9
 

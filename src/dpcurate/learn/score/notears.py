@@ -13,7 +13,6 @@ from dpcurate._typing import BoolArray, FloatArray
 from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.outcome import Evidence, FitResult
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of
 from dpcurate.learn.score.descent import ConvergenceError, Descent
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Search, Separation, checked
@@ -21,6 +20,7 @@ from dpcurate.learn.score.objectives import SCALES, Quadratic, ReleasedMoments, 
 from dpcurate.learn.score.private_scale import released_moments
 from dpcurate.learn.score.results import empty, learned, markov_class, to_spend
 from dpcurate.queries import Exact, Gaussian, Moments, Queryable, Release
+from dpcurate.result.fit import Evidence, FitResult
 from dpcurate.schema import Column
 
 CLOSE = 0.1

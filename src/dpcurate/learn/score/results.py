@@ -11,9 +11,9 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.outcome import Evidence, FitResult
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of, indices
 from dpcurate.queries import Queryable
+from dpcurate.result.fit import Evidence, FitResult
 
 
 def to_spend(queryable: Queryable, rho: float | None) -> float:

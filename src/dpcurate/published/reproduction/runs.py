@@ -19,7 +19,6 @@ from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.metrics import Rates, arc_rates, shd, skeleton_rates
 from dpcurate.learn import methods
 from dpcurate.learn.methods import PC, Method
-from dpcurate.learn.outcome import FitResult
 from dpcurate.learn.score.acyclic import AllowedArrows, Growing, acyclic_part, dag_of
 from dpcurate.published import schedules
 from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedLearned
@@ -29,6 +28,7 @@ from dpcurate.published.reproduction.rehearsal import ExactAnswers, Rehearsal, m
 from dpcurate.published.reproduction.world import THRESHOLD, Arcs, World, arcs_of, world
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
 from dpcurate.queries import Queryable
+from dpcurate.result.fit import FitResult
 
 DELTA = 1e-10
 """Every proved epsilon goes with this delta."""

@@ -13,7 +13,7 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.base_graph import Arrow, Mark, UnorderedPair, find_cycle, hint
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.outcome import FitResult
+from dpcurate.result.fit import FitResult
 
 BEST_F1 = "best-f1"
 """The method's own graph, where it has probabilities the one of the highest expected F1."""
@@ -26,7 +26,7 @@ DOUBTFUL = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Threshold:
     """Pairs are drawn from this P(linked) on, as arrows from this P(this way | linked) on, else as lines."""
 
     linked: float = 0.5
@@ -45,7 +45,7 @@ class Cut:
             )
 
     @classmethod
-    def of(cls, linked: float | str, direction: float | None = None) -> Cut | None:
+    def of(cls, linked: float | str, direction: float | None = None) -> Threshold | None:
         """The cut, None for the name best-f1; refuses what means nothing."""
         if isinstance(linked, str) and linked != BEST_F1:
             raise QueryError(f"unknown cut {shown(linked)}{hint(linked, [BEST_F1])}; give a number or {BEST_F1!r}")
@@ -65,7 +65,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real)
 
 
-def graph_at(learned: FitResult, cut: Cut | None, knowledge: Knowledge | None = None) -> Cpdag | Dag | Pag:
+def graph_at(learned: FitResult, cut: Threshold | None, knowledge: Knowledge | None = None) -> Cpdag | Dag | Pag:
     """The graph at a cut; the method's own where it has no probabilities, or for None.
 
     Background knowledge holds whatever the probabilities say. Arrows never close a cycle: the least sure
@@ -73,7 +73,7 @@ def graph_at(learned: FitResult, cut: Cut | None, knowledge: Knowledge | None = 
     """
     known = knowledge or Knowledge()
     if cut is None and isinstance(learned.graph, Pag) and not _readable(learned):
-        return _marked_at(Cut().direction, learned, learned.graph, known)
+        return _marked_at(Threshold().direction, learned, learned.graph, known)
     if cut is None or not learned.linked:
         return learned.graph
     if isinstance(learned.graph, Pag):
@@ -103,7 +103,7 @@ def as_drawn(graph: Cpdag | Dag) -> Callable[[str, str], float]:
     return way
 
 
-def _pag_at(learned: FitResult, pag: Pag, cut: Cut, known: Knowledge) -> Pag:
+def _pag_at(learned: FitResult, pag: Pag, cut: Threshold, known: Knowledge) -> Pag:
     """Its edges that are likely enough, with circles where neither mark is; what knowledge says stays."""
     kept = {pair for pair in pag.edges if learned.linked.get(pair, 1.0) >= cut.linked or known.requires(*pair)}
 
@@ -127,7 +127,7 @@ def _readable(learned: FitResult) -> bool:
     return learned.directions is None or learned.directions.readable
 
 
-def drawn_pairs(learned: FitResult, cut: Cut, knowledge: Knowledge) -> frozenset[UnorderedPair]:
+def drawn_pairs(learned: FitResult, cut: Threshold, knowledge: Knowledge) -> frozenset[UnorderedPair]:
     """Pairs likely enough, required ones, and edges of the method that it has no probability of."""
     likely = {pair for pair, p in learned.linked.items() if p >= cut.linked and knowledge.allows(*pair)}
     return frozenset(likely | knowledge.required_pairs() | learned.graph.edges.difference(learned.linked))

@@ -7,16 +7,15 @@ This is the only place where a run begins, spends, resumes and is recorded. `dpc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpcurate import questions
 from dpcurate._files import NO_INPUTS, Inputs
 from dpcurate.accounting import DELTA, Budget, Privacy
-from dpcurate.accounting.cautions import cautions, warn
+from dpcurate.accounting.cautions import cautions
 from dpcurate.errors import BudgetError, BudgetExceeded, NotStored, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import GivenOrder, Knowledge, with_order
@@ -31,11 +30,14 @@ from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun
 from dpcurate.private.stored import QUANTIFIED, StoredAnswers
 from dpcurate.queries import Queryable
-from dpcurate.queryables import Notice, Reporting, Reserving
-from dpcurate.questions import Asked, Question
-from dpcurate.result import Discovery
-from dpcurate.runs import NEGLIGIBLE, RunBudget, RunRecord, RunSpec, running
+from dpcurate.queries.proxies import Notice, Reporting, Reserving
+from dpcurate.result.asked import Asked
+from dpcurate.result.discovery import Discovery
+from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Neighbours, Schema
+from dpcurate.study import questions
+from dpcurate.study.questions import Question
+from dpcurate.study.run_budget import NEGLIGIBLE, RunBudget, RunSpec, record_of, running
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +290,7 @@ class Study:
                 raise BudgetExceeded(
                     "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
                 )
-            yield _Run(curator, queryable, spec, RunRecord.of(curator, spec), before)
+            yield _Run(curator, queryable, spec, record_of(curator, spec), before)
 
     def _budget(self, spec: RunSpec) -> RunBudget:
         if self._curator is not None:
@@ -370,160 +372,10 @@ class _Run:
             learned, self.privacy(), self.spec.method, self.curator.schema, known, {"dpcurate": __version__},
             run=self.record, inputs=inputs,
         )  # fmt: skip
-        return found if part is None else replace(found, model=_model(found, self.queryable))
+        return found if part is None else replace(found, model=model_of(found, self.queryable))
 
 
-def open(
-    table: Any,
-    schema: Schema | str | Path | Mapping[str, Any] | None = None,
-    *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    neighbours: Neighbours | str | None = None,
-    ledger: str | Path | None = None,
-    name: str | None = None,
-    insecure_seed: int | None = None,
-) -> Study:
-    """Open a table for several runs on one privacy budget.
-
-    `table` and `schema` are those of `Curator`. The budget is kept in the file `ledger`; `epsilon` (with `delta`, by
-    default 1e-10) is the ceiling of a ledger that does not exist yet, or of a budget in memory.
-    """
-    study = Study(
-        table, schema, epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, name=name,
-        insecure_seed=insecure_seed,
-    )  # fmt: skip
-    warn(study.cautions())
-    return study
-
-
-def reopen(ledger: str | Path, run: int | None = None) -> Study:
-    """The answers that a run has stored in a ledger, or in a copy of one, for other calls on them: free.
-
-    `run` is its number in the log, by default the newest that found a graph.
-    """
-    return Study.over(StoredAnswers(ledger, run))
-
-
-def discover(
-    data: Any,
-    schema: Schema | str | Path | Mapping[str, Any] | None = None,
-    *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    method: str | Method = "auto",
-    neighbours: Neighbours | str | None = None,
-    knowledge: Knowledge | str | Path | None = None,
-    order: GivenOrder = None,
-    ledger: str | Path | None = None,
-    insecure_seed: int | None = None,
-    by: str | None = None,
-    purpose: str | None = None,
-    latent: bool = False,
-    quantify: float | None = None,
-) -> Discovery:
-    """Find which columns drive which, within a privacy budget.
-
-    `data` is a frame or a path (see `Curator`). Without a ledger the run may spend `epsilon` at `delta` (default
-    1e-10). A `ledger` that does not exist is created with that budget; of one that exists the run spends at most
-    `epsilon`, or all that is left. The ledger logs the run and stores its answers: the same call again resumes a run
-    that was stopped. All other arguments are those of `Study.discover`.
-    """
-    methods.check_keeps_budget(method)
-    study = Study(data, schema, delta=delta, neighbours=neighbours, ledger=ledger, insecure_seed=insecure_seed)
-    warn(study.cautions(epsilon))
-    return study.discover(
-        epsilon=epsilon, method=method, knowledge=knowledge, order=order, latent=latent, quantify=quantify, by=by,
-        purpose=purpose,
-    )  # fmt: skip
-
-
-def discover_from(
-    ledger: str | Path,
-    run: int | None = None,
-    *,
-    method: str | Method = "auto",
-    knowledge: Knowledge | str | Path | None = None,
-    order: GivenOrder = None,
-    latent: bool = False,
-    dag: Dag | None = None,
-) -> Discovery:
-    """Find again, from the answers that a run has stored in a ledger or in a copy of one: no table, no charge.
-
-    `run` is its number in the log, by default the newest that found a graph. Another threshold (`found.at`), an `order`
-    of columns, knowledge that forbids more, hidden causes (`latent`), and any method that asks for no more than what is
-    stored are free; all else is refused. A model that the run has paid for comes with it, or else the newest that
-    `dpcurate.quantify` has bought later; `run` may be the number of that call, to have its model. `dag` is the graph it
-    was given, if any.
-    """
-    methods.check_keeps_budget(method)
-    named = StoredAnswers(ledger, run)
-    stored = named.graph_run
-    found = Study.over(stored).discover(method=method, knowledge=knowledge, order=order, latent=latent)
-    found = replace(found, inputs=Inputs.of(knowledge=knowledge, ledger=ledger))
-    if stored is not named:
-        return replace(found, model=_bought(found, [named], dag))
-    return found if found.model is not None else replace(found, model=_bought(found, stored.model_runs, dag))
-
-
-def fit(
-    curator: Queryable,
-    method: str | Method = "auto",
-    knowledge: Knowledge | None = None,
-    *,
-    order: GivenOrder = None,
-    share: float | None = None,
-    notice: Notice | None = None,
-    latent: bool = False,
-    quantify: float | None = None,
-) -> Discovery:
-    """`Study.discover` on a curator that is already open; `share` is in the budget's currency."""
-    return Study.over(curator).discover(
-        method=method, knowledge=knowledge, order=order, share=share, progress=notice, latent=latent, quantify=quantify
-    )
-
-
-def ask(
-    data: Any,
-    schema: Schema | str | Path | Mapping[str, Any],
-    question: Question,
-    *,
-    epsilon: float,
-    delta: float | None = None,
-    neighbours: Neighbours | str | None = None,
-    ledger: str | Path | None = None,
-    insecure_seed: int | None = None,
-    by: str | None = None,
-    purpose: str | None = None,
-) -> Asked:
-    """Ask a table for counts, means or quantiles, within a privacy budget.
-
-    `question` is `Counts(("age", "sex"))`, `Means(("income",))` or `Quantiles("income", (0.25, 0.5, 0.75))`. All
-    else is as with `discover`.
-    """
-    study = Study(data, schema, delta=delta, neighbours=neighbours, ledger=ledger, insecure_seed=insecure_seed)
-    warn(study.cautions(epsilon))
-    return study.ask(question, epsilon=epsilon, by=by, purpose=purpose)
-
-
-def quantify(
-    found: Discovery, curator: Queryable, *, share: float | None = None, dag: Dag | None = None
-) -> Model | ScoreModel:
-    """`Study.fit_model` on a curator that is already open; `share` is in the budget's currency."""
-    if not hasattr(found, "learned") or not hasattr(curator, "ask_all"):
-        raise QueryError(
-            "a model is made of what was found and an open curator: "
-            "quantify(found, dpcurate.Curator(table, found.schema, ledger=...))"
-        )
-    return Study.over(curator).fit_model(found, share=share, dag=dag)
-
-
-def _bought(found: Discovery, runs: Iterable[StoredAnswers], dag: Dag | None) -> Model | ScoreModel | None:
-    """The model of the first run that has one."""
-    return next((model for run in runs if (model := _model(found, run, dag)) is not None), None)
-
-
-def _model(found: Discovery, queryable: Queryable, dag: Dag | None = None) -> Model | ScoreModel | None:
+def model_of(found: Discovery, queryable: Queryable, dag: Dag | None = None) -> Model | ScoreModel | None:
     """The model of a run with a part for it; none where stored answers are not those that this graph needs."""
     if found.graph.latent:
         return None

@@ -2,73 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-from dpcurate._files import NO_INPUTS, Inputs, save_text
-from dpcurate._messages import printable
-from dpcurate.accounting import Privacy
-from dpcurate.errors import FormatError, LedgerError, QueryError
-from dpcurate.graphs.formats.jsontext import one_a_line
+from dpcurate._files import Inputs
+from dpcurate.errors import LedgerError, QueryError
 from dpcurate.private.ledger.disk_store import stored_runs
 from dpcurate.private.ledger.path import real
 from dpcurate.private.ledger.run_log import FINISHED
 from dpcurate.private.releases import preview
 from dpcurate.private.stored import ASKED, StoredAnswers
-from dpcurate.quantiles import Quantiles, first_queries, last_epsilon, measure, noise_of, tell
 from dpcurate.queries import Counts, Estimates, Means, Quantile, Queryable, Release, Tables
-from dpcurate.runs import RunBudget, RunRecord, RunSpec
+from dpcurate.result.asked import Asked
 from dpcurate.schema import Schema
+from dpcurate.study.quantiles import Quantiles, first_queries, last_epsilon, measure, noise_of, tell
+from dpcurate.study.run_budget import RunBudget, RunSpec, record_of
 
 Question = Counts | Tables | Means | Quantiles
-SUFFIXES, NEW_LINE = (".csv", ".json", ".txt"), "\n"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What came back: a table (of Tables several), what it cost, and the run that the ledger logs."""
-
-    tables: tuple[Estimates, ...]
-    privacy: Privacy
-    run: RunRecord
-    inputs: Inputs = field(default=NO_INPUTS, repr=False, compare=False)
-
-    def __str__(self) -> str:
-        return printable("\n\n".join([*map(str, self.tables), str(self.privacy)]))
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the first table with matplotlib, with error bars; returns the axes."""
-        return self.tables[0].plot(ax)
-
-    def to_csv(self) -> str:
-        """The tables, one after the other."""
-        return "\n".join(table.to_csv() for table in self.tables)
-
-    def to_json(self) -> str:
-        """Everything public: tables, privacy, and who asked what for."""
-        p = self.privacy
-        told = {"private": p.private, "statement": str(p), "neighbours": p.neighbours, "unit": p.unit}
-        return one_a_line({"tables": [t.to_dict() for t in self.tables], "privacy": told, "run": self.run.to_dict()})
-
-    def report(self, path: str | Path) -> Path:
-        """Write it; the suffix says how: .csv, .json or .txt."""
-        save_text(path, self.report_text(path), self.inputs)
-        return Path(path)
-
-    def report_text(self, path: str | Path) -> str:
-        """What `report` writes to a file of this name."""
-        text = {".csv": self.to_csv, ".json": self.to_json, ".txt": self.__str__}[check_report(path).suffix]()
-        return f"{text.rstrip(NEW_LINE)}{NEW_LINE}"
-
-
-def check_report(path: str | Path) -> Path:
-    """The path, if its suffix is one that a report can have."""
-    target = Path(path)
-    if target.suffix not in SUFFIXES:
-        raise FormatError(f"an answer is written to a file that ends in {', '.join(SUFFIXES)}, not to {target.name!r}")
-    return target
 
 
 def asked_from(ledger: str | Path, run: int | None = None) -> Asked:
@@ -87,7 +37,7 @@ def asked_from(ledger: str | Path, run: int | None = None) -> Asked:
         raise LedgerError(f"run {stored.run} of {path} was stopped, or is under way: the same command resumes it")
     question, tables = _shown(stored)
     spec = RunSpec(table=None, schema=stored.schema, method=kind(question), recipe=question)
-    return Asked(tables, stored.privacy(), RunRecord.of(stored, spec), Inputs.of(ledger=ledger))
+    return Asked(tables, stored.privacy(), record_of(stored, spec), Inputs.of(ledger=ledger))
 
 
 def _shown(stored: StoredAnswers) -> tuple[Question, tuple[Estimates, ...]]:

@@ -11,7 +11,7 @@ from dpcurate.graphs.base_graph import Arrow
 from dpcurate.graphs.formats import EdgeProbabilities, EdgeProbability, dumps
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.found import Edge
+from dpcurate.result.edges import Edge
 
 
 class Exports:

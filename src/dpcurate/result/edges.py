@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -10,15 +10,13 @@ from typing import Literal
 from dpcurate._messages import one_line, shown_probability
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, ordered_edges
 from dpcurate.graphs.pag import meaning
-from dpcurate.learn.cuts import Cut
+from dpcurate.result.threshold import Threshold, Way
 
 State = Literal["linked", "undecided", "apart"]
-Way = Callable[[str, str], float | None]
-"""P(a -> b | linked)."""
-Marks = Mapping[tuple[str, str], tuple[float, float]]
+MarkProbabilities = Mapping[tuple[str, str], tuple[float, float]]
 """P(tail) and P(arrowhead) by the end they stand at."""
 LIKELY = 0.5
-"""Marks that are likelier than not are told of an edge."""
+"""MarkProbabilities that are likelier than not are told of an edge."""
 CLEARLY = 0.75
 """From this P(a causes b) on an arrow says that a causes b."""
 
@@ -121,7 +119,7 @@ def found_edges(graph: Cpdag | Dag, linked: Way, way: Way, cause: Way) -> tuple[
     )
 
 
-def found_marked(graph: Pag, linked: Way, marks: Marks) -> tuple[MarkedEdge, ...]:
+def found_marked(graph: Pag, linked: Way, marks: MarkProbabilities) -> tuple[MarkedEdge, ...]:
     """Every edge of a PAG, in the columns' order."""
     edges = []
     for a, sign, b in ordered_edges(graph):
@@ -132,9 +130,9 @@ def found_marked(graph: Pag, linked: Way, marks: Marks) -> tuple[MarkedEdge, ...
     return tuple(edges)
 
 
-def found_pairs(graph: Graph, best: Graph, cut: Cut | None, linked: Way, way: Way) -> tuple[ColumnPair, ...]:
+def found_pairs(graph: Graph, best: Graph, cut: Threshold | None, linked: Way, way: Way) -> tuple[ColumnPair, ...]:
     """Every pair, in the columns' order."""
-    drawn, doubted, least = graph.edges, best.edges, (cut or Cut()).doubtful
+    drawn, doubted, least = graph.edges, best.edges, (cut or Threshold()).doubtful
     pairs = []
     for a, b in combinations(graph.nodes, 2):
         p, pair = linked(a, b), frozenset((a, b))

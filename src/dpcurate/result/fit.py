@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
 from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.graph import Cpdag, Dag, Pag, Skeleton
-from dpcurate.learn.fit import Fit
 
 if TYPE_CHECKING:
-    from dpcurate.learn.directions import DirectionVerdict
     from dpcurate.learn.measure_once.releases import Releases
+
+DirectionLevel = Literal["readable", "unreadable", "noisy"]
+
+TRUST: Mapping[DirectionLevel, float] = MappingProxyType({"readable": 1.0, "unreadable": 0.27, "noisy": 0.4})
+"""What is left of the distance of P(direction) from 1/2. All of these were chosen on random worlds, and checked on real
+tables (docs/confidence.md)."""
+TITLES: Mapping[DirectionLevel, str] = MappingProxyType(
+    {
+        "readable": "Directions can be read",
+        "unreadable": "Directions cannot be read here: shown as lines",
+        "noisy": "Too noisy for directions",
+    }
+)
+NOT_IDENTIFIED: Mapping[DirectionLevel, str] = MappingProxyType(
+    {
+        "unreadable": "directions cannot be read here; add an order of the columns",
+        "noisy": "too noisy for directions; add an order of the columns",
+    }
+)
+"""Why there is no effect along a direction that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +62,82 @@ class NoiseLevel:
     """Of one coordinate of a typical pair without a link, sampling and noise, where both columns have variance 1."""
     coordinates: int
     """How many coordinates a typical pair has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoodnessOfFit:
+    """How much dependence a graph leaves unexplained, from released answers alone.
+
+    A graph claims that two columns without an edge are independent given the parents of the later one. `apart` counts
+    the pairs for which it claims this, `dependent` those of them that the answers say are dependent nevertheless.
+    Dependences too weak to be seen one by one show in all pairs together: `share` is the share of dependent pairs that
+    makes the answers likeliest, and `log_ratio` the log of how much likelier they are with it than with no such pair.
+    """
+
+    columns: int
+    edges: int
+    apart: int
+    dependent: int
+    share: float = 0.0
+    log_ratio: float = 0.0
+
+    @property
+    def unexplained(self) -> float:
+        """The share of pairs without an edge that stay dependent; 0 if every pair has an edge."""
+        return self.dependent / self.apart if self.apart else 0.0
+
+    @property
+    def edges_per_column(self) -> float:
+        """Edges divided by columns."""
+        return self.edges / self.columns
+
+    def to_dict(self) -> dict[str, float]:
+        """As a result's JSON holds it."""
+        return {
+            "columns": self.columns,
+            "edges": self.edges,
+            "apart": self.apart,
+            "dependent": self.dependent,
+            "share": self.share,
+            "log_ratio": self.log_ratio,
+            "unexplained": self.unexplained,
+            "edges_per_column": self.edges_per_column,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectionVerdict:
+    """Whether directions can be read, the evidence in a sentence, and what to do."""
+
+    level: DirectionLevel
+    sentences: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The level in words."""
+        return TITLES[self.level]
+
+    @property
+    def readable(self) -> bool:
+        """Whether P(direction) is what the evidence for directions says."""
+        return self.level == "readable"
+
+    @property
+    def trust(self) -> float:
+        """What is left of the distance of P(direction) from 1/2."""
+        return TRUST[self.level]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """For a terminal."""
+        return f"{self.title}:", *(f"  {sentence}" for sentence in self.sentences)
+
+    def to_dict(self) -> dict[str, object]:
+        """As a result's JSON holds it."""
+        return {"level": self.level, "title": self.title, "sentences": list(self.sentences)}
+
+    def __str__(self) -> str:
+        return f"{self.title}: {' '.join(self.sentences)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +173,7 @@ class FitResult:
     repeated: tuple[str, ...] = ()
     marks: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     released: Releases | None = None
-    fit: Fit | None = None
+    fit: GoodnessOfFit | None = None
     directions: DirectionVerdict | None = None
     causes: Mapping[tuple[str, str], float] = field(default_factory=dict)
 

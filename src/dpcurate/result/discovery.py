@@ -17,24 +17,21 @@ from dpcurate.accounting import Budget, Privacy
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.in_graph import Effects, FoundEffects, plain, unless_undecided, with_effects
 from dpcurate.errors import QueryError
-from dpcurate.exports import Exports
 from dpcurate.graphs.base_graph import UnorderedPair
-from dpcurate.graphs.difference import Difference, Finding, difference, load_result
 from dpcurate.graphs.formats import EdgeProbabilities, EdgeProbability, dumps, text_for
 from dpcurate.graphs.formats.edgelist import edge_rows, unguard, write_table
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.cuts import BEST_F1, CERTAIN, Cut, graph_at, surely_linked, way_round
-from dpcurate.learn.directions import NOT_IDENTIFIED, DirectionVerdict
-from dpcurate.learn.expected import Expected
-from dpcurate.learn.fit import Fit
-from dpcurate.learn.found import ColumnPair, Edge, found_edges, found_marked, found_pairs
-from dpcurate.learn.outcome import FitResult
-from dpcurate.learn.verdict import Verdict, verdict_on
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
-from dpcurate.runs import RunRecord
+from dpcurate.result.comparison import Difference, Finding, difference, load_result
+from dpcurate.result.edges import ColumnPair, Edge, found_edges, found_marked, found_pairs
+from dpcurate.result.export import Exports
+from dpcurate.result.fit import NOT_IDENTIFIED, DirectionVerdict, FitResult, GoodnessOfFit
+from dpcurate.result.run_record import RunRecord
+from dpcurate.result.threshold import BEST_F1, CERTAIN, Threshold, graph_at, surely_linked, way_round
+from dpcurate.result.verdict import Expected, Verdict, verdict_on
 from dpcurate.schema import Schema
 
 WORDS_OF_EDGES = ("from", "to", "edge", "meaning", "effect_in_words")
@@ -56,7 +53,7 @@ class Discovery(Exports):
     schema: Schema
     knowledge: Knowledge | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
-    cut: Cut | None = field(default_factory=Cut)
+    cut: Threshold | None = field(default_factory=Threshold)
     run: RunRecord | None = None
     model: Model | ScoreModel | None = None
     inputs: Inputs = field(default=NO_INPUTS, repr=False, compare=False)
@@ -69,8 +66,8 @@ class Discovery(Exports):
         another cut. Where the verdict is *mostly noise*, nothing but required edges. Of a method without
         probabilities, what it found. With `latent` a `Pag`, whose marks are drawn where they have at least 0.8.
         """
-        noise = self.cut == Cut() and self.verdict is not None and self.verdict.level == "hopeless"
-        return graph_at(self.learned, replace(Cut(), linked=CERTAIN) if noise else self.cut, self.knowledge)
+        noise = self.cut == Threshold() and self.verdict is not None and self.verdict.level == "hopeless"
+        return graph_at(self.learned, replace(Threshold(), linked=CERTAIN) if noise else self.cut, self.knowledge)
 
     def at(self, linked: float | str, *, direction: float | None = None) -> Discovery:
         """The same finding at another cut: pairs of at least this P(linked), arrows of at least this P(direction).
@@ -78,7 +75,7 @@ class Discovery(Exports):
         `direction` is 0.8 unless given. `at("best-f1")` has the edges that make the expected F1 highest: more
         of the true ones, and more that are not there. Costs nothing: the probabilities are released.
         """
-        cut = Cut.of(linked, direction)
+        cut = Threshold.of(linked, direction)
         if cut is not None and not self.learned.linked:
             raise QueryError(
                 f"{self.method} gives no probabilities, so there is nothing to cut at {linked}; found.graph is what it "
@@ -106,7 +103,7 @@ class Discovery(Exports):
             learned.noise,
             columns=len(self.schema.names),
             declared=self.schema.rows,
-            expected=Expected.of(learned.linked.values(), Cut().linked) if learned.linked else None,
+            expected=Expected.of(learned.linked.values(), Threshold().linked) if learned.linked else None,
             fit=learned.fit,
             repeated=learned.repeated,
             budget=self._spent,
@@ -132,7 +129,7 @@ class Discovery(Exports):
         return self.learned.directions
 
     @property
-    def fit(self) -> Fit | None:
+    def fit(self) -> GoodnessOfFit | None:
         """How well the graph explains the released answers; None where the method does not measure it."""
         return self.learned.fit
 
@@ -178,7 +175,7 @@ class Discovery(Exports):
         Where only undecided pairs could carry an effect, its state is *undecided*.
         """
         found = self._effects.effect(cause, outcome, to=to, instead_of=instead_of, level=level)
-        return unless_undecided(found, self.graph, self.undecided, (self.cut or Cut()).direction)
+        return unless_undecided(found, self.graph, self.undecided, (self.cut or Threshold()).direction)
 
     def effects(self) -> FoundEffects:
         """The effect along every edge, of a line both ways: costs nothing."""

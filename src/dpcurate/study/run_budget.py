@@ -1,4 +1,4 @@
-"""One run: what makes it the same run again, what it may spend, and the record of who ran it."""
+"""One run: what makes it the same run again, and what it may spend."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dpcurate._files import NO_INPUTS, Inputs
-from dpcurate._messages import one_line
 from dpcurate.accounting import DELTA, Budget, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError
 from dpcurate.private.curator import Curator
@@ -21,7 +20,8 @@ from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
 from dpcurate.private.origin import Origin, place_of
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
-from dpcurate.queryables import limited
+from dpcurate.queries.proxies import limited
+from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Neighbours, Schema
 
 NEGLIGIBLE = 1e-6
@@ -68,57 +68,23 @@ class RunSpec:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
-    """Who made a result, when (UTC), what for, and of what; all of it public.
-
-    `table` is the name in the ledger and `number` the run's in its log; `schema_file` is the file's name
-    where the schema came from one. `again` says when stored answers of that run were used once more.
-    """
-
-    by: str
-    at: str
-    purpose: str = ""
-    table: str = ""
-    number: int | None = None
-    schema_file: str = ""
-    settings: str = ""
-    again: str | None = None
-    origin: Origin = field(default=Origin(), repr=False, compare=False)
-    """Which table it was, in this process."""
-
-    @classmethod
-    def of(cls, curator: Queryable, spec: RunSpec) -> RunRecord:
-        """Of a run that is under way."""
-        schema_file, settings = spec.schema_file, repr(spec.recipe)
-        if isinstance(curator, StoredAnswers):
-            run = curator.logged
-            return cls(
-                by=run.facts.by, at=_second(run.started), purpose=run.facts.purpose, table=curator.table,
-                number=run.number, schema_file=schema_file, settings=settings, again=_now(),
-            )  # fmt: skip
-        facts, ledger = spec.facts, curator.ledger if isinstance(curator, Curator) else None
-        kept = None if ledger is None else ledger.facts
-        table, number = ("", None) if kept is None or ledger is None else (kept.table, ledger.running_number)
-        origin = curator.origin if isinstance(curator, Curator) else Origin()
-        return cls(
-            by=facts.by, at=_now(), purpose=facts.purpose, table=table, number=number, schema_file=schema_file,
-            settings=settings, origin=origin,
+def record_of(curator: Queryable, spec: RunSpec) -> RunRecord:
+    """The record of a run that is under way."""
+    schema_file, settings = spec.schema_file, repr(spec.recipe)
+    if isinstance(curator, StoredAnswers):
+        run = curator.logged
+        return RunRecord(
+            by=run.facts.by, at=_second(run.started), purpose=run.facts.purpose, table=curator.table,
+            number=run.number, schema_file=schema_file, settings=settings, again=_now(),
         )  # fmt: skip
-
-    def __str__(self) -> str:
-        said = f"made by {self.by} on {self.clock(self.at)}" + (f" for: {self.purpose}" if self.purpose else "")
-        said = one_line(said)
-        return said + ("" if self.again is None else f"; from its stored answers again on {self.clock(self.again)}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record as plain values, without the origin, which means something in this process alone."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "origin"}
-
-    @staticmethod
-    def clock(time: str) -> str:
-        """An ISO time as people write it."""
-        return time.replace("T", " ").replace("+00:00", " UTC")
+    facts, ledger = spec.facts, curator.ledger if isinstance(curator, Curator) else None
+    kept = None if ledger is None else ledger.facts
+    table, number = ("", None) if kept is None or ledger is None else (kept.table, ledger.running_number)
+    origin = curator.origin if isinstance(curator, Curator) else Origin()
+    return RunRecord(
+        by=facts.by, at=_now(), purpose=facts.purpose, table=table, number=number, schema_file=schema_file,
+        settings=settings, origin=origin,
+    )  # fmt: skip
 
 
 def _now() -> str:

@@ -1,0 +1,1 @@
+"""Studies: the only place where a run begins, spends, resumes and is recorded."""
