@@ -85,6 +85,7 @@ def test_dependence_induced_by_clipping_is_taken_out():
     assert np.sqrt(np.mean(np.square(left))) < 0.015  # left in it would be .04
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [3e-4, 1e-3])
 def test_the_null_knows_the_noise_and_clipping_induces_no_more(rho):
     """x and y are independent given s, z0 and x without anything given: R' K^-1 R is near chi-squared."""

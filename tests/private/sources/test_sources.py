@@ -65,6 +65,7 @@ def every_form(table, folder):
     }
 
 
+@pytest.mark.slow(but=["levels", "people"])
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_all_sources_return_identical_integers(schema, tmp_path):
     same_integers(every_form(frame(), tmp_path), schema)
