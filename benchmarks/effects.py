@@ -9,18 +9,15 @@ What was run is kept in a file and not run again; a change of the method asks fo
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from benchmarks.effects_page import page
+from benchmarks.harness import Results, command, tell
+from benchmarks.pages.effects import page
 from dpcurate import Budget, Curator, networks
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.effect_table import usual
@@ -151,40 +148,19 @@ def as_usual(world: World, effect: Effect) -> Effect:
     return replace(effect, to=to, instead_of=instead_of, level=level)
 
 
-class Results:
-    """Cells in one JSON file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-        self.cells = {(row["table"], row["epsilon"]): Cell(**row) for row in rows}
-
-    def keep(self, cell: Cell) -> None:
-        self.cells[cell.table, cell.epsilon] = cell
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_suffix(".part")
-        part.write_text(json.dumps([asdict(c) for c in self.cells.values()]), encoding="utf-8")
-        os.replace(part, self.path)  # a run that is stopped leaves whole files
-
-
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--kinds", nargs="+", help="run these kinds of worlds alone")
-    options.add_argument("--results", type=Path, default=Path("speed/effects.json"), help="the file of runs")
-    options.add_argument("--write", type=Path, metavar="FILE", help="write the page")
-    args = options.parse_args()
-    results = Results(args.results)
+    words = command(__doc__, results="speed/effects.jsonl", page="docs/effects.md")
+    words.add_argument("--kinds", nargs="+", default=[], help="worlds of these kinds alone")
+    args = words.parse_args()
+    results = Results(args.results, Cell, lambda cell: (cell.table, cell.epsilon))
     for name, kind, make in worlds():
-        missing = [e for e in EPSILONS if (name, e) not in results.cells]
+        missing = [e for e in EPSILONS if (name, e) not in results]
         if missing and (not args.kinds or kind in args.kinds):
             world = make()
             for epsilon in missing:
                 results.keep(run(name, kind, world, epsilon))
             print(name, flush=True)
-    text = page(list(results.cells.values()))
-    print(text)
-    if args.write:
-        args.write.write_text(text, encoding="utf-8")
+    tell(page(results.rows), args.write)
 
 
 if __name__ == "__main__":

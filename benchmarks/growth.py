@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.performance import Record
+from benchmarks.pages.performance import Record
 from dpcurate import Budget, Categorical, Curator, Schema, fit
 from dpcurate.learn.methods import PC
 from dpcurate.networks.plausible import random_world

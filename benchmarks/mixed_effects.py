@@ -14,17 +14,14 @@ in a file and not run again; a change of the method asks for a new file.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import random
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.effects import as_usual, looked_at
+from benchmarks.harness import Results, command
 from dpcurate import Budget, Curator, fit, networks, quantify
 from dpcurate.effects import Effect
 from dpcurate.effects.in_graph import Effects
@@ -151,22 +148,17 @@ def _line(name: str, epsilon: float, rows: list[Row]) -> str:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
-    options.add_argument("--worlds", type=int, default=50)
-    options.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 1.0, 5.0])
-    options.add_argument("--results", type=Path, default=Path("speed/mixed_effects.json"), help="the file of runs")
-    args = options.parse_args()
-    rows = [Row(**x) for x in json.loads(args.results.read_text())] if args.results.exists() else []
+    words = command(__doc__, results="speed/mixed_effects.jsonl")
+    words.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
+    words.add_argument("--worlds", type=int, default=50)
+    words.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 1.0, 5.0])
+    args = words.parse_args()
+    results = Results(args.results, Row, lambda row: (row.kind, row.world))
     for kind in args.kinds:
         for number in range(args.worlds):
-            if not any((r.kind, r.world) == (kind, number) for r in rows):
-                rows += run(kind, number, args.epsilons)
-                args.results.parent.mkdir(parents=True, exist_ok=True)
-                part = args.results.with_suffix(".part")
-                part.write_text(json.dumps([asdict(r) for r in rows]))
-                os.replace(part, args.results)  # a run that is stopped leaves whole files
-    print(told(rows))
+            if (kind, number) not in results:
+                results.keep(*run(kind, number, args.epsilons))
+    print(told(results.rows))
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.pages.performance import Record
 from benchmarks.peer_run import ALPHA, TOOLS
-from benchmarks.performance import Record
 from dpcurate import networks
 from dpcurate.networks import SHIPPED, Network
 

@@ -9,16 +9,14 @@ others are for checking. What was run is kept in a file and not run again; a cha
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.plan_page import curves, page
+from benchmarks.harness import Results, command, tell
+from benchmarks.pages.planning import curves, page
 from dpcurate import Budget, Curator, networks
 from dpcurate.learn.methods import get
 from dpcurate.planning.estimate import estimate
@@ -113,27 +111,10 @@ def found(name: str, world: World, rows: int, epsilon: float) -> Cell:
     return Cell(name, is_fitted(name), rows, epsilon, len(schema.names), effect, counts)
 
 
-class Results:
-    """Cells in one JSON file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-        cells = [Cell(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}) for row in rows]
-        self.cells = {(c.table, c.rows, c.epsilon): c for c in cells}
-
-    def keep(self, *new: Cell) -> None:
-        self.cells |= {(c.table, c.rows, c.epsilon): c for c in new}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_suffix(".part")
-        part.write_text(json.dumps([asdict(c) for c in self.cells.values()], indent=0), encoding="utf-8")
-        os.replace(part, self.path)  # a run that is stopped leaves whole files
-
-
-def fill(results: Results, name: str, world: World) -> None:
+def fill(results: Results[Cell], name: str, world: World) -> None:
     """What is missing of one table."""
     for rows, epsilon in cells(name):
-        if (name, rows, epsilon) not in results.cells and worth(world, rows, epsilon):
+        if (name, rows, epsilon) not in results and worth(world, rows, epsilon):
             results.keep(found(name, world, rows, epsilon))
 
 
@@ -143,24 +124,18 @@ def worth(world: World, rows: int, epsilon: float) -> bool:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--networks", nargs="+", default=[], metavar="FILE", help="BIF files beside those shipped")
-    options.add_argument("--most-columns", type=int, default=12, help="leave wider tables out")
-    options.add_argument("--results", type=Path, default=Path("speed/plan_check.json"), help="the file of runs")
-    options.add_argument("--fit", action="store_true", help="print the curves that fit the tables for fitting")
-    options.add_argument("--write", type=Path, metavar="FILE", help="write the page")
-    args = options.parse_args()
-    results = Results(args.results)
+    words = command(__doc__, results="speed/plan_check.jsonl", page="docs/planning.md")
+    words.add_argument("--networks", nargs="+", default=[], metavar="FILE", help="BIF files beside those shipped")
+    words.add_argument("--most-columns", type=int, default=12, help="leave wider tables out")
+    words.add_argument("--fit", action="store_true", help="print the curves that fit the tables for fitting")
+    args = words.parse_args()
+    results = Results(args.results, Cell, lambda cell: (cell.table, cell.rows, cell.epsilon))
     for name, world in tables(args.networks, args.most_columns).items():
         fill(results, name, world)
-        print(f"{name}: {sum(c.table == name for c in results.cells.values())} cells", flush=True)
-    every = list(results.cells.values())
+        print(f"{name}: {sum(c.table == name for c in results.rows)} cells", flush=True)
     if args.fit:
-        print(curves([c for c in every if c.fitted]))
-    text = page(every)
-    print(text)
-    if args.write:
-        args.write.write_text(text, encoding="utf-8")
+        print(curves([c for c in results.rows if c.fitted]))
+    tell(page(results.rows), args.write)
 
 
 if __name__ == "__main__":

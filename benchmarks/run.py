@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.figures import publish
+from benchmarks.pages.paper import publish
 from dpcurate.published.reproduction import main as reproduce
 
 

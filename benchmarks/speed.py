@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.performance import publish
+from benchmarks.pages.performance import publish
 from dpcurate import Budget, Categorical, Curator, Schema
 from dpcurate.accounting import Cost, Event
 from dpcurate.private.ledger import Ledger

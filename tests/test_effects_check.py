@@ -8,7 +8,7 @@ import sys
 import pytest
 from benchmarks import effects, mixed_effects
 from benchmarks.effects import Cell, truth
-from benchmarks.effects_page import page
+from benchmarks.pages.effects import page
 
 from dpcurate import networks
 from dpcurate.effects import Effect
@@ -29,18 +29,18 @@ def test_truths_are_those_of_the_world() -> None:
 
 
 def test_what_was_run_is_kept(tmp_path, monkeypatch, capsys) -> None:
-    kept, text = tmp_path / "runs.json", tmp_path / "page.md"
+    kept, text = tmp_path / "runs.jsonl", tmp_path / "page.md"
     monkeypatch.setattr(effects, "ROWS", 20_000)
     monkeypatch.setattr(effects, "EPSILONS", (2.0,))
     monkeypatch.setattr(effects, "worlds", lambda: iter([("cancer", "network", lambda: networks.load("cancer"))]))
     monkeypatch.setattr(sys, "argv", ["effects", "--results", str(kept), "--write", str(text)])
     effects.main()
-    (cell,) = json.loads(kept.read_text())
+    cell = json.loads(kept.read_text())
     assert len(cell["true"]) == 8  # of every column on all that lie below it
     assert text.read_text() in capsys.readouterr().out
     monkeypatch.setattr(effects, "run", None)
     effects.main()
-    assert json.loads(kept.read_text()) == [cell]
+    assert json.loads(kept.read_text()) == cell
 
 
 def test_the_page_counts_intervals_and_leaves_out_what_is_not_determined() -> None:

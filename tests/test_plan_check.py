@@ -7,9 +7,10 @@ import math
 import sys
 from dataclasses import replace
 
-from benchmarks import plan_check, plan_page
+from benchmarks import plan_check
+from benchmarks.pages import planning
+from benchmarks.pages.planning import curves, page
 from benchmarks.plan_check import Cell, is_fitted, worlds
-from benchmarks.plan_page import curves, page
 
 from dpcurate.learn.power import Curve
 
@@ -17,25 +18,25 @@ CELL = Cell("asia", False, 5000, 1.0, 8, 0.1, (6, 8, 8))
 
 
 def test_what_was_run_is_kept(tmp_path, monkeypatch, capsys):
-    kept, text = tmp_path / "runs.json", tmp_path / "page.md"
+    kept, text = tmp_path / "runs.jsonl", tmp_path / "page.md"
     monkeypatch.setattr(plan_check, "CELLS", 1)
     monkeypatch.setattr(plan_check, "worlds", lambda: iter(()))
     monkeypatch.setattr(plan_check, "HIDDEN", math.inf)
     words = ["--most-columns", "5", "--results", str(kept), "--write", str(text)]
     monkeypatch.setattr(sys, "argv", ["plan_check", *words])
     plan_check.main()
-    cells = json.loads(kept.read_text())
+    cells = list(map(json.loads, kept.read_text().splitlines()))
     assert [(c["table"], c["fitted"]) for c in cells] == [("cancer", True), ("earthquake", False)]
     assert text.read_text() in capsys.readouterr().out
     monkeypatch.setattr(plan_check, "found", None)
     plan_check.main()
-    assert json.loads(kept.read_text()) == cells
+    assert list(map(json.loads, kept.read_text().splitlines())) == cells
 
 
 def test_the_page_counts_what_lies_where(monkeypatch):
     """F1 of 6 hits among 8 found and 8 true is 0.75."""
     said = {0.1: (0.8, 0.7, 0.9), 0.2: (0.8, 0.8, 0.9), 0.3: (0.5, 0.4, 0.6)}
-    monkeypatch.setattr(plan_page, "_said", lambda power: said[power.effect])
+    monkeypatch.setattr(planning, "_said", lambda power: said[power.effect])
     below, above = replace(CELL, effect=0.2), replace(CELL, effect=0.3, table="mixed1")
     fitted = replace(CELL, table="cancer", fitted=True)
     text = page([CELL, CELL, below, above, fitted])

@@ -30,7 +30,17 @@ def written(path, form):
     return path
 
 
-@pytest.mark.slow(but=["semicolons-levels", "quoted-levels", "tabs-levels", "bars-levels", "skipped-levels", "skipped and rewritten-levels", "semicolons-people"])
+@pytest.mark.slow(
+    but=[
+        "semicolons-levels",
+        "quoted-levels",
+        "tabs-levels",
+        "bars-levels",
+        "skipped-levels",
+        "skipped and rewritten-levels",
+        "semicolons-people",
+    ]
+)
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 @pytest.mark.parametrize(
     "form",

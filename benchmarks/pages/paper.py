@@ -1,6 +1,6 @@
 """docs/paper.md and docs/figures/ again, from a file of runs and nothing else.
 
-python -m benchmarks.figures paper/runs.parquet [docs]
+python -m benchmarks.pages.paper paper/runs.parquet [docs]
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dpcurate.published.reproduction.page import write_page
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def publish(runs: Path, docs: Path = DOCS) -> None:

@@ -1,6 +1,6 @@
 """docs/performance.md and its figures, from the JSON files that the benchmarks leave in speed/, and nothing else.
 
-python -m benchmarks.performance [speed] [docs]
+python -m benchmarks.pages.performance [speed] [docs]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 Record = dict[str, Any]
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 TOOLS = {
     "causal-learn": "causal-learn",
     "pgmpy": "pgmpy",

@@ -1,0 +1,1 @@
+"""Pages and tables from rows of results, and nothing else."""
