@@ -38,7 +38,7 @@ HELD_OUT = frozenset(
     {
         "networks", "wide", "hubs of levels", "hubs of numbers", "dense linear", "lognormal", "rounded",
         "independent numbers", "independent mixed", "mixed, long lists", "missing drop", "clustered", "exact copies",
-        "near copies of numbers", "hidden, networks", "hidden, mixed", "rare levels",
+        "near copies of numbers", "hidden, networks", "hidden, mixtures", "rare levels",
     }
 ).union(faults.FAMILIES)  # fmt: skip
 

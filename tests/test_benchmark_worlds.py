@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.worlds import FAMILIES, World
+from benchmarks.worlds import FAMILIES, World, faults, levels, numbers, tables
 
 from dpcurate import Budget, Curator
 from dpcurate.graphs.graph import Dag
 from dpcurate.schema import Categorical, Schema
+
+
+def test_no_two_families_have_one_name():
+    assert len(FAMILIES) == sum(len(module.FAMILIES) for module in (levels, numbers, tables, faults))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

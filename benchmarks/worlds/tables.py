@@ -126,7 +126,7 @@ FAMILIES: dict[str, Callable[[int, int], World]] = {
     "near copies of levels": partial(copies, of="levels", differ=NEAR),
     "near copies of numbers": partial(copies, of="numbers", differ=NEAR),
     "hidden, linear": partial(hidden, of="linear", make=numbers.FAMILIES["linear"]),
-    "hidden, levels": partial(hidden, of="levels", make=levels.dirichlet),
+    "hidden, dirichlet": partial(hidden, of="dirichlet", make=levels.dirichlet),
     "hidden, networks": partial(hidden, of="networks", make=levels.published),
-    "hidden, mixed": partial(hidden, of="mixed", make=mixed),
+    "hidden, mixtures": partial(hidden, of="mixtures", make=mixed),
 }
