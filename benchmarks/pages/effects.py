@@ -16,8 +16,7 @@ KINDS = {
 HEAD = """# Effects
 
 `found.effect("smoke", "lung")` says what setting one column does to another: the total effect, by adjustment in the
-graph that was found, from answers that were already released. It costs nothing. `found.effects()` has one for every
-edge.
+found graph, from answers that were already released. It is free. `found.effects()` has one for every edge.
 
 ```python
 import dpcurate
@@ -32,32 +31,35 @@ found.effect("smoke", "lung", to="no", instead_of="yes", level="no")
 ```
 
 ## What is computed
-* **The set to adjust for** comes from the graph: the parents of what lies on the paths from cause to outcome, whose
-  estimate has the least variance (Henckel, Perkovic and Maathuis 2022), the parents of the cause, or a part of these,
-  whichever was released and has the smallest error. Where a graph has lines, every choice of the cause's parents that
-  some DAG of the class has gives a possible effect (IDA; Maathuis, Kalisch and Buehlmann 2009): `effect.possible` has
-  them all, and the interval holds all of theirs. Where common causes may be hidden (`latent=True`) an effect is given
-  where the generalised adjustment criterion identifies it (Perkovic, Textor, Kalisch and Maathuis 2018).
-* **Columns with levels**: the table of cause, outcome and adjustment set is put together from released contrasts, and
-  P(outcome | cause, stratum) is averaged over strata. This is exact for any network. It needs the contrasts of all
-  subsets of these columns: pairs are always there, which is enough where nothing has to be adjusted for; triples and
-  larger sets are bought around edges where noise is small. Otherwise the answer is *not determined*, and
-  `dpcurate.quantify` buys what is missing. A stratum whose rows do not stand out of the noise may hold anything, and
-  widens the interval by its share.
-* **Numbers**: a joint normal distribution is fitted that would have released what was released, scores, their ends and
-  shrunk rows included; the effect is a regression coefficient in it, the mean slope for one more unit of the cause.
-  Where columns do not look normal links may bend: *not determined*.
-* **Numbers and levels together**: a table is simulated along each DAG that the graph leaves possible, such that it
-  would have released what was released; then the cause is set in it. Parents' effects are taken to add up, and a misfit
-  widens errors or is refused: see [models](models.md), whose effects are computed in the same way from more answers.
-  Each DAG takes a second or two. Reports leave effects out where many would have to be simulated, and say so;
-  `found.effects()` has them. Where causes may be hidden, or no DAG has the arrows that were found: *not determined*.
-* **The error** holds sampling and the noise of every answer that was used; intervals are 1.96 of it on either side.
-  It takes the graph as true: a wrong arrow is not in it.
+**The adjustment set** comes from the graph: the parents of what lies on the paths from cause to outcome (the set with
+the least variance: Henckel, Perkovic and Maathuis 2022), the parents of the cause, or a part of these, whichever was
+released and has the smallest error. Where a graph has lines, every choice of the cause's parents that some DAG of the
+class has gives a possible effect (IDA; Maathuis, Kalisch and Buehlmann 2009). `effect.possible` lists them, and the
+interval covers all of them. With `latent=True`, an effect is given where the generalised adjustment criterion
+identifies it (Perkovic, Textor, Kalisch and Maathuis 2018).
 
-## How often intervals hold the truth
-Written by `python -m benchmarks.effects`. Tables that mix numbers and levels have a check of their own, `python -m
-benchmarks.mixed_effects`, whose figures stand beside those of [models](models.md).
+**Levels.** The table of cause, outcome and adjustment set is built from released contrasts, and P(outcome | cause,
+stratum) is averaged over strata. This is exact for any network, and needs the contrasts of all subsets of the columns.
+Pairs are always there; triples and larger sets are released around edges where noise is small. Otherwise the effect is
+*not determined*, and `study.fit_model` (`dpcurate.quantify`) releases what is missing. A stratum hidden by noise widens
+the interval by its share.
+
+**Numbers.** A joint normal distribution is fitted that would have released what was released. The effect is a
+regression coefficient in it, the mean slope for one more unit of the cause. Where columns do not look normal, links may
+bend: *not determined*.
+
+**Numbers and levels together.** A table is simulated along each DAG that the graph leaves possible, such that it would
+have released what was released; then the cause is set in it. Effects of several parents add up, and a misfit widens the
+error or is refused ([models](models.md)). Each DAG takes a second or two. Reports leave out effects that need many
+simulations, and say so; `found.effects()` has them. With hidden causes, or if no DAG has the arrows that were found:
+*not determined*.
+
+**The error** covers sampling and the noise of every answer that was used; intervals are 1.96 errors on either side.
+They take the graph as true: a wrong arrow is not included.
+
+## How often intervals cover the truth
+Written by `python -m benchmarks.effects`. Tables that mix numbers and levels are checked by `python -m
+benchmarks.mixed_effects`; the figures are on the page about [models](models.md).
 """
 
 
@@ -66,7 +68,7 @@ def page(cells: Sequence[Any]) -> str:
     tables = sorted({c.table for c in cells})
     intro = (
         f"{len(tables)} worlds of 100,000 rows, delta = 1e-10: the true effect is known from the world itself (`do`). "
-        "Of every column on all that lie below it, at most 40 of a world. Numbers with bent links are there to be "
+        "Effects of every column on its descendants, at most 40 per world. Numbers with bent links are there to be "
         "refused: a link that bends between columns that look normal is not seen, and its interval means nothing.\n"
     )
     return "\n".join(
@@ -84,7 +86,7 @@ def page(cells: Sequence[Any]) -> str:
 
 def _table(cells: Sequence[Any], graph: str) -> str:
     lines = [
-        "| worlds | epsilon | effects | not determined | held by their 95 % interval | median half width |",
+        "| worlds | epsilon | effects | not determined | covered by their 95 % interval | median half width |",
         "|---|---|---|---|---|---|",
     ]
     epsilons = sorted({c.epsilon for c in cells})
