@@ -29,6 +29,7 @@ Component = tuple[list[str], list[DownEdge]]
 
 
 def components(nodes: Sequence[str], edges: Sequence[DownEdge]) -> list[Component]:
+    """Connected parts of the graph, each with its nodes and edges."""
     head = {name: name for name in nodes}
 
     def root(name: str) -> str:
@@ -146,6 +147,7 @@ def _pairs(ends: JoinedItems, left: RowItem, right: RowItem, place: Positions) -
 
 
 def crossings(rows: RowOrder, below: JoinedItems) -> int:
+    """How many edges between two neighbouring rows cross."""
     total = 0
     for row, after in pairwise(rows):
         place = {x: i for i, x in enumerate(after)}

@@ -51,12 +51,14 @@ class DrawnEdge:
 
     @property
     def kind(self) -> str:
+        """The class of the style sheet that draws it."""
         if self.sign:
             return EDGE_KINDS[self.sign]
         return "directed" if self.directed else "undirected"
 
     @property
     def glyph(self) -> str:
+        """The edge as a character, such as →."""
         if self.sign:
             return EDGE_GLYPHS[self.sign]
         return "→" if self.directed else "—"
@@ -80,10 +82,12 @@ class DrawnEdge:
 
     @property
     def between(self) -> str:
+        """Both columns with the edge between them."""
         return f"{clean(self.a)} {self.glyph} {clean(self.b)}"
 
     @property
     def words(self) -> str:
+        """The edge in words, as a screen reader says it."""
         sure = f", {self.sure}" if self.sure else ""
         late = ", not tested to the end" if self.open_at else ""
         return f"{self.between}: {self.says}, {self.source.value}{sure}{late}"
@@ -115,10 +119,12 @@ FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sa
 
 
 def labels(graph: Graph) -> dict[str, str]:
+    """What is written in the boxes: names, shortened if they are long."""
     return {name: short(name) for name in graph.nodes}
 
 
 def placed(graph: Graph) -> GraphLayout:
+    """Where the boxes of the labels lie."""
     return lay_out(graph, {name: max(34.0, width(label) + 18) for name, label in labels(graph).items()})
 
 
@@ -225,6 +231,7 @@ def _mark(mark: Mark, at: XY, down: int) -> str:
 
 
 def curve(route: Sequence[XY]) -> str:
+    """The path of an SVG element along the points of a route."""
     parts = [f"M{route[0][0]:.1f} {route[0][1]:.1f}"]
     for _, *points in stretches(route):
         parts.append("C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in points))
@@ -246,6 +253,7 @@ EDGE_SYMBOLS: Mapping[str, str] = {
 
 
 def sign(edge: DrawnEdge) -> str | None:
+    """The symbol on the middle of an edge, if it has one."""
     if edge.source is EdgeOrigin.GIVEN:
         return "given"
     if edge.open_at:
@@ -262,6 +270,7 @@ FITTING_ATTRIBUTES = 'style="max-width:100%;height:auto" role="img" aria-label="
 
 
 def graph_html(graph: Graph) -> str:
+    """A graph without a result, as a notebook shows it."""
     edges = tuple(
         DrawnEdge(a, b, way == "->", EdgeOrigin.DATA, sign=way if graph.latent else "")
         for a, way, b in ordered_edges(graph)

@@ -24,8 +24,11 @@ FITS = 5
 class Draws(Protocol):
     """A source of random numbers."""
 
-    def random(self, size: int) -> FloatArray: ...
-    def standard_normal(self, size: int) -> FloatArray: ...
+    def random(self, size: int) -> FloatArray:
+        """Uniform numbers from 0 to 1."""
+
+    def standard_normal(self, size: int) -> FloatArray:
+        """Normal numbers of mean 0 and variance 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,7 @@ class Covariance:
         return cls(products.blocks, _without_negative(matrix), noise)
 
     def places(self, columns: Sequence[int]) -> list[int]:
+        """Where the features of these columns stand."""
         return [i for c in columns for i in range(*self.blocks[c])]
 
     def step(self, column: int, parents: Sequence[int]) -> Step:

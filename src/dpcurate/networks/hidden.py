@@ -16,10 +16,15 @@ class World(Protocol):
     """A graph, the public facts of its columns, and rows."""
 
     @property
-    def dag(self) -> Dag: ...
+    def dag(self) -> Dag:
+        """The true graph."""
+
     @property
-    def schema(self) -> Schema: ...
-    def sample(self, rows: int, *, seed: int) -> Any: ...
+    def schema(self) -> Schema:
+        """The schema of the rows."""
+
+    def sample(self, rows: int, *, seed: int) -> Any:
+        """Rows drawn with this seed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

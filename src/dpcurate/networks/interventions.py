@@ -18,8 +18,11 @@ class Settable(Protocol):
     """A world that draws rows with some columns set."""
 
     @property
-    def dag(self) -> Dag: ...
-    def sample(self, rows: int, *, seed: int, do: Mapping[str, Any] | None = None) -> dict[str, Any]: ...
+    def dag(self) -> Dag:
+        """The true graph."""
+
+    def sample(self, rows: int, *, seed: int, do: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Rows drawn with this seed, with columns set by `do`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,6 +36,7 @@ SPREAD = 4.0
 
 
 def edge_count(columns: int, degree: float) -> int:
+    """Edges of a graph of this mean degree; at most all pairs."""
     return min(round(columns * degree / 2), columns * (columns - 1) // 2)
 
 

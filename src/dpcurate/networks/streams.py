@@ -31,4 +31,5 @@ def streams(seed: int, purpose: str, count: int) -> list[np.random.Generator]:
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
+    """The generator of this seed for one purpose."""
     return streams(seed, purpose, 1)[0]

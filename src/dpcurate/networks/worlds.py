@@ -192,6 +192,7 @@ class Effect:
             raise GraphError(f"an effect is a finite weight and one of {', '.join(SHAPES)}; got {self!r}")
 
     def __call__(self, parent: FloatArray) -> FloatArray:
+        """The weighted shape at these values."""
         return self.weight * SHAPES[self.shape](parent)
 
 

@@ -37,6 +37,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 40.0, 560.0, 15.0, 290.0
 
 
 def page(plan: Plan, advice: str | None) -> str:
+    """The page of a plan."""
     return _PAGE.substitute(
         advice="" if advice is None else f'<p class="advice">{escape(advice)}</p>',
         remarks="".join(f"<p>{escape(text)}</p>" for text in plan.remarks),

@@ -111,6 +111,7 @@ class Plan:
         return reached
 
     def advice(self, accuracy: float) -> str:
+        """In a sentence, the smallest epsilon tried that reaches this skeleton F1."""
         cell = self.smallest(accuracy)
         if cell is not None:
             return (
@@ -132,6 +133,7 @@ class Plan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
+        """What a reader of the figures has to know."""
         less = f" ({self.simulated_rows:,} were simulated; more do better)" if self.simulated_rows < self.rows else ""
         worlds = "1 random world" if self.worlds == 1 else f"{self.worlds} random worlds"
         return (

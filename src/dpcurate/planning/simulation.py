@@ -67,6 +67,7 @@ class Simulation:
 
 
 def all_runs(jobs: list[Simulation], workers: int, progress: Progress) -> tuple[WorldRun | Refusal, ...]:
+    """Every simulation, in the order of the jobs, from several processes."""
     progress(0, len(jobs))
     if min(workers, len(jobs)) > 1:
         try:
@@ -156,5 +157,6 @@ def _run(
 
 
 def compare(world: int, method: str, epsilon: float, found: Graph, truth: Graph) -> WorldRun:
+    """What a simulated run found beside the truth."""
     missed, false = len(truth.edges - found.edges), len(found.edges - truth.edges)
     return WorldRun(world, method, epsilon, skeleton_rates(found, truth).f1, missed, false)

@@ -48,6 +48,7 @@ EDGE_HEADS = (
 
 
 def page(result: Discovery) -> str:
+    """The report as one HTML page that loads nothing."""
     edges = shown_edges(result)
     style, script = _asset("page.css"), _asset("page.js")
     parts = {
@@ -250,6 +251,7 @@ MARK_MEANINGS = {
 
 
 def legend(edges: Sequence[DrawnEdge]) -> Html:
+    """What the lines of the drawing mean, of those that are drawn."""
     lines = [
         _entry(_marked(sign_), text) for sign_, text in MARK_MEANINGS.items() if any(e.sign == sign_ for e in edges)
     ]

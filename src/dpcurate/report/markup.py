@@ -31,14 +31,17 @@ def element(tag: str, *inside: HtmlOrText, **attributes: str) -> Html:
 
 
 def paragraphs(*texts: HtmlOrText) -> Html:
+    """A paragraph of each text."""
     return Html("".join(element("p", text) for text in texts))
 
 
 def bullets(texts: Iterable[HtmlOrText]) -> Html:
+    """A list with a bullet for each text."""
     return element("ul", *(element("li", text) for text in texts))
 
 
 def facts(pairs: Iterable[tuple[str, HtmlOrText]]) -> Html:
+    """A list of names and their values."""
     return element("dl", *(Html(element("dt", name) + element("dd", value)) for name, value in pairs))
 
 

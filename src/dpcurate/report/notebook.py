@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def discovery_html(result: Discovery) -> str:
+    """A result as a notebook shows it: the drawing and a line."""
     edges = shown_edges(result)
     found = f"{how_many(len(edges), 'edge')} among {how_many(len(result.graph.nodes), 'column')}"
     line = f"{found}, by {result.method}. {result.privacy}"

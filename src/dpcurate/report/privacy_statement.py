@@ -44,6 +44,7 @@ def _reasons(privacy: Privacy) -> str:
 
 
 def statement(result: Discovery) -> Html:
+    """What is promised to whom, and what was spent."""
     plain = _plain(result.privacy) if result.privacy.private else _unprotected(result)
     return Html(
         element("h3", "In plain words")

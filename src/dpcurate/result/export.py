@@ -25,12 +25,20 @@ class Exports:
         knowledge: Knowledge | None
 
         @property
-        def graph(self) -> Cpdag | Dag | Pag: ...
+        def graph(self) -> Cpdag | Dag | Pag:
+            """The graph that is drawn."""
+
         @property
-        def edges(self) -> tuple[Edge, ...]: ...
+        def edges(self) -> tuple[Edge, ...]:
+            """Its edges with their probabilities."""
+
         @property
-        def probabilities(self) -> EdgeProbabilities: ...
-        def effects(self) -> tuple[Effect, ...]: ...
+        def probabilities(self) -> EdgeProbabilities:
+            """P(edge) and P(direction) of every pair."""
+
+        def effects(self) -> tuple[Effect, ...]:
+            """Effects along the edges."""
+
         def _way(self, a: str, b: str) -> float | None: ...
 
     def to_dag(self) -> Dag:

@@ -67,6 +67,7 @@ def no_number(level: str) -> bool:
 
 
 def check_name(name: object) -> None:
+    """Refuse what cannot name a column."""
     if not isinstance(name, str) or not name:
         raise SchemaError(f"a column name must be text of at least one character, got {shown(name)}")
     if not _writable(name):

@@ -48,6 +48,7 @@ class TextFormat:
 
     @property
     def is_utf8(self) -> bool:
+        """Whether the encoding is UTF-8, which needs no conversion."""
         return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
 
 

@@ -35,6 +35,7 @@ _REFUSED = {
 
 
 def loads(text: str) -> Schema:
+    """A schema from TOML."""
     data = _files.toml(text, SchemaError)
     _only(data, ("rows", "order", "file", "person", "columns"), "the schema", text, ())
     columns = data.get("columns")
@@ -139,6 +140,7 @@ def toml_key(name: str) -> str:
 
 
 def dumps(schema: Schema) -> str:
+    """A schema as TOML."""
     lines = ["# Public facts about the table; chosen without looking at it."]
     if schema.rows is not None:
         lines.append(f"rows = {schema.rows}")
