@@ -12,9 +12,9 @@ import pytest
 
 import dpcurate
 from dpcurate import networks
-from dpcurate._files import NO_INPUTS, Folder, Inputs, save_text
+from dpcurate._files import NO_INPUTS, Inputs, OutputFolder, save_text
 from dpcurate.cli import main
-from dpcurate.cli.network import write_rows
+from dpcurate.cli.public import write_rows
 from dpcurate.errors import OutputError
 from dpcurate.private.ledger import Ledger
 from dpcurate.queries import Counts
@@ -178,7 +178,7 @@ def test_a_link_in_the_folder_is_replaced_and_not_followed(here):
 def test_one_file_or_dangling_link_is_enough_to_refuse(tmp_path, make):
     make(tmp_path / "a")
     with pytest.raises(OutputError, match=r"'.*a' exists and is left as it is; nothing was read or spent"):
-        Folder.checked(tmp_path, ["a", "b"], NO_INPUTS, force=False)
+        OutputFolder.checked(tmp_path, ["a", "b"], NO_INPUTS, force=False)
     assert os.listdir(tmp_path) == ["a"]
     assert (tmp_path / "a").is_symlink() or (tmp_path / "a").read_text() == "mine"
 
@@ -189,7 +189,7 @@ def test_a_dangling_link_that_appears_meanwhile_stays_where_there_are_no_hard_li
     def none(*_, **__):
         raise OSError(errno.EPERM, "Operation not permitted")
 
-    folder = Folder.made(tmp_path / "out", ["a", "b"], NO_INPUTS, force=False)
+    folder = OutputFolder.made(tmp_path / "out", ["a", "b"], NO_INPUTS, force=False)
     os.symlink("nothing", tmp_path / "out" / "a")
     monkeypatch.setattr("dpcurate._files.os.link", none)
     with pytest.raises(OutputError, match="appeared while the run was under way"):
@@ -201,7 +201,7 @@ def test_a_dangling_link_that_appears_meanwhile_stays_where_there_are_no_hard_li
 @pytest.mark.parametrize("link", [False, True], ids=["file", "link"])
 def test_a_temporary_name_that_is_taken_is_not_written_to(tmp_path, monkeypatch, link):
     """Somebody who guesses the temporary name gets neither the text nor a place for it."""
-    folder = Folder.made(tmp_path / "out", ["a"], NO_INPUTS, force=True)
+    folder = OutputFolder.made(tmp_path / "out", ["a"], NO_INPUTS, force=True)
     taken = tmp_path / "out" / ".dpcurate-0000000000000000.tmp"
     (tmp_path / "mine").write_text("mine")
     (os.symlink if link else os.link)(tmp_path / "mine", taken)
@@ -213,7 +213,7 @@ def test_a_temporary_name_that_is_taken_is_not_written_to(tmp_path, monkeypatch,
 
 
 def test_a_file_that_appears_meanwhile_is_left_alone(tmp_path):
-    folder = Folder.made(tmp_path / "out", ["a", "b"], NO_INPUTS, force=False)
+    folder = OutputFolder.made(tmp_path / "out", ["a", "b"], NO_INPUTS, force=False)
     (tmp_path / "out" / "a").write_text("mine")
     os.symlink(tmp_path / "elsewhere", tmp_path / "out" / "b")
     for name in ("a", "b"):
@@ -226,7 +226,7 @@ def test_a_file_that_appears_meanwhile_is_left_alone(tmp_path):
 
 def test_a_folder_that_is_replaced_by_a_link_meanwhile_is_not_written_to(tmp_path):
     (tmp_path / "victim").mkdir()
-    folder = Folder.made(tmp_path / "out", ["a"], NO_INPUTS, force=True)
+    folder = OutputFolder.made(tmp_path / "out", ["a"], NO_INPUTS, force=True)
     os.rename(tmp_path / "out", tmp_path / "old")
     os.symlink(tmp_path / "victim", tmp_path / "out")
     with pytest.raises(OutputError, match="was replaced by another one while the run was under way"):
@@ -237,7 +237,7 @@ def test_a_folder_that_is_replaced_by_a_link_meanwhile_is_not_written_to(tmp_pat
 def test_a_folder_that_is_replaced_between_two_steps_gets_nothing(tmp_path, monkeypatch):
     """The swap comes while the file is being written: the new name goes to the folder that was opened."""
     (tmp_path / "victim").mkdir()
-    folder = Folder.made(tmp_path / "out", ["a"], NO_INPUTS, force=True)
+    folder = OutputFolder.made(tmp_path / "out", ["a"], NO_INPUTS, force=True)
     synced = os.fsync
 
     def swap(handle):
@@ -284,7 +284,7 @@ def test_words_of_a_result_cannot_steer_a_terminal(here):
 def test_rows_of_a_network_are_not_written_into_a_folder_that_took_the_place_of_the_checked_one(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
-    folder = Folder.of_file(out / "x.csv", NO_INPUTS, force=True)
+    folder = OutputFolder.of_file(out / "x.csv", NO_INPUTS, force=True)
     out.rename(tmp_path / "moved")
     out.mkdir()
     with pytest.raises(OutputError, match="was replaced by another one"):
@@ -336,7 +336,7 @@ def test_what_was_paid_for_is_printed_if_the_disk_is_full(here, capsys, monkeypa
     assert len(report["edges"]) == len(edges.splitlines()) > 0
     assert "variable asia" in ("{" + rest)[end:]  # the model
     assert "cannot write 'out/report.html': No space left on device" in err
-    assert ("the same command, given again, writes the files and pays nothing more" in err) == (ledger is not None)
+    assert ("the same command writes the files and pays nothing more" in err) == (ledger is not None)
     if ledger is not None:
         spent = Ledger.open(ledger).spent
         assert discover("-o", "out", "--quantify", "0.5") == 0

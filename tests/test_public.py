@@ -29,7 +29,9 @@ def test_all_names_are_there_and_no_others():
 def test_the_type_checker_sees_the_same_names():
     source = (ROOT / "src" / "dpcurate" / "__init__.py").read_text(encoding="utf-8")
     block = source.split("if TYPE_CHECKING:")[1].split("__all__")[0]
-    imported = {name.strip() for line in re.findall(r"import (.+)", block) for name in line.split(",")}
+    imported = {
+        name.split(" as ")[-1].strip() for line in re.findall(r"import (.+)", block) for name in line.split(",")
+    }
     assert imported == set(dpcurate.__all__)
     assert typing.TYPE_CHECKING is False
 

@@ -4,7 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpcurate import audit, errors, networks, queries
+    from dpcurate import _messages as messages
+    from dpcurate import accounting, audit, errors, networks, queries
+    from dpcurate._files import Inputs, OutputFolder
     from dpcurate.accounting import Budget
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
     from dpcurate.graphs.graph import Cpdag, Dag, Pag
@@ -12,48 +14,54 @@ if TYPE_CHECKING:
     from dpcurate.graphs.metrics import score, score_pag
     from dpcurate.learn import methods
     from dpcurate.models import Model, ScoreModel
-    from dpcurate.planning.plan import plan
+    from dpcurate.planning.plan import Plan, plan
+    from dpcurate.private.check import check_table
     from dpcurate.private.curator import Curator
-    from dpcurate.private.draft import draft
+    from dpcurate.private.draft import Draft, draft, draft_schema
     from dpcurate.private.ledger import Ledger
     from dpcurate.result.asked import Asked
-    from dpcurate.result.discovery import Discovery
+    from dpcurate.result.discovery import Discovery, diff
+    from dpcurate.result.threshold import Threshold
     from dpcurate.schema import Adjacency, Categorical, Neighbours, Numeric, Ordinal, Person, Schema, TextFormat
     from dpcurate.study.calls import ask, discover, discover_from, fit, open, quantify, reopen
     from dpcurate.study.quantiles import Quantiles
     from dpcurate.study.questions import asked_from
-    from dpcurate.study.study import Study
+    from dpcurate.study.study import Preview, Study
 
 __all__ = [
     "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery",
-    "DpcurateError", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate", "Numeric", "Ordinal",
-    "OwnerError", "Pag", "Person", "Quantiles", "Schema", "SchemaError", "ScoreModel", "Study", "TextFormat", "ask",
-    "asked_from", "audit", "discover", "discover_from", "draft", "errors", "fit", "methods", "networks", "open",
-    "plan", "quantify", "queries", "reopen", "score", "score_pag",
+    "DpcurateError", "Draft", "Inputs", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate",
+    "Numeric", "Ordinal", "OutputFolder", "OwnerError", "Pag", "Person", "Plan", "Preview", "Quantiles", "Schema",
+    "SchemaError", "ScoreModel", "Study", "TextFormat", "Threshold", "accounting", "ask", "asked_from", "audit",
+    "check_table", "diff", "discover", "discover_from", "draft", "draft_schema", "errors", "fit", "messages", "methods",
+    "networks", "open", "plan", "quantify", "queries", "reopen", "score", "score_pag",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
-    "audit": "audit", "errors": "errors", "methods": "learn.methods", "networks": "networks",
-    "queries": "queries",
+    "accounting": "accounting", "audit": "audit", "errors": "errors", "messages": "_messages",
+    "methods": "learn.methods", "networks": "networks", "queries": "queries",
 }  # fmt: skip
 _HOMES = {
+    "_files": ("Inputs", "OutputFolder"),
     "accounting": ("Budget",),
     "result.asked": ("Asked",),
-    "result.discovery": ("Discovery",),
+    "result.threshold": ("Threshold",),
+    "result.discovery": ("Discovery", "diff"),
     "errors": ("BudgetExceeded", "DpcurateError", "LedgerError", "NotPrivate", "OwnerError", "SchemaError"),
     "graphs.graph": ("Cpdag", "Dag", "Pag"),
     "graphs.knowledge": ("Knowledge",),
     "graphs.metrics": ("score", "score_pag"),
     "models": ("Model", "ScoreModel"),
-    "planning.plan": ("plan",),
+    "planning.plan": ("Plan", "plan"),
     "private.curator": ("Curator",),
-    "private.draft": ("draft",),
+    "private.check": ("check_table",),
+    "private.draft": ("Draft", "draft", "draft_schema"),
     "private.ledger": ("Ledger",),
     "schema": ("Adjacency", "Categorical", "Neighbours", "Numeric", "Ordinal", "Person", "Schema", "TextFormat"),
     "study.calls": ("ask", "discover", "discover_from", "fit", "open", "quantify", "reopen"),
     "study.quantiles": ("Quantiles",),
     "study.questions": ("asked_from",),
-    "study.study": ("Study",),
+    "study.study": ("Preview", "Study"),
 }
 
 

@@ -18,7 +18,7 @@ import secrets
 import stat
 import threading
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -186,7 +186,7 @@ NO_INPUTS = Inputs()
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class OutputFolder:
     """A folder to write into, checked before anything is read or spent, and known again when files are written.
 
     With `force` files that are there are replaced; an input or a ledger never is.
@@ -198,7 +198,7 @@ class Folder:
     force: bool = False
 
     @classmethod
-    def checked(cls, path: str | Path, names: Iterable[str], inputs: Inputs, *, force: bool) -> Folder:
+    def checked(cls, path: str | Path, names: Iterable[str], inputs: Inputs, *, force: bool) -> OutputFolder:
         """The folder if each of these files can be written to it; it must be there."""
         folder = Path(path)
         try:
@@ -217,15 +217,18 @@ class Folder:
         return found
 
     @classmethod
-    def made(cls, path: str | Path, names: Iterable[str], inputs: Inputs, *, force: bool) -> Folder:
+    def made(cls, path: str | Path, names: Iterable[str], inputs: Inputs, *, force: bool) -> OutputFolder:
         """The same, of a folder that is created if it is not there."""
         _make_folder(Path(path))
         return cls.checked(path, names, inputs, force=force)
 
     @classmethod
-    def of_file(cls, path: str | Path, inputs: Inputs, *, force: bool) -> Folder:
-        """The folder of one file that will be written."""
-        return cls.checked(Path(path).parent, [Path(path).name], inputs, force=force)
+    def of_file(cls, path: str | Path, inputs: Inputs, *, force: bool, suffixes: Sequence[str] = ()) -> OutputFolder:
+        """The folder of one file that will be written, whose name ends in one of these suffixes if there are any."""
+        folder = cls.checked(Path(path).parent, [Path(path).name], inputs, force=force)
+        if suffixes:
+            check_suffix(path, suffixes)
+        return folder
 
     def check(self, names: Iterable[str]) -> None:
         """Refuse if one of these files may not be written."""
@@ -253,6 +256,17 @@ class Folder:
         """Write one file, if the folder is still the one that was checked."""
         return self.write_bytes(name, _encoded(text))
 
+    def write_all(self, texts: Mapping[str, Callable[[], str]]) -> tuple[list[Path], Exception | None]:
+        """Write every file that can be written: their paths, and the first problem, if there is one."""
+        written: list[Path] = []
+        problem: Exception | None = None
+        for name, text in texts.items():
+            try:
+                written.append(self.write(name, text()))
+            except Exception as error:  # of whatever kind: the other files still come
+                problem = problem or error
+        return written, problem
+
     def write_bytes(self, name: str, raw: bytes) -> Path:
         """The same of bytes."""
         target = self.path / name
@@ -279,6 +293,17 @@ def save_bytes(path: str | os.PathLike[str], raw: bytes) -> None:
     target = Path(path)
     with _held(target.parent) as at:
         _put(at, target.name, raw, replace=True)
+
+
+def check_suffix(path: str | Path, suffixes: Sequence[str]) -> Path:
+    """The path, refused unless its name ends in one of these suffixes."""
+    target = Path(path)
+    if target.suffix.lower() not in suffixes:
+        *others, last = suffixes
+        known = f"{', '.join(others)} or {last}" if others else last
+        what = f"unsupported suffix {target.suffix!r}" if target.suffix else f"{shown_path(str(path))} has no suffix"
+        raise FormatError(f"{what}; use {known}")
+    return target
 
 
 def refuse_precious(target: Path) -> None:

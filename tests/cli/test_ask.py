@@ -94,7 +94,7 @@ def test_json_has_what_it_cost_and_a_file_is_written(here, capsys):
         (("--counts", "pay, net"), "ask for its mean or its quantiles"),
         (("--mean", "sex"), "no mean"),
         (("--quantiles", "age", "0.5,half"), "numbers between 0 and 1"),
-        (("--counts", "sex", "-o", "a.xlsx"), "ends in .csv, .json, .txt"),
+        (("--counts", "sex", "-o", "a.xlsx"), "unsupported suffix '.xlsx'; use .csv, .json or .txt"),
         (("--counts", "sex", "-o", "people.toml"), "is the schema of this run and is never overwritten"),
         (("--counts", "sex", "-o", "./people.csv", "--force"), "is the table of this run and is never overwritten"),
         (("--counts", "sex", "-o", "nowhere/a.csv"), "no folder"),

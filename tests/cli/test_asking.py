@@ -10,8 +10,7 @@ import pytest
 
 from dpcurate import Budget, Curator, Schema, networks, plan
 from dpcurate.cli import main
-from dpcurate.cli.plan import Countdown
-from dpcurate.cli.progress import Bar
+from dpcurate.cli.terminal import Bar, Countdown
 from dpcurate.planning.estimate import estimate
 from dpcurate.result.verdict import HOPELESS
 from dpcurate.study.calls import fit
@@ -65,14 +64,14 @@ def test_it_says_what_would_do(here, capsys):
 def test_on_a_terminal_it_asks(here, capsys, monkeypatch, answer, code):
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     assert discover("few.toml") == code
-    assert "Spend it all the same?" in capsys.readouterr().err
+    assert "Spend the budget anyway?" in capsys.readouterr().err
     assert (here / "a.ledger").exists() == (code == 0)
 
 
 def test_it_does_not_ask_without_rows_or_where_it_is_worth_while(here, capsys):
     assert discover("unsaid.toml") == 0
     assert discover("many.toml", "--ledger", "b.ledger") == 0
-    assert "all the same" not in capsys.readouterr().err
+    assert "anyway?" not in capsys.readouterr().err
 
 
 def test_what_is_expected_is_said_before_a_run_and_is_the_plans_figure(here, capsys):

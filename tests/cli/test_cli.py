@@ -22,9 +22,9 @@ from dpcurate import Budget, Curator, Schema, networks
 from dpcurate._messages import one_line, printable
 from dpcurate.accounting import Cost, Event, epsilon_of
 from dpcurate.cli import main
+from dpcurate.cli.options import existing
 from dpcurate.cli.parser import build
-from dpcurate.cli.progress import Bar, progress
-from dpcurate.cli.texts import columns, existing
+from dpcurate.cli.terminal import Bar, RunProgress, aligned
 from dpcurate.errors import FormatError, LedgerError, SourceError
 from dpcurate.graphs.formats import load, load_probabilities
 from dpcurate.learn.methods import listed, private
@@ -127,7 +127,7 @@ def test_discover_says_what_it_will_spend_before_it_reads(here, capsys, monkeypa
     for words in ("before any row is read", "epsilon = 0.7, delta = 1e-06", "28 pairs", "'asia.parquet'", "svt-pc"):
         assert words in err
     assert "neighbours: replace" in err
-    assert "nothing remembers this spending" in err
+    assert "this spending is not recorded" in err
 
 
 def test_discover_writes_six_files_that_agree(here, capsys):
@@ -170,7 +170,7 @@ def test_discover_refuses_to_overwrite_and_spends_nothing(here, capsys):
     assert discover("-o", "result", "--ledger", "asia.ledger") == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert "already holds graph.json" in err
+    assert "already holds report.html" in err
     assert "--force" in err
     assert Path("result/graph.json").read_bytes() == before
     assert Ledger.open("asia.ledger").spent == spent
@@ -346,7 +346,7 @@ def test_ctrl_c_leaves_the_ledger_right(here, capsys, monkeypatch, words):
     assert ledger.spent == pytest.approx(float(sum(e.cost.rho for e in ledger.events)))
     assert out == ""
     assert "stopped before the end, nothing was written. Spent on this table: epsilon = 1" in err
-    assert "the ledger holds it" in err
+    assert "the ledger records it" in err
     assert os.listdir("result") == []
 
 
@@ -362,7 +362,7 @@ def test_a_failure_without_a_ledger(here, capsys, monkeypatch, problem):
     monkeypatch.setattr(Session, "ask", ask)
     code = 130 if problem is KeyboardInterrupt else 1
     assert discover("--epsilon", "1") == code
-    assert "no ledger holds it" in capsys.readouterr().err
+    assert "no ledger records it" in capsys.readouterr().err
 
     def refuse(self, query):
         raise problem
@@ -415,7 +415,7 @@ def test_a_real_interrupt(tmp_path):
     )
     assert run.returncode == 130, run.stderr
     assert "Traceback" not in run.stderr
-    assert "the ledger holds it" in run.stderr
+    assert "the ledger records it" in run.stderr
     ledger = Ledger.open(tmp_path / "b")
     assert ledger.spent > 0
     assert ledger.reserved == 0
@@ -518,7 +518,7 @@ def test_network_sample_both_ways(here, capsys):
     assert all((drawn[name] == expected[name]).all() for name in expected)
     assert main([*common, "-o", "a.parquet"]) == 1
     assert main([*common, "-o", "a.xlsx"]) == 1
-    assert "known are .parquet and .csv" in capsys.readouterr().err
+    assert "use .parquet or .csv" in capsys.readouterr().err
     assert main([*common, "-o", "none/a.csv"]) == 1
     assert "no folder 'none'" in capsys.readouterr().err
 
@@ -528,8 +528,11 @@ def test_lists(capsys):
     assert re.search(r"^asia +8 +8 +18$", capsys.readouterr().out, re.MULTILINE)
     assert main(["methods"]) == 0
     out = capsys.readouterr().out
-    assert re.split(r"  .*\n|, ", out)[:-1] == list(listed())
-    assert out.startswith("auto, measure-once  ")  # one recipe, one entry
+    groups = ["recommended:", "from the CURATE paper:", "baselines:", "not private:"]
+    assert [line for line in out.splitlines() if not line.startswith(" ")] == groups
+    assert re.findall(r"^  (auto, measure-once|\S+)  ", out, re.MULTILINE) == [
+        "auto, measure-once", *(name for name in listed() if name not in ("auto", "measure-once"))
+    ]  # fmt: skip
 
 
 def test_without_a_command_the_first_steps_are_shown(capsys):
@@ -589,7 +592,7 @@ def test_demo_twice(here, capsys):
         (["network", "sample", "aisa", "--rows", "5", "-o", "a.csv"], "did you mean 'asia'?"),
         (["network", "sample", "asia", "--rows", "-5", "-o", "a.csv"], "rows must be"),
         (["plan", "--schema", "asia.toml", "--rows", "10", "--accuracy", "80", "--worlds", "1"], "accuracy"),
-        (["plan", "--schema", "asia.toml", "--rows", "10", "-o", "p.pdf"], "known are .html, .json, .txt"),
+        (["plan", "--schema", "asia.toml", "--rows", "10", "-o", "p.pdf"], "use .html, .json or .txt"),
         (["plan", "--schema", "asia.toml", "--rows", "10", "--methods", "em_pc"], "did you mean 'em-pc'?"),
     ],
 )
@@ -759,7 +762,7 @@ def test_the_parser_imports_nothing_heavy():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     light = ("dpcurate.accounting", "dpcurate._messages")  # standard library only
     loaded = {m for m in eval(out) if not m.startswith(light)}
-    assert loaded <= {"dpcurate.cli", "dpcurate.cli.parser", "dpcurate.cli.texts", "dpcurate.errors"}
+    assert loaded <= {"dpcurate.cli", "dpcurate.cli.parser", "dpcurate.cli.terminal", "dpcurate.errors"}
 
 
 # --- parts ------------------------------------------------------------------------------------------------
@@ -781,11 +784,11 @@ def curator(epsilon=5.0):
 
 
 def test_the_bar_shows_stage_tests_and_budget(monkeypatch):
-    monkeypatch.setattr("dpcurate.cli.progress.EVERY", 0.0)
+    monkeypatch.setattr("dpcurate.cli.terminal.REDRAW", 0.0)
     screen = Terminal()
     bar = Bar(screen)
     asked = curator()
-    private()["curate-pc"].fit(Reporting(asked, progress(asked, bar)))
+    private()["curate-pc"].fit(Reporting(asked, RunProgress(bar, lambda: asked.remaining)))
     bar.clear()
     drawn = screen.getvalue().split("\r")
     assert re.match(r"  order 0 \[#{20}\] 100% of the budget left, 10 tests", drawn[1])
@@ -800,7 +803,7 @@ def test_the_bar_is_silent_in_a_pipe():
     stream = io.StringIO()
     bar = Bar(stream)
     asked = curator()
-    private()["auto"].fit(Reporting(asked, progress(asked, bar)))
+    private()["auto"].fit(Reporting(asked, RunProgress(bar, lambda: asked.remaining)))
     bar.clear()
     assert stream.getvalue() == ""
 
@@ -834,7 +837,7 @@ def test_a_share_is_the_most_that_is_spent():
 def test_texts(tmp_path, monkeypatch):
     assert printable("a\x1b[0m\u2066\tb\nc") == "a\\x1b[0m\\u2066\\tb\nc"
     assert one_line("a\nb") == "a\\nb"
-    assert columns([("a", "10"), ("bbb", "5")], right=frozenset((1,))) == "a    10\nbbb   5"
+    assert aligned([("a", "10"), ("bbb", "5")], right=frozenset((1,))) == "a    10\nbbb   5"
     monkeypatch.chdir(tmp_path)
     assert existing("part-*.parquet", "table") == "part-*.parquet"
     (tmp_path / "x.duckdb").touch()

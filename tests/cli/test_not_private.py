@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dpcurate import Schema, networks
+from dpcurate import Discovery, Schema, networks
 from dpcurate.cli import main
-from dpcurate.cli.files import GRAPHS, REPORTS
 from dpcurate.cli.not_private import MARK, WORDS
 from dpcurate.learn.methods import listed
 
@@ -47,13 +46,13 @@ def test_every_method_without_a_guarantee_runs_and_says_so(here, capsys, variant
     out, err = capsys.readouterr()
     assert out.startswith(f"# {WORDS}\n")
     assert err.startswith(WORDS)
-    assert f"columns; {WORDS}" in err
+    assert f"\n{WORDS}" in err
     assert set(os.listdir()) == {"cancer.parquet", "cancer.toml"}  # nothing is remembered
 
 
 def test_every_file_says_so(here, capsys):
     assert discover("--method", "pc", "--not-private", "-o", "result") == 0
-    assert set(os.listdir("result")) == {f"{MARK}{name}" for name in (*GRAPHS, *REPORTS)}
+    assert set(os.listdir("result")) == {f"{MARK}{name}" for name in Discovery.FILES}
     assert WORDS in Path("result", f"{MARK}report.html").read_text(encoding="utf-8")
     stated = json.loads(Path("result", f"{MARK}report.json").read_text(encoding="utf-8"))["privacy"]
     assert stated["private"] is False
@@ -69,7 +68,7 @@ def test_the_progress_line_says_so(here, monkeypatch):
 
     screen = Terminal()
     monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr("dpcurate.cli.progress.EVERY", 0.0)
+    monkeypatch.setattr("dpcurate.cli.terminal.REDRAW", 0.0)
     assert discover("--method", "pc", "--not-private") == 0
     drawn = [line for line in screen.getvalue().split("\r") if "[####" in line]
     assert drawn

@@ -12,8 +12,8 @@ import pytest
 from dpcurate import Curator, networks
 from dpcurate.accounting import Budget
 from dpcurate.cli import main
-from dpcurate.cli.settings import settings_of, with_settings
 from dpcurate.learn import methods
+from dpcurate.learn.settings import settings_of, with_settings
 from dpcurate.published import Claim, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
 
 

@@ -87,7 +87,7 @@ def command(files, *more):
 def test_the_command_writes_a_model_and_synthetic_rows(files, tmp_path, capsys):
     assert command(files, "--quantify", "0.5", "--synthetic", "500", "-o", str(tmp_path)) == 0
     said = capsys.readouterr().err
-    assert "50% of it is set aside" in said
+    assert "50% of it is reserved for a model" in said
     assert "500 synthetic rows" in said
     assert networks.load(tmp_path / "model.bif").nodes == ASIA.nodes
     with (tmp_path / "synthetic.csv").open(encoding="utf-8", newline="") as file:
@@ -222,7 +222,7 @@ def test_the_command_draws_rows_again_from_answers(files, tmp_path, capsys):
     said = capsys.readouterr().err
     assert "say where with -o" in said
     assert "leave out --quantify" in said
-    assert "hold no model of this graph" in said
+    assert "has no model of its graph" in said
 
 
 def test_the_command_writes_a_model_that_was_bought_later(tmp_path):

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from dpcurate.errors import OwnerError
-from dpcurate.private.check import check
+from dpcurate.private.check import check_table
 from dpcurate.schema import Categorical, Numeric, Ordinal, Person, Schema
 
 
 def warnings(table, *columns, **facts):
-    return [line[2:] for line in check(table, Schema(columns, **facts)).splitlines() if line.startswith("! ")]
+    return [line[2:] for line in check_table(table, Schema(columns, **facts)).splitlines() if line.startswith("! ")]
 
 
 def test_how_full_levels_bins_and_numbers_are():
@@ -25,7 +25,7 @@ def test_how_full_levels_bins_and_numbers_are():
     schema = Schema(
         (Categorical("a", ("x", "y"), missing="own"), Numeric("b", 0, 100, bins=2), Numeric("c", 0, 100, missing="own"))
     )
-    text = check(table, schema)
+    text = check_table(table, schema)
     lines = [line.split() for line in text.splitlines()]
     assert text.splitlines()[0] == "100 rows, 100 of them used (100.0%)"
     for wanted in (
@@ -47,10 +47,13 @@ def test_all_kinds_of_tables_are_looked_at_alike(tmp_path):
     )
     schema = Schema((Categorical("a", ("x", "y")), Numeric("b", 0, 100)), person=Person("id", 4))
     table.to_parquet(tmp_path / "t.parquet")
-    seen = {check(t, schema) for t in (table, tmp_path / "t.parquet", dask.dataframe.from_pandas(table, npartitions=3))}
+    seen = {
+        check_table(t, schema)
+        for t in (table, tmp_path / "t.parquet", dask.dataframe.from_pandas(table, npartitions=3))
+    }
     assert len(seen) == 1
     (tmp_path / "s.toml").write_text(schema.dumps())
-    assert check(table, tmp_path / "s.toml") in seen
+    assert check_table(table, tmp_path / "s.toml") in seen
 
 
 def test_what_stands_out():
@@ -108,12 +111,12 @@ def test_how_often_an_id_repeats():
         (told,) = warnings(table, Categorical("a", (0, 1)))
         assert told == f"{both}. If they identify persons, name the column under [person]"
     assert warnings(rows, Categorical("a", (0, 1)), person=Person("nr", 8)) == []
-    text = check(rows, Schema((Categorical("a", (0, 1)),), person=Person("nr", 8)))
+    text = check_table(rows, Schema((Categorical("a", (0, 1)),), person=Person("nr", 8)))
     assert text.splitlines()[1] == f"{both}; at most 8 of them are used"
     some = rows.assign(nr=rows["nr"].where(rows["nr"] > 2).astype("Int64"))
-    text = check(some, Schema((Categorical("a", (0, 1)),), person=Person("nr", 8)))
+    text = check_table(some, Schema((Categorical("a", (0, 1)),), person=Person("nr", 8)))
     assert "7 ids in 'nr': 8.0 rows each, at most 8; at most 8 of them are used; 24 rows name nobody" in text
-    none = check(
+    none = check_table(
         rows.assign(nr=pd.Series([None] * 80, dtype=object)),
         Schema((Categorical("a", (0, 1)),), person=Person("nr", 8)),
     )
@@ -122,7 +125,7 @@ def test_how_often_an_id_repeats():
 
 def test_many_levels_and_long_names_are_cut():
     levels = tuple(f"{'long' * 50}{i}" for i in range(100))
-    text = check({"a": levels}, Schema((Categorical("a", levels),)))
+    text = check_table({"a": levels}, Schema((Categorical("a", levels),)))
     assert "and 70 more levels" in text
     assert max(map(len, text.splitlines())) < 1000
     assert "and 92 more: keep" in text
@@ -131,4 +134,4 @@ def test_many_levels_and_long_names_are_cut():
 def test_what_is_wrong_with_a_table_is_told(tmp_path):
     (tmp_path / "t.csv").write_text("a\n1\n1,2\n")
     with pytest.raises(OwnerError, match="line 3"):
-        check(tmp_path / "t.csv", Schema((Categorical("a", (0, 1)),)))
+        check_table(tmp_path / "t.csv", Schema((Categorical("a", (0, 1)),)))

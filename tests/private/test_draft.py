@@ -13,7 +13,7 @@ import pytest
 import dpcurate
 from dpcurate import Schema, draft
 from dpcurate.errors import OwnerError, SchemaError
-from dpcurate.private.draft import drafted
+from dpcurate.private.draft import draft_schema
 from dpcurate.private.draft.bounds import outwards, roughly
 from dpcurate.private.draft.layout import cut
 from dpcurate.private.draft.scales import in_order
@@ -114,7 +114,7 @@ def test_ids_of_persons_that_repeat_are_asked_about(name, persons):
         name: np.arange(8 * persons) // 8 + 13,
         "b": [0, 1] * (4 * persons),
     }
-    result = drafted(table)
+    result = draft_schema(table)
     assert f"# QUESTION: does {name!r} identify persons?" in result.text
     assert result.repeated_id == name
     filled = re.sub(r"^# (?=rows =|\[person\]|column =)", "", result.text, flags=re.MULTILINE)
@@ -161,7 +161,7 @@ def test_no_order_is_made_up():
 @pytest.mark.parametrize("decimal", [".", ","])
 def test_how_a_text_file_is_written_is_found_and_told(separator, encoding, decimal, tmp_path):
     survey(200).to_csv(tmp_path / "t.csv", index=False, sep=separator, encoding=encoding, decimal=decimal)
-    result = drafted(tmp_path / "t.csv")
+    result = draft_schema(tmp_path / "t.csv")
     schema = Schema.loads(result.text)
     assert schema.file == TextFormat(None if separator == "," else separator, encoding, decimal)
     assert schema["income"] == Numeric("income", 0, 100_000, missing="own")
@@ -212,7 +212,7 @@ TABLE = ["a,b,c", *(f"{i % 7},x{i % 2},{i % 3}" for i in range(30))]
 def test_lines_before_the_header_are_found(before, encoding, end, tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(end.join([*before, *TABLE, ""]).encode(encoding))
-    result = drafted(path)
+    result = draft_schema(path)
     schema = Schema.loads(result.text)
     assert (schema.names, schema.file.skip) == (("a", "b", "c"), len(before))
     assert f"the header after {len(before)} line" in result.read_as

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpcurate
-from dpcurate.cli.files import GRAPHS
 from dpcurate.errors import QueryError, SchemaError
 from dpcurate.graphs.formats import text_for
 from dpcurate.graphs.graph import Dag
+from dpcurate.report.folder import GRAPHS
 from dpcurate.schema import (
     GRID,
     MAX_LEVELS,

@@ -1,6 +1,7 @@
 """The arithmetic of privacy: budgets, costs, conversions and composition rules. Nothing here sees a row."""
 
 from dpcurate.accounting.budgets import DELTA, SMALLEST_DELTA, Budget, Cost, Event, Privacy
+from dpcurate.accounting.cautions import cautions
 from dpcurate.accounting.conversions import (
     after_sampling,
     amplified,
@@ -14,6 +15,6 @@ from dpcurate.accounting.conversions import (
 
 __all__ = [
     "DELTA", "SMALLEST_DELTA", "Budget", "Cost", "Event", "Privacy",
-    "after_sampling", "amplified", "before_sampling", "delta_of", "epsilon_of", "gaussian_epsilon",
+    "after_sampling", "amplified", "before_sampling", "cautions", "delta_of", "epsilon_of", "gaussian_epsilon",
     "gaussian_multiplier", "rho_of",
 ]  # fmt: skip

@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # it imports NumPy, which a command's help need not wait for
 
 DELTA = 1e-10
 """The delta of a budget that names none."""
+NEGLIGIBLE = 1e-6
+"""A smaller part of a budget buys nothing but noise."""
 SMALLEST_DELTA = 1e-300
 """Below it floating point has too few digits for the conversion from delta to be safe."""
 
@@ -89,6 +91,10 @@ class Budget:
     def currency(self) -> str:
         """'epsilon' for a pure budget, 'rho' otherwise."""
         return "epsilon" if self.pure else "rho"
+
+    def is_negligible(self, amount: float) -> bool:
+        """Whether this amount, in the budget's currency, buys nothing but noise, which would look like a result."""
+        return math.isfinite(self.ceiling) and amount <= NEGLIGIBLE * float(self.ceiling)
 
     def __str__(self) -> str:
         if math.isinf(self.ceiling):

@@ -2,7 +2,7 @@
 
 from dpcurate.audit.controls import Control, all_controls
 from dpcurate.audit.pairs import Pair
-from dpcurate.audit.run import Audit, Bound, audit, audit_published, forecast
+from dpcurate.audit.run import Audit, Bound, audit, audit_published, forecast, power_sentence
 from dpcurate.audit.targets import OpenedGate as Gate
 from dpcurate.audit.targets import Sampled, Script
 
@@ -18,4 +18,5 @@ __all__ = [
     "audit",
     "audit_published",
     "forecast",
+    "power_sentence",
 ]

@@ -1,4 +1,4 @@
-"""The command line. Every command is a few lines over the library, and imports it only when it runs."""
+"""The command line: argparse over the public package, which a command imports only when it runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from dpcurate.cli.parser import build, first_steps
-from dpcurate.cli.texts import say, show
+from dpcurate.cli.terminal import flush, say, show
 from dpcurate.errors import DpcurateError
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -16,6 +16,7 @@ OK, FAILED, INTERRUPTED = 0, 1, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code."""
     try:
         _accept_all_names()
         args = build().parse_args(argv)
@@ -23,8 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             getattr(import_module(f"dpcurate.cli.{args.module}"), args.function)(args)
         else:
             show(first_steps())
-        if sys.stdout is not None:  # closed by the caller
-            sys.stdout.flush()
+        flush()
     except BrokenPipeError:
         _let_go()
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""`dpcurate discover`: say what will be spent, spend it, hand over what was found."""
+"""`dpcurate discover`: announce what will be spent, spend it, hand over the result."""
 
 from __future__ import annotations
 
@@ -7,68 +7,77 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from dpcurate._files import Inputs
-from dpcurate._messages import one_line
-from dpcurate.cli import from_answers, not_private, quantified
-from dpcurate.cli.asking import check_worth
-from dpcurate.cli.cuts import asked_cut, at_cut
-from dpcurate.cli.files import hand_over, load_knowledge, load_schema, result_folder, tell_order
-from dpcurate.cli.progress import Bar, progress
-from dpcurate.cli.settings import chosen
-from dpcurate.cli.texts import say, some_table, table_name
-from dpcurate.errors import OutputError
-from dpcurate.private.ledger.run_log import FINISHED
-from dpcurate.result.discovery import Discovery
-from dpcurate.result.threshold import Threshold
-from dpcurate.schema import Schema
-from dpcurate.study.study import Preview, Study
+from dpcurate import Discovery, DpcurateError, Inputs, OutputFolder, Preview, Study, discover_from, messages
+from dpcurate.cli import not_private
+from dpcurate.cli.deliver import hand_over, tell_order
+from dpcurate.cli.options import (
+    at_threshold,
+    check_threshold,
+    chosen_method,
+    existing,
+    knowledge_file,
+    load_schema,
+    refuse_for_answers,
+    some_table,
+)
+from dpcurate.cli.terminal import Bar, RunProgress, flush, say
+from dpcurate.errors import OutputError, QueryError
+
+NO_ROWS = (
+    "note: without a rough public number of rows dpcurate cannot estimate what this run will find, and on a small "
+    "table that may be mostly noise. Add --rows N, or `rows = N` to the schema"
+)
+_OF_A_RUN = ("table", "schema", "epsilon", "delta", "neighbours", "ledger", "name", "by", "purpose", "insecure_seed")
 
 
 def run(args: Namespace) -> None:
-    cut = asked_cut(args)
+    """A private run, one without privacy, or stored answers once more."""
+    check_threshold(args)
     if args.from_answers is not None:
-        from_answers.run(args, cut)
+        _from_answers(args)
     elif not_private.asked(args):
-        not_private.run(args, cut)
+        not_private.run(args)
     else:
-        _run(args, cut)
+        _private_run(args)
 
 
-def _run(args: Namespace, cut: Threshold | None) -> None:
-    table, schema = some_table(args.table), load_schema(args.schema)
-    knowledge = load_knowledge(args, schema)
-    quantified.check(args, schema)
+def _private_run(args: Namespace) -> None:
+    table = some_table(args.table)
+    load_schema(args.schema)
+    _check_model_options(args)
+    if args.synthetic is not None and args.quantify is None:
+        raise QueryError("synthetic rows are drawn from a model: add --quantify 0.5, the part of the budget for it")
     study = Study(
         table, args.schema, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, name=args.name,
         insecure_seed=args.insecure_seed,
     )  # fmt: skip
-    run: dict[str, Any] = {
-        "epsilon": args.epsilon, "method": chosen(args), "knowledge": knowledge, "order": (), "latent": args.latent,
-        "quantify": args.quantify, "by": args.by, "purpose": args.purpose,
+    told: dict[str, Any] = {
+        "epsilon": args.epsilon, "method": chosen_method(args), "knowledge": knowledge_file(args),
+        "order": args.order, "latent": args.latent, "quantify": args.quantify, "by": args.by, "purpose": args.purpose,
         "result": "standard output" if args.output is None else os.path.abspath(args.output),
     }  # fmt: skip
-    preview = study.preview(**run)
-    inputs = Inputs.of(table=args.table, schema=args.schema, knowledge=args.knowledge, ledger=args.ledger)
-    model = () if args.quantify is None else quantified.names(schema, args.synthetic)
-    folder = result_folder(args.output, inputs, force=args.force or preview.goes_on, more=model)
-    _announce(args, schema, study, preview)
+    preview = study.preview(**told, rows=args.rows)
+    folder = None
+    if args.output is not None:
+        names = preview.files(synthetic=args.synthetic is not None)
+        inputs = study.inputs.with_(knowledge=args.knowledge)
+        folder = OutputFolder.made(args.output, names, inputs, force=args.force or preview.goes_on)
+    say(preview)
     if preview.resumes is None:
-        check_worth(args, schema, preview.budget)
+        _check_worth(args, study, preview, told)
     bar = Bar()
 
     def deliver(result: Discovery) -> None:
         bar.clear()
-        if study.passes > 1:  # a table that is held is read once
+        if study.passes > 1:  # a table in memory is read once
             say(f"passes over the table: {study.passes}")
-        hand_over(at_cut(result, cut), folder, rows=args.synthetic)
-        quantified.tell(result, args.synthetic)
+        hand_over(at_threshold(result, args), folder, synthetic=args.synthetic)
         tell_order(result, args.ledger)
-        if sys.stdout is not None:  # closed by the caller
-            sys.stdout.flush()
+        flush()
 
     try:
-        study.discover(**run, progress=progress(study, bar), deliver=deliver)
-    except BaseException as problem:  # told, and raised again: what was spent stays spent whatever went wrong
+        study.discover(**told, progress=RunProgress(bar, lambda: study.remaining), deliver=deliver)
+    except BaseException as problem:  # reported, and raised again: what was spent stays spent whatever went wrong
         bar.clear()
         _tell_of_failure(study, preview, problem)
         raise
@@ -76,33 +85,93 @@ def _run(args: Namespace, cut: Threshold | None) -> None:
         bar.clear()
 
 
+def _from_answers(args: Namespace) -> None:
+    """Another order, knowledge, threshold or method, from answers that were paid for before."""
+    refuse_for_answers(args, _OF_A_RUN)
+    if args.not_private or args.variant != "proved":
+        raise QueryError("--from-answers uses private answers, and methods with a proof: leave out --not-private")
+    if args.quantify is not None:
+        raise QueryError(
+            "--from-answers spends nothing, and a model that the run has paid for comes with it: leave out --quantify"
+        )
+    _check_model_options(args)
+    ledger, number = args.from_answers
+    folder = None
+    if args.output is not None:
+        names = (*Discovery.FILES, *(() if args.synthetic is None else ("synthetic.csv",)))
+        inputs = Inputs.of(knowledge=args.knowledge, ledger=ledger)
+        folder = OutputFolder.made(args.output, names, inputs, force=args.force)
+    knowledge = knowledge_file(args)
+    say(f"from the answers stored in {messages.one_line(ledger)}: no table is read and nothing is spent")
+    result = discover_from(
+        existing(ledger, "ledger"), number, method=chosen_method(args), knowledge=knowledge, order=args.order,
+        latent=args.latent,
+    )  # fmt: skip
+    names = tuple(result.files(synthetic=args.synthetic))
+    if folder is not None:
+        folder.check(names)
+    hand_over(at_threshold(result, args), folder, synthetic=args.synthetic)
+    tell_order(result, ledger)
+
+
+def _check_model_options(args: Namespace) -> None:
+    if args.synthetic is not None and args.synthetic < 1:
+        raise QueryError(f"--synthetic is how many rows to write, at least 1, not {args.synthetic}")
+    if args.output is None and (args.quantify, args.synthetic) != (None, None):
+        raise QueryError("a model is written to a file: say where with -o FOLDER")
+
+
+# --- is it worth its budget? --------------------------------------------------------------------------------
+
+
+def _check_worth(args: Namespace, study: Study, preview: Preview, told: dict[str, Any]) -> None:
+    """Return if the run is worth its budget or wanted all the same; nothing is read and nothing is spent here."""
+    schema = study.schema
+    if len(schema.names) < 2:
+        return
+    if preview.outlook is None and not args.yes:
+        rows = _asked_rows()
+        preview = preview if rows is None else study.preview(**told, rows=rows)
+    outlook = preview.outlook
+    if outlook is None:
+        say(NO_ROWS)
+        return
+    if not outlook.hopeless:
+        for sentence in outlook.sentences if args.method in ("auto", "measure-once") else ():
+            say(f"  expect  {sentence}")
+        return
+    say(f"warning: {len(schema.names)} columns, {outlook.rows:,} rows and {outlook.budget} leave mostly noise.")
+    for sentence in (*outlook.sentences, outlook.advice):
+        say(f"  {sentence}")
+    if not args.yes and not _agreed():
+        raise DpcurateError("stopped before anything was read or spent")
+
+
+def _asked_rows() -> int | None:
+    """A rough public number of rows from whoever sits at the terminal; None where nobody does or answers."""
+    if not sys.stdin.isatty():
+        return None
+    say("Roughly how many rows does the table have, from public knowledge? (Enter to continue without an estimate)")
+    answer = sys.stdin.readline().strip().replace(",", "").replace("_", "")
+    if answer and not (answer.isdecimal() and int(answer) > 0):
+        raise DpcurateError(f"{answer!r} is not a number of rows; nothing was read or spent")
+    return int(answer) if answer else None
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        raise DpcurateError("nothing was read or spent. There is no terminal to ask at; add --yes to run it anyway")
+    say("Spend the budget anyway? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def _tell_of_failure(study: Study, preview: Preview, problem: BaseException) -> None:
-    privacy, stopped = (
-        study.privacy(),
-        any(run.facts.command == preview.spec.facts.command and run.outcome != FINISHED for run in study.log),
-    )
+    privacy = study.privacy()
     if isinstance(problem, OutputError):
-        if stopped:
-            say("the answers are in the ledger: the same command, given again, writes the files and pays nothing more")
+        if any(not run.finished for run in study.earlier(preview)):
+            say("the answers are in the ledger: the same command writes the files and pays nothing more")
     elif privacy is not None and (privacy.run or 0) > 0:
-        kept = "no ledger holds it: write it down" if study.ledger is None else "the ledger holds it"
+        kept = "no ledger records it: write it down" if study.ledger is None else "the ledger records it"
         say(f"stopped before the end, nothing was written. Spent on this table: {privacy}; {kept}")
     elif isinstance(problem, KeyboardInterrupt):
         say("stopped before anything was spent")
-
-
-def _announce(args: Namespace, schema: Schema, study: Study, preview: Preview) -> None:
-    person = schema.person
-    unit = "one row" if person is None else f"one person, {person.cap}"
-    columns, table = len(schema.names), table_name(args.table)
-    say(f"before any row is read: this run may spend {preview.budget}")
-    say(f"  on      the edges among {columns} columns of {table} ({columns * (columns - 1) // 2} pairs)")
-    hidden = ", causes may be hidden" if args.latent else ""
-    say(f"  method  {one_line(args.method)}{hidden}; neighbours: {preview.budget.neighbours.value}; unit: {unit}")
-    if args.quantify is not None:
-        say(f"  model   {args.quantify:.0%} of it is set aside for the tables of what is found")
-    say(f"  ledger  {one_line(preview.budget.kept)}")
-    for caution in study.cautions(args.epsilon, args.rows):
-        say(f"warning: {caution}")
-    if args.insecure_seed is not None:
-        say("  NOT PRIVATE: with --insecure-seed whoever knows the seed can undo the noise")

@@ -8,26 +8,23 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpcurate._files import Inputs
-from dpcurate._messages import one_line
-from dpcurate.accounting import Budget
-from dpcurate.cli.cuts import at_cut
-from dpcurate.cli.files import hand_over, load_knowledge, load_schema, result_folder
-from dpcurate.cli.progress import Bar
-from dpcurate.cli.quantified import refuse
-from dpcurate.cli.settings import with_settings
-from dpcurate.cli.texts import say, show, some_table, table_name
-from dpcurate.errors import LedgerError, NotPrivate, QueryError
-from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn import methods
-from dpcurate.learn.methods import Listed, Method
-from dpcurate.private.curator import Curator
-from dpcurate.private.ledger import Ledger
-from dpcurate.queries.proxies import Notice
-from dpcurate.result.discovery import Discovery
-from dpcurate.result.threshold import Threshold
-from dpcurate.schema import Schema
-from dpcurate.study.calls import fit
+from dpcurate import (
+    Budget,
+    Curator,
+    Discovery,
+    Inputs,
+    Ledger,
+    NotPrivate,
+    OutputFolder,
+    Schema,
+    Study,
+    messages,
+    methods,
+)
+from dpcurate.cli.deliver import hand_over
+from dpcurate.cli.options import at_threshold, knowledge_file, load_schema, some_table
+from dpcurate.cli.terminal import Bar, RunProgress, say, show
+from dpcurate.errors import LedgerError, QueryError
 
 WORDS = "NOT PRIVATE"
 MARK = "NOT-PRIVATE-"
@@ -41,31 +38,38 @@ def asked(args: Namespace) -> bool:
         raise QueryError(f"{entry.name} is private: leave out --not-private and say what may be spent (--epsilon 1)")
     if not entry.private and not args.not_private:
         raise NotPrivate(
-            f"{_title(entry, args)} is NOT PRIVATE; nothing was read. If everybody may know every row, add "
-            "--not-private; otherwise choose a private method ('dpcurate methods')"
+            f"{_title(args)} is NOT PRIVATE; nothing was read. If everybody may know every row, add --not-private; "
+            "otherwise choose a private method ('dpcurate methods')"
         )
     return bool(args.not_private)
 
 
-def run(args: Namespace, cut: Threshold | None) -> None:
+def run(args: Namespace) -> None:
+    """Run it, and say NOT PRIVATE at every turn."""
     entry = methods.find(args.method, variant=args.variant)
     _refuse_what_has_no_meaning(args)
-    refuse(args, "models are made of private answers")
-    recipe = methods.get(with_settings(_with_claim(entry, args), args.set), latent=args.latent)
-    inputs = Inputs.of(table=args.table, schema=args.schema, knowledge=args.knowledge)
-    folder = result_folder(args.output, inputs, force=args.force, mark=MARK)
-    table, schema = some_table(args.table), load_schema(args.schema)
+    recipe = methods.get(methods.with_settings(_with_claim(entry, args), args.set), latent=args.latent)
+    folder = None
+    if args.output is not None:
+        inputs = Inputs.of(table=args.table, schema=args.schema, knowledge=args.knowledge)
+        names = [f"{MARK}{name}" for name in Discovery.FILES]
+        folder = OutputFolder.made(args.output, names, inputs, force=args.force)
+    table, schema, knowledge = some_table(args.table), load_schema(args.schema), knowledge_file(args)
     _refuse_kept_ledgers(table, schema)
-    knowledge = load_knowledge(args, schema)
     _announce(entry, args, schema, recipe)
     curator = Curator(table, schema, budget=Budget.unlimited(), insecure_seed=args.insecure_seed)
-    result = _learn(curator, recipe, knowledge)
+    bar = Bar()
+    try:
+        progress = RunProgress(bar, lambda: curator.remaining)
+        result = Study.over(curator).discover(method=recipe, knowledge=knowledge, order=args.order, progress=progress)
+    finally:
+        bar.clear()
     show(f"# {WORDS}")
-    hand_over(at_cut(result, cut), folder, mark=MARK)
+    hand_over(at_threshold(result, args), folder, mark=MARK)
 
 
-def _title(entry: Listed, args: Namespace) -> str:
-    return f"{entry.name} as published" if args.variant == "published" else entry.name
+def _title(args: Namespace) -> str:
+    return f"{args.method} as published" if args.variant == "published" else str(args.method)
 
 
 def _refuse_what_has_no_meaning(args: Namespace) -> None:
@@ -77,23 +81,21 @@ def _refuse_what_has_no_meaning(args: Namespace) -> None:
     for name in ("delta", "neighbours", "name"):
         if getattr(args, name) is not None:
             raise QueryError(f"--{name} belongs to a guarantee, and with --not-private there is none: leave it out")
+    if args.quantify is not None or args.synthetic is not None:
+        raise QueryError("models are made of private answers: leave out --quantify and --synthetic")
 
 
-def _with_claim(entry: Listed, args: Namespace) -> Method:
+def _with_claim(entry: methods.Listed, args: Namespace) -> methods.Method:
     """The recipe; --epsilon is what its authors would claim, for all of it or for each step."""
     recipe: Any = entry.recipe
     if args.epsilon is None:
         return entry.recipe
-    setting = _claim_setting(recipe)
-    if setting is None:
-        raise QueryError(f"{_title(entry, args)} takes no epsilon: leave out --epsilon")
-    claimed: Method = replace(recipe, **{setting: args.epsilon})
-    return claimed
-
-
-def _claim_setting(recipe: Any) -> str | None:
     names = {f.name for f in fields(recipe)} if is_dataclass(recipe) else set()
-    return next((name for name in ("epsilon", "total") if name in names), None)
+    setting = next((name for name in ("epsilon", "total") if name in names), None)
+    if setting is None:
+        raise QueryError(f"{_title(args)} takes no epsilon: leave out --epsilon")
+    claimed: methods.Method = replace(recipe, **{setting: args.epsilon})
+    return claimed
 
 
 def _refuse_kept_ledgers(table: str, schema: Schema) -> None:
@@ -121,11 +123,12 @@ def _schemas_of(path: Path) -> set[str]:
     return {ledger.facts.schema_hash, *(schema.hash for schema in ledger.schemas)}
 
 
-def _announce(entry: Listed, args: Namespace, schema: Schema, recipe: Method) -> None:
+def _announce(entry: methods.Listed, args: Namespace, schema: Schema, recipe: methods.Method) -> None:
     columns = len(schema.names)
-    say(f"{WORDS}: this run protects nobody. It reads {table_name(args.table)} without a budget and remembers nothing")
+    table = "a database" if "://" in args.table else repr(args.table)  # a URL may hold a password
+    say(f"{WORDS}: this run protects nobody. It reads {table} without a budget and records nothing")
     say(f"  on      the edges among {columns} columns ({columns * (columns - 1) // 2} pairs)")
-    say(f"  method  {one_line(_title(entry, args))}: {entry.about}")
+    say(f"  method  {messages.one_line(_title(args))}: {entry.about}")
     total = getattr(recipe, "total", None)
     if total is not None:
         say(f"  epsilon {total:g} is the most its authors would claim for the whole run")
@@ -134,22 +137,3 @@ def _announce(entry: Listed, args: Namespace, schema: Schema, recipe: Method) ->
             f"  epsilon {args.epsilon:g} is of EACH STEP; the claim for the whole run is larger, and is printed at its "
             f"end. --set total={args.epsilon:g} in place of --epsilon is the claim for the whole run"
         )
-
-
-def _learn(curator: Curator, recipe: Method, knowledge: Knowledge | None) -> Discovery:
-    bar = Bar()
-    try:
-        return fit(curator, recipe, knowledge, order=(), notice=_progress(bar))
-    finally:
-        bar.clear()
-
-
-def _progress(bar: Bar) -> Notice:
-    done = 0
-
-    def notice(stage: str, tests: int) -> None:
-        nonlocal done
-        done += tests
-        bar.draw(stage, 1.0, f"{WORDS}, {done:,} tests")
-
-    return notice

@@ -16,6 +16,7 @@ from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.score.exact_search import OrderSearch
 from dpcurate.learn.score.noised_gradients import CurateScore, Noleaks
 from dpcurate.learn.score.notears import Notears, NotearsOnMoments
+from dpcurate.learn.settings import settings_of, with_settings
 from dpcurate.queries import Queryable
 from dpcurate.result.fit import FitResult
 from dpcurate.schema import did_you_mean
@@ -24,10 +25,12 @@ __all__ = [
     "EMPC", "PC", "SVTPC", "CuratePC", "CurateScore", "Family", "Listed", "MeasureOnce", "Method", "Noleaks",
     "Notears", "NotearsOnMoments", "OrderSearch", "PrivPC", "Variant", "check_keeps_budget", "entry_of",
     "find", "get", "listed", "private", "register",
+    "settings_of", "with_settings",
 ]  # fmt: skip
 
 Family = Literal["order", "constraint", "score"]
 Variant = Literal["proved", "published"]
+Group = Literal["recommended", "from the CURATE paper", "baselines", "not private"]
 
 
 class Method(Protocol):
@@ -53,6 +56,12 @@ class Listed:
     columns: Literal["levels", "numbers", "any columns"] = "levels"
     pure: bool = True
     private: bool = True
+    kind: Group = "baselines"
+
+    @property
+    def group(self) -> Group:
+        """Under which heading it is listed."""
+        return self.kind if self.private else "not private"
 
     @property
     def needs(self) -> str:
@@ -70,16 +79,18 @@ def register(method: Listed) -> None:
     _METHODS[method.name] = method
 
 
+_DEFAULT = "Recommended. Releases a few statistics, then refines adaptively."
+_PAPER: Group = "from the CURATE paper"
 for _entry in (
-    Listed("auto", MeasureOnce(), "order", "The one to use: measures once, looks again where it pays.", "any columns"),
-    Listed("measure-once", MeasureOnce(), "order", "Measures once, looks again where it pays.", "any columns"),
-    Listed("em-pc", EMPC(max_order=2), "constraint", "PC; the exponential mechanism chooses which edge goes."),
+    Listed("auto", MeasureOnce(), "order", _DEFAULT, "any columns", kind="recommended"),
+    Listed("measure-once", MeasureOnce(), "order", _DEFAULT, "any columns", kind="recommended"),
+    Listed("curate-pc", CuratePC(max_order=2), "constraint", "PC; noised values, optimised budgets.", kind=_PAPER),
+    Listed("curate-score", CurateScore(), "score", "Noleaks with budgets that grow.", "numbers", False, kind=_PAPER),
+    Listed("em-pc", EMPC(max_order=2), "constraint", "PC; the exponential mechanism removes edges."),
     Listed("svt-pc", SVTPC(max_order=2), "constraint", "PC; above-threshold until an edge goes; misses are free."),
-    Listed("priv-pc", PrivPC(max_order=2), "constraint", "PC; sieve by above-threshold, examine by a noised value."),
-    Listed("curate-pc", CuratePC(max_order=2), "constraint", "PC; noised values, budgets per order by optimisation."),
-    Listed("notears-moments", NotearsOnMoments(), "score", "NOTEARS on moments released once.", "numbers", pure=False),
-    Listed("noleaks", Noleaks(), "score", "Descent on noised clipped gradients, even budgets.", "numbers", pure=False),
-    Listed("curate-score", CurateScore(), "score", "The same descent, budgets that grow.", "numbers", pure=False),
+    Listed("priv-pc", PrivPC(max_order=2), "constraint", "PC; above-threshold, then a noised value decides."),
+    Listed("notears-moments", NotearsOnMoments(), "score", "NOTEARS on moments released once.", "numbers", False),
+    Listed("noleaks", Noleaks(), "score", "Descent on noised clipped gradients, even budgets.", "numbers", False),
     Listed("pc", PC(), "constraint", "The PC algorithm on exact tables.", private=False),
     Listed("order-search", OrderSearch(), "score", "Orders by BIC, BDeu or BGe on exact tables.", private=False),
     Listed("notears", Notears(), "score", "NOTEARS on exact moments.", "numbers", private=False),

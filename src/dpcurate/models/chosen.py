@@ -6,7 +6,8 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
-from dpcurate.errors import QueryError
+from dpcurate.errors import FormatError, QueryError
+from dpcurate.graphs.formats.bif_grammar import quote
 from dpcurate.graphs.graph import Dag
 from dpcurate.result.threshold import BEST_F1, DOUBTFUL
 from dpcurate.schema import Schema
@@ -33,6 +34,23 @@ def graph_of(found: Discovery) -> Dag:
 def has_tables(schema: Schema) -> bool:
     """Whether every column has levels, and few enough for tables of some columns together."""
     return all(c.has_levels and c.size <= MOST_LEVELS for c in schema.columns)
+
+
+def file_name(schema: Schema) -> str:
+    """The name of the file that holds a model of such a table.
+
+    Raises:
+        QueryError: a column or a level has a name that the file cannot hold.
+    """
+    if not has_tables(schema):
+        return "model.json"
+    for column in schema.columns:
+        for name in (column.name, *column.levels):
+            try:
+                quote(name)
+            except FormatError as problem:
+                raise QueryError(f"{problem}; rename it, or use discover(..., quantify=...) in Python") from None
+    return "model.bif"
 
 
 def checked(dag: Dag, schema: Schema) -> Dag:

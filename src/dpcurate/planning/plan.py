@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcurate._files import save_text
+from dpcurate._files import check_suffix, save_text
 from dpcurate._tables import safe, table_html
 from dpcurate.accounting import DELTA, Budget
-from dpcurate.errors import FormatError, QueryError
+from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import GivenOrder
 from dpcurate.learn.methods import get
 from dpcurate.learn.power import Power
@@ -40,7 +40,6 @@ WORLDS = 8
 """How many worlds are simulated where a method asks for it."""
 MOST_ROWS = 2_000_000
 BAR = 24
-SUFFIXES = (".html", ".json", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,8 @@ class Expectation:
 class Plan:
     """Expected skeleton F1, missed and false edges against epsilon, for each method, and what exact ones reach."""
 
+    SUFFIXES: ClassVar[tuple[str, ...]] = (".html", ".json", ".txt")
+    """Of the files that `report` writes."""
     schema: Schema
     rows: int
     simulated_rows: int
@@ -95,9 +96,15 @@ class Plan:
     def _power(self, epsilon: float) -> Power:
         return _power(self.schema, self.rows, epsilon, self.delta, self.neighbours)
 
+    @staticmethod
+    def check_accuracy(accuracy: float) -> None:
+        """Refuse what is no skeleton F1; can be called before anything is simulated."""
+        if not 0 < accuracy <= 1:
+            raise QueryError(f"accuracy is a skeleton F1 above 0 and at most 1, got {accuracy!r}")
+
     def smallest(self, accuracy: float) -> Expectation | None:
         """The smallest epsilon from which on some method has this mean skeleton F1; None if there is none."""
-        check_accuracy(accuracy)
+        self.check_accuracy(accuracy)
         found = [cell for method in self.methods if (cell := self._first(method, accuracy)) is not None]
         return min(found, key=lambda cell: (cell.epsilon, -cell.f1), default=None)
 
@@ -197,7 +204,10 @@ class Plan:
 
     def report_text(self, path: str | Path, *, accuracy: float | None = None) -> str:
         """What `report` writes to a file of this name."""
-        suffix, advice = check_report(path).suffix, None if accuracy is None else self.advice(accuracy)
+        suffix, advice = (
+            check_suffix(path, self.SUFFIXES).suffix.lower(),
+            None if accuracy is None else self.advice(accuracy),
+        )
         if suffix == ".html":
             from dpcurate.planning.page import page
 
@@ -205,19 +215,6 @@ class Plan:
         if suffix == ".json":
             return json.dumps(self.to_dict() | {"advice": advice}, indent=2) + "\n"
         return f"{self}\n" if advice is None else f"{self}\n\n{advice}\n"
-
-
-def check_accuracy(accuracy: float) -> None:
-    """Refuse what is no F1, before anything is simulated."""
-    if not 0 < accuracy <= 1:
-        raise QueryError(f"accuracy is a skeleton F1 above 0 and at most 1, got {accuracy!r}")
-
-
-def check_report(path: str | Path) -> Path:
-    """Refuse a kind of file that cannot be written, before anything is simulated."""
-    if Path(path).suffix not in SUFFIXES:
-        raise FormatError(f"cannot tell what {str(path)!r} is to be; known are {', '.join(SUFFIXES)}")
-    return Path(path)
 
 
 def _plain(cell: Expectation) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _BAR = 24
 _MOST_SHOWN = 30
 
 
-def check(table: Any, schema: Schema | str | Path) -> str:
+def check_table(table: Any, schema: Schema | str | Path) -> str:
     """How full levels and bins are, what rules drop, and what to look at. NOT PRIVATE: for the owner's eyes only."""
     facts = Schema.of(schema)
     look = look_at(table, facts, is_id)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from dpcurate._files import NO_INPUTS, Inputs, save_text
+from dpcurate._files import NO_INPUTS, Inputs, check_suffix, save_text
 from dpcurate._messages import printable
 from dpcurate.accounting import Privacy
-from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.queries import Estimates
 from dpcurate.result.run_record import RunRecord
 
-SUFFIXES, NEW_LINE = (".csv", ".json", ".txt"), "\n"
+NEW_LINE = "\n"
 
 
 @dataclass(frozen=True)
 class Asked:
     """What came back: a table (of Tables several), what it cost, and the run that the ledger logs."""
 
+    SUFFIXES: ClassVar[tuple[str, ...]] = (".csv", ".json", ".txt")
+    """Of the files that `report` writes."""
     tables: tuple[Estimates, ...]
     privacy: Privacy
     run: RunRecord
@@ -50,13 +51,6 @@ class Asked:
 
     def report_text(self, path: str | Path) -> str:
         """What `report` writes to a file of this name."""
-        text = {".csv": self.to_csv, ".json": self.to_json, ".txt": self.__str__}[check_report(path).suffix]()
+        suffix = check_suffix(path, self.SUFFIXES).suffix.lower()
+        text = {".csv": self.to_csv, ".json": self.to_json, ".txt": self.__str__}[suffix]()
         return f"{text.rstrip(NEW_LINE)}{NEW_LINE}"
-
-
-def check_report(path: str | Path) -> Path:
-    """The path, if its suffix is one that a report can have."""
-    target = Path(path)
-    if target.suffix not in SUFFIXES:
-        raise FormatError(f"an answer is written to a file that ends in {', '.join(SUFFIXES)}, not to {target.name!r}")
-    return target

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from dpcurate._files import NO_INPUTS, Inputs, save_text
+from dpcurate._files import NO_INPUTS, Inputs, OutputFolder, save_text
 from dpcurate._messages import how_many, printable
 from dpcurate._tables import frame_of
 from dpcurate.accounting import Budget, Privacy
@@ -25,6 +25,7 @@ from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
+from dpcurate.report.folder import GRAPHS, REPORTS, result_files
 from dpcurate.result.comparison import Difference, Finding, difference, load_result
 from dpcurate.result.edges import ColumnPair, Edge, found_edges, found_marked, found_pairs
 from dpcurate.result.export import Exports
@@ -33,6 +34,7 @@ from dpcurate.result.run_record import RunRecord
 from dpcurate.result.threshold import BEST_F1, CERTAIN, Threshold, graph_at, surely_linked, way_round
 from dpcurate.result.verdict import Expected, Verdict, verdict_on
 from dpcurate.schema import Schema
+from dpcurate.schema.first import example_order
 
 WORDS_OF_EDGES = ("from", "to", "edge", "meaning", "effect_in_words")
 LIKELIEST = 3
@@ -47,6 +49,8 @@ class Discovery(Exports):
     part of the budget was set aside for it (`quantify`).
     """
 
+    FILES: ClassVar[tuple[str, ...]] = (*REPORTS, *GRAPHS)
+    """What `save` writes, beside the files of a model."""
     learned: FitResult
     privacy: Privacy
     method: str
@@ -158,7 +162,7 @@ class Discovery(Exports):
 
     def diff(self, other: Discovery | str | Path) -> Difference:
         """What changed from this finding to the other, or to the one in a file (report.json or a graph)."""
-        return difference(_result(self), _result(other) if isinstance(other, Discovery) else load_result(other))
+        return diff(self, other)
 
     def effect(
         self,
@@ -237,14 +241,30 @@ class Discovery(Exports):
         more = "" if len(self.undecided) <= LIKELIEST else "; ..."
         return f"{how_many(len(self.undecided), 'undecided pair')}, neither drawn nor ruled out: {first}{more}"
 
+    @property
+    def example_order(self) -> str:
+        """An order to start from, as `order=` takes it; nothing if knowledge was given or no edge was found."""
+        known = self.knowledge is not None or not self.edges
+        return "" if known else example_order(self.schema.columns)
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The result in a few lines, without its edges: verdicts, cost, what is drawn and what to know."""
+        return *self._head, *self._tail
+
+    @property
+    def _head(self) -> tuple[str, ...]:
+        found = f"{how_many(len(self.edges), 'edge')} among {how_many(len(self.graph.nodes), 'column')}"
+        drawn = (f"drawn: {self.drawn}",) if self.drawn else ()
+        return *self.verdict_lines, f"{found}, by {self.method}", str(self.privacy), *drawn
+
+    @property
+    def _tail(self) -> tuple[str, ...]:
+        pairs = (self.open_pairs,) if self.open_pairs else ()
+        return *pairs, *(f"note: {note}" for note in self.notes)
+
     def __str__(self) -> str:
-        edges_found, columns = how_many(len(self.edges), "edge"), how_many(len(self.graph.nodes), "column")
-        head = [f"{edges_found} among {columns}, by {self.method}", str(self.privacy)]
-        head += [f"drawn: {self.drawn}"] if self.drawn else []
-        first = self.verdict_lines
-        last = [self.open_pairs] if self.open_pairs else []
-        edges, notes = (f"  {e}" for e in self.edges), (f"note: {n}" for n in self.notes)
-        return printable("\n".join([*first, *head, *edges, *last, *notes]))
+        return printable("\n".join([*self._head, *(f"  {edge}" for edge in self.edges), *self._tail]))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything public, as plain values."""
@@ -283,6 +303,30 @@ class Discovery(Exports):
         if not self.learned.linked:
             return None
         return BEST_F1 if self.cut is None else asdict(self.cut)
+
+    def files(self, *, synthetic: int | None = None) -> dict[str, Callable[[], str]]:
+        """What makes the text of every file that `save` writes, by its name."""
+        return result_files(self, synthetic)
+
+    def save(self, folder: str | Path, *, synthetic: int | None = None, force: bool = False) -> tuple[Path, ...]:
+        """Write every report, the graph in several formats, and the model if there is one, into a folder.
+
+        Args:
+            folder: made if it is not there.
+            synthetic: also draw so many rows from the model and write them to synthetic.csv.
+            force: replace files that are there.
+
+        Returns:
+            The paths of the files.
+
+        Raises:
+            OutputError: a file is there already, or cannot be written. All others are written nevertheless.
+        """
+        texts = self.files(synthetic=synthetic)
+        written, problem = OutputFolder.made(folder, texts, self.inputs, force=force).write_all(texts)
+        if problem is not None:
+            raise problem
+        return tuple(written)
 
     def report(self, path: str | Path) -> Path:
         """Write a report; the suffix says which: .html, .json, .txt, or a graph format such as .dot or .csv.
@@ -327,12 +371,19 @@ class Discovery(Exports):
         return plot(self.graph, shown_edges(self), ax, private=self.privacy.private)
 
 
+def diff(first: Discovery | str | Path, second: Discovery | str | Path) -> Difference:
+    """What changed between two results: findings, report.json files, the folders they are in, or graph files."""
+    return difference(_result(first), _result(second))
+
+
 def _said(edge: Edge) -> str:
     """What an arrow says; a line, and an edge of a PAG, is written as what it says."""
     return edge.meaning if edge.directed and not edge.at_ends else ""
 
 
-def _result(found: Discovery) -> Finding:
+def _result(found: Discovery | str | Path) -> Finding:
+    if not isinstance(found, Discovery):
+        return load_result(found)
     known = {(p.a, p.b): EdgeProbability(p.linked, p.direction) for p in found.pairs}
     return Finding(
         found.graph, {ends: probability for ends, probability in known.items() if probability != EdgeProbability()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 
 from dpcurate._files import Inputs
@@ -56,6 +57,17 @@ def kind(question: Question) -> str:
     if type(question) not in (Counts, Tables, Means, Quantiles):
         raise QueryError(f"ask for Counts, Tables, Means or Quantiles, not for {type(question).__name__}")
     return f"{ASKED} {type(question).__name__.lower()}"
+
+
+def described(question: Question, schema: Schema) -> str:
+    """The question in words, such as "8 counts of age, sex"."""
+    if isinstance(question, Quantiles):
+        return f"the quantiles {', '.join(f'{p:g}' for p in question.probabilities)} of {question.column}"
+    if isinstance(question, Means):
+        return f"the mean of {', '.join(question.columns)}"
+    if isinstance(question, Counts):
+        return f"{prod(schema.sizes(question.columns)):,} counts of {', '.join(question.columns)}"
+    return f"{len(question.sets)} tables of counts"
 
 
 def expected_noise(question: Question, schema: Schema, run: RunBudget) -> float | None:

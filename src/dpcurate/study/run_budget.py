@@ -24,8 +24,6 @@ from dpcurate.queries.proxies import limited
 from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Neighbours, Schema
 
-NEGLIGIBLE = 1e-6
-"""Less than this part of a budget buys nothing but noise, which would look like a result."""
 _ASKED: dict[tuple[str, str], Origin] = {}
 """Of which table a command was, by ledger and command: what this process has asked for."""
 
@@ -47,6 +45,14 @@ class RunSpec:
     schema_file: str = ""
     quantify: float | None = None
     inputs: Inputs = NO_INPUTS
+
+    @property
+    def table_name(self) -> str:
+        """The table in words; of a URL only the scheme, because the rest may hold a password."""
+        if not isinstance(self.table, (str, Path)):
+            return "the table in memory"
+        scheme, colon, _ = str(self.table).partition("://")
+        return f"{scheme}{colon}..." if colon else repr(str(self.table))
 
     @property
     def facts(self) -> RunFacts:
@@ -209,7 +215,7 @@ class RunBudget:
         share = None if spec.epsilon is None else Budget(epsilon=spec.epsilon, delta=budget.delta).ceiling
         if resumes is not None and resumes.allowed is not None:  # the share, in case another process is faster
             return cls(budget, relation, path, resumes.allowed, share, resumes)
-        if left <= NEGLIGIBLE * float(budget.ceiling):
+        if budget.is_negligible(left):
             raise BudgetExceeded(
                 f"nothing is left of the budget in {str(path)!r} ({budget}); nothing was read. "
                 "What was released can be used again for nothing: --from-answers, discover_from, asked_from"
@@ -263,7 +269,7 @@ class RunBudget:
     def kept(self) -> str:
         """Who remembers the spending, in words."""
         if self.ledger is None:
-            return "none, so nothing remembers this spending (a ledger file would)"
+            return "none: this spending is not recorded (use --ledger)"
         name = repr(str(self.ledger))
         if self.resumes is not None:
             return f"{name}; this resumes run {self.resumes.number}, and what that has paid for is not paid again"

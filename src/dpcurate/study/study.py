@@ -6,14 +6,15 @@ This is the only place where a run begins, spends, resumes and is recorded. `dpc
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import comb
 from pathlib import Path
 from typing import Any
 
 from dpcurate._files import NO_INPUTS, Inputs
+from dpcurate._messages import one_line
 from dpcurate.accounting import DELTA, Budget, Privacy
 from dpcurate.accounting.cautions import cautions
 from dpcurate.errors import BudgetError, BudgetExceeded, NotStored, QueryError
@@ -22,36 +23,46 @@ from dpcurate.graphs.knowledge import GivenOrder, Knowledge, with_order
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Method
 from dpcurate.learn.power import Power
+from dpcurate.models.chosen import file_name
 from dpcurate.models.fitting import check_part, fit_model, model_graph
 from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
-from dpcurate.planning.estimate import estimate
+from dpcurate.planning.outlook import Outlook
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun
 from dpcurate.private.stored import QUANTIFIED, StoredAnswers
-from dpcurate.queries import Queryable
+from dpcurate.queries import Means, Queryable
 from dpcurate.queries.proxies import Notice, Reporting, Reserving
+from dpcurate.report.folder import SYNTHETIC
 from dpcurate.result.asked import Asked
 from dpcurate.result.discovery import Discovery
 from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Neighbours, Schema
 from dpcurate.study import questions
 from dpcurate.study.questions import Question
-from dpcurate.study.run_budget import NEGLIGIBLE, RunBudget, RunSpec, record_of, running
+from dpcurate.study.run_budget import RunBudget, RunSpec, record_of, running
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a run may spend and what it can be expected to find, before anything is read or spent.
+    """What a run may spend and what it can be expected to find, before anything is read or spent; printed in words.
 
-    `power` is that of the default method, where the schema gives a number of rows; `noise` is the standard deviation
-    of the noise on every number that answers a question, where it does not depend on the rows.
+    `outlook` is there if the number of rows is known; it is that of the default method. `noise` is the standard
+    deviation of the noise on every number that answers a question, where it does not depend on the rows.
     """
 
     spec: RunSpec
     budget: RunBudget
-    power: Power | None = None
+    question: Question | None = None
+    outlook: Outlook | None = None
     noise: float | None = None
+    cautions: tuple[str, ...] = ()
+    insecure: bool = False
+
+    @property
+    def power(self) -> Power | None:
+        """What the default method is expected to see, if the number of rows is known."""
+        return None if self.outlook is None else self.outlook.power
 
     @property
     def resumes(self) -> LoggedRun | None:
@@ -63,19 +74,45 @@ class Preview:
         """Whether that run was to write to the same place, and may have begun to."""
         return self.resumes is not None and self.resumes.facts.result == self.spec.result
 
+    def files(self, *, synthetic: bool = False) -> tuple[str, ...]:
+        """The names of the files that `Discovery.save` writes, with those of a model if the run has one.
+
+        Raises:
+            QueryError: a column or a level has a name that the file of the model cannot hold.
+        """
+        model = () if self.spec.quantify is None else (file_name(self.spec.schema),)
+        return *Discovery.FILES, *model, *((SYNTHETIC,) if synthetic else ())
+
     def __str__(self) -> str:
-        person = self.spec.schema.person
-        unit = "one row" if person is None else f"one person, {person.cap}"
-        lines = [
-            f"may spend {self.budget}",
-            f"  method  {self.spec.method}; neighbours: {self.budget.neighbours.value}; unit: {unit}",
-            f"  ledger  {self.budget.kept}",
-        ]
+        lines = [*(self._of_graph() if self.question is None else self._of_question(self.question))]
+        lines += [f"  ledger  {self.budget.kept}", *(f"warning: {caution}" for caution in self.cautions)]
+        if self.insecure:
+            lines.append("  NOT PRIVATE: whoever knows the insecure seed can remove the noise")
+        return "\n".join(map(one_line, lines))
+
+    def _of_graph(self) -> Iterator[str]:
+        schema, columns = self.spec.schema, len(self.spec.schema.names)
+        hidden = ", with latent confounders" if getattr(self.spec.recipe, "latent", False) else ""
+        yield f"before any row is read: this run may spend {self.budget}"
+        yield f"  on      the edges among {columns} columns of {self.spec.table_name} ({comb(columns, 2)} pairs)"
+        yield f"  method  {self.spec.method}{hidden}; neighbours: {self.budget.neighbours.value}; unit: {_unit(schema)}"
+        if self.spec.quantify is not None:
+            yield f"  model   {self.spec.quantify:.0%} of it is reserved for a model of the graph"
+
+    def _of_question(self, question: Question) -> Iterator[str]:
+        schema, budget = self.spec.schema, self.budget
+        part = float(budget.of_run.ceiling) / (budget.left or 1.0)
+        share = "" if budget.left is None else f", {part:.2%} of what is left"
+        yield f"before any row is read: this will cost {budget}{share}"
+        yield f"  for     {questions.described(question, schema)} of {self.spec.table_name}"
         if self.noise is not None:
-            lines.append(f"  error   noise of standard deviation {self.noise:.4g} on every number")
-        if self.power is not None:
-            lines.append(f"  power   expected skeleton F1 {self.power.f1:.2f}")
-        return "\n".join(lines)
+            of = "sum and count behind the means" if isinstance(question, Means) else "count"
+            yield f"  error   noise of standard deviation {self.noise:.4g} on every {of}"
+        yield f"  unit    {_unit(schema)}; neighbours: {budget.neighbours.value}"
+
+
+def _unit(schema: Schema) -> str:
+    return "one row" if schema.person is None else f"one person, {schema.person.cap}"
 
 
 class Study:
@@ -165,19 +202,35 @@ class Study:
         by: str | None = None,
         purpose: str | None = None,
         result: str = "",
+        rows: int | None = None,
     ) -> Preview:
         """What `discover`, or `ask` of this question, may spend and can be expected to find; free.
 
-        Whatever can be refused is refused here, before the table is opened.
+        Whatever can be refused is refused here, before the table is opened. `rows` is a rough public number of rows
+        where the schema has none.
         """
         told = {"epsilon": epsilon, "by": by, "purpose": purpose, "result": result}
         if question is not None:
             return self._preview_of(question, self._question_spec(question, **told))
         spec = self._graph_spec(method, self._known(knowledge, order), latent=latent, quantify=quantify, **told)
-        budget, power = self._budget(spec), None
-        if self.schema.rows is not None and len(self.schema.names) > 1:
-            power = estimate(self.schema, self.schema.rows, budget=budget.of_run, neighbours=budget.neighbours)
-        return Preview(spec, budget, power)
+        budget, outlook = self._budget(spec), None
+        rows = self.schema.rows if rows is None else rows
+        if rows is not None and len(self.schema.names) > 1:
+            outlook = Outlook(
+                schema=self.schema, rows=rows, budget=budget.of_run, neighbours=budget.neighbours,
+                part=1 - (quantify or 0),
+            )  # fmt: skip
+        return self._preview(spec=spec, budget=budget, outlook=outlook, cautions=self.cautions(epsilon, rows))
+
+    def earlier(self, preview: Preview) -> tuple[LoggedRun, ...]:
+        """The runs of the log that were the same command as this one, finished or not."""
+        command = preview.spec.facts.command
+        return tuple(run for run in self.log if run.facts.command == command)
+
+    @property
+    def inputs(self) -> Inputs:
+        """The files that its runs read, and its ledger: what no output may replace."""
+        return self._inputs
 
     def _preview_of(self, question: Question, spec: RunSpec) -> Preview:
         if self._table is not None and spec.epsilon is None and spec.share is None:
@@ -185,7 +238,12 @@ class Study:
         budget = self._budget(spec)
         noise = questions.expected_noise(question, self.schema, budget)
         budget.check_share()
-        return Preview(spec, budget, noise=noise)
+        return self._preview(
+            spec=spec, budget=budget, question=question, noise=noise, cautions=self.cautions(spec.epsilon)
+        )
+
+    def _preview(self, **known: Any) -> Preview:
+        return Preview(**known, insecure=self._insecure_seed is not None)
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
@@ -282,11 +340,10 @@ class Study:
         if self._curator is None:
             self._curator = budget.open(self._table, self.schema, name=self._name, insecure_seed=self._insecure_seed)
         curator = self._curator
-        before, ceiling = curator.privacy().run or 0.0, float(curator.budget.ceiling)
-        # What is left of a finite budget may be too little for anything but noise that looks like a result.
-        too_little = NEGLIGIBLE * ceiling if budget.share is None and math.isfinite(ceiling) else 0.0
+        before = curator.privacy().run or 0.0
         with running(curator, spec, budget.share) as queryable:
-            if queryable.remaining <= too_little:
+            left = queryable.remaining
+            if left <= 0 or (budget.share is None and curator.budget.is_negligible(left)):
                 raise BudgetExceeded(
                     "nothing is left of this table's budget, so nothing was read. `ledger show` says where it went"
                 )

@@ -14,7 +14,7 @@ from dpcurate.private.sources import open_engine
 from dpcurate.private.sources.engine import first_line
 from dpcurate.schema import TextFormat
 
-__all__ = ["Draft", "draft", "drafted"]
+__all__ = ["Draft", "draft", "draft_schema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ def draft(
     free text are left out and named.
     """
     given = {"separator": separator, "encoding": encoding, "decimal": decimal}
-    return drafted(table, max_levels=max_levels, **given, skip=skip).text
+    return draft_schema(table, max_levels=max_levels, **given, skip=skip).text
 
 
-def drafted(
+def draft_schema(
     table: Any,
     *,
     max_levels: int = 20,
@@ -53,7 +53,7 @@ def drafted(
     decimal: str | None = None,
     skip: int | None = None,
 ) -> Draft:
-    """The same, with what was found out about a text file."""
+    """The same as `draft`, with how a text file was read and whether a column of ids repeats."""
     layout = found_in(table, separator=separator, encoding=encoding, decimal=decimal, skip=skip)
     written = TextFormat() if layout is None else layout.format
     engine = open_engine(table, None, written)[0] if layout is None else layout.opened(table)

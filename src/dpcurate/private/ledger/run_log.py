@@ -54,6 +54,11 @@ class LoggedRun:
     ended: str | None
 
     @property
+    def finished(self) -> bool:
+        """Whether its result was delivered; a run that was stopped, or is under way, is not finished."""
+        return self.outcome == FINISHED
+
+    @property
     def spent(self) -> float:
         """What it was charged, in the budget's currency; rounded up."""
         return float_up(self.units)

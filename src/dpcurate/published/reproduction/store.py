@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpcurate._files import NO_INPUTS, Folder, save_text
+from dpcurate._files import NO_INPUTS, OutputFolder, save_text
 from dpcurate.published.reproduction.grid import GridCell
 from dpcurate.published.reproduction.runs import COLUMNS, run
 from dpcurate.published.reproduction.summary import RunRow
@@ -28,7 +28,7 @@ def run_grid(cells: Sequence[GridCell], directory: Path, *, workers: int = 2, fr
     """Run what is not done yet, then write runs.parquet."""
     kept = directory / "cells"
     # A folder that holds cells is one that this command has written to before.
-    Folder.made(directory, ("runs.parquet", "paper.md"), NO_INPUTS, force=kept.is_dir())
+    OutputFolder.made(directory, ("runs.parquet", "paper.md"), NO_INPUTS, force=kept.is_dir())
     kept.mkdir(exist_ok=True)
     for cell in cells if fresh else ():
         _file(kept, cell).unlink(missing_ok=True)

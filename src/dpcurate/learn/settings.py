@@ -1,20 +1,18 @@
-"""`--set name=value`: the settings of a method, checked against its recipe's fields."""
+"""Settings of a method as text, `name=value`: listed, and checked against the fields of its recipe."""
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from dpcurate._messages import did_you_mean, shown
 from dpcurate.errors import QueryError
-from dpcurate.learn import methods
-from dpcurate.learn.methods import Method
 
-PARTS = ("reading", "claim")
-"""Of a published recipe. The constants of the default are not for the command line: they were chosen together."""
-PLAIN = (bool, int, float, str, type(None))
+_NESTED = ("reading", "claim")
+"""Parts of a published recipe. The constants of the default are left out: they were chosen together."""
+_PLAIN = (bool, int, float, str, type(None))
+Recipe = TypeVar("Recipe")
 
 
 def settings_of(recipe: Any) -> dict[str, Any]:
@@ -22,31 +20,26 @@ def settings_of(recipe: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in fields(recipe) if is_dataclass(recipe) else ():
         value = getattr(recipe, field.name)
-        if isinstance(value, PLAIN):
+        if isinstance(value, _PLAIN):
             found[field.name] = value
-        elif field.name in PARTS:
+        elif field.name in _NESTED:
             found |= {f"{field.name}.{name}": inner for name, inner in settings_of(value).items()}
     return found
 
 
-def chosen(args: Namespace) -> str | Method:
-    """The method's name, or its recipe where settings were given."""
-    return with_settings(methods.get(args.method), args.set) if args.set else str(args.method)
-
-
-def with_settings(recipe: Method, given: Sequence[str]) -> Method:
-    """The recipe with these settings; it refuses what has no meaning for it."""
+def with_settings(recipe: Recipe, given: Sequence[str]) -> Recipe:
+    """The recipe with these settings, such as ``["threshold=0.01"]``; what has no meaning for it is refused."""
     for setting in given:
         name, equals, text = (part.strip() for part in setting.partition("="))
         known = settings_of(recipe)
         if not equals:
-            raise QueryError(f"a setting is name=value, such as --set threshold=0.01, not {shown(setting)}")
+            raise QueryError(f"a setting is name=value, such as threshold=0.01, not {shown(setting)}")
         if name not in known:
             raise QueryError(f"the method has no setting {name!r}{did_you_mean(name, tuple(known))}")
         try:
             recipe = _replaced(recipe, name.split("."), _value(text, known[name]))
         except (TypeError, ValueError) as problem:
-            raise QueryError(f"--set {setting}: {problem}") from None
+            raise QueryError(f"setting {setting}: {problem}") from None
     return recipe
 
 
@@ -61,11 +54,12 @@ def _value(text: str, now: Any) -> Any:
         return None
     if isinstance(now, bool):
         if text.lower() not in ("true", "false"):
-            raise ValueError("give true or false")
+            raise ValueError("use true or false")
         return text.lower() == "true"
     if isinstance(now, str):
         return text
-    for kind in (int,) if type(now) is int else (float,) if type(now) is float else (int, float, str):
+    kinds = {int: (int,), float: (float,)}.get(type(now), (int, float, str))
+    for kind in kinds:
         try:
             return kind(text)
         except ValueError:

@@ -1,0 +1,108 @@
+"""The terminal: results on standard output, everything else on standard error, and progress on one line."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import TextIO
+
+from dpcurate import messages
+
+WIDTH = 20
+"""Characters of a progress bar."""
+REDRAW = 0.1
+"""Seconds between two drawings of the bar."""
+REPORT = 5.0
+"""Seconds between two lines of progress where there is no terminal."""
+
+
+def say(text: object) -> None:
+    """Tell the person: standard error, which leaves the pipe to the result."""
+    print(messages.printable(text), file=sys.stderr, flush=True)
+
+
+def show(text: object) -> None:
+    """Print a result: standard output."""
+    print(messages.printable(text))
+
+
+def flush() -> None:
+    """Hand over what was shown, because a result was paid for; standard output may have been closed by the caller."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def aligned(rows: Iterable[tuple[str, ...]], *, right: frozenset[int] = frozenset()) -> str:
+    """Rows as aligned text; columns in `right` are right-aligned."""
+    table = [tuple(messages.one_line(cell) for cell in row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for row in table:
+        cells = []
+        for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            cells.append(cell.rjust(width) if i in right else cell.ljust(width))
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+class Bar:
+    """A progress bar on a terminal, silent in a pipe; redrawn at most ten times a second, or when its label changes."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self.live: bool = self._stream.isatty()
+        self._next, self._label = 0.0, ""
+
+    def draw(self, label: str, full: float, text: str) -> None:
+        """A label, a bar that is `full` (0 to 1), and a text."""
+        if not self.live or (time.monotonic() < self._next and label == self._label):
+            return
+        self._next, self._label = time.monotonic() + REDRAW, label
+        marks = round(WIDTH * min(max(full, 0.0), 1.0))
+        line = f"{label:>9} [{'#' * marks}{'.' * (WIDTH - marks)}] {text}"
+        self._stream.write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Remove the bar."""
+        if self.live:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+
+class RunProgress:
+    """Progress of a run: the stage, the tests so far, and how much of its budget is left."""
+
+    def __init__(self, bar: Bar, remaining: Callable[[], float]) -> None:
+        self._bar, self._remaining = bar, remaining
+        self._start, self._tests = math.nan, 0
+
+    def __call__(self, stage: str, tests: int) -> None:
+        """Called with a stage and a number of tests before they are made."""
+        if math.isnan(self._start):  # now, not before: the run may have reserved its share in between
+            self._start = self._remaining()
+        self._tests += tests
+        left = self._remaining() / self._start if 0 < self._start < math.inf else 1.0
+        budget = f"{left:.0%} of the budget left" if math.isfinite(self._start) else "NOT PRIVATE"
+        self._bar.draw(stage, left, f"{budget}, {self._tests:,} tests")
+
+
+class Countdown:
+    """How many random networks are done and how long the others will take: a bar, or a line now and then."""
+
+    def __init__(self, bar: Bar, clock: Callable[[], float] = time.monotonic) -> None:
+        self.bar = bar
+        self._clock = clock
+        self._start, self._next = clock(), -math.inf
+
+    def __call__(self, done: int, total: int) -> None:
+        """Called whenever one is done."""
+        now = self._clock()
+        left = f", about {(now - self._start) / done * (total - done):.0f} s left" if 0 < done < total else ""
+        self.bar.draw("worlds", done / total, f"{done} of {total}{left}")
+        if not self.bar.live and (now >= self._next or done == total):
+            self._next = now + REPORT
+            say(f"worlds: {done} of {total}{left}")
