@@ -138,3 +138,12 @@ def test_the_reference_has_every_public_name_with_its_parameters():
         if rows[name] not in ("", "(...)"):
             parameters = set(inspect.signature(getattr(dpcurate, name)).parameters)
             assert set(re.findall(r"\w+", rows[name])) <= parameters, name
+
+
+def test_the_map_for_contributors_names_files_that_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "dpcurate"
+    for name in re.findall(r"`([\w./-]+(?:\.py|\.md|/))`", text):
+        assert any((home / name).exists() for home in (package, ROOT)), name
+    for folder in (path.parent.name for path in package.glob("*/__init__.py")):
+        assert f"`{folder}/`" in text, folder
