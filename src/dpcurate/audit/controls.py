@@ -69,6 +69,7 @@ def _on_both(count: Callable[[int, int, int], int]) -> Callable[[int, int], Hits
 
 
 def hash_of(seed: int, which: int, batch: int) -> int:
+    """A seed for each table and batch."""
     return (seed * 2 + which) * 1_000_003 + batch
 
 
@@ -236,6 +237,7 @@ def reachable(released: FloatArray, value: float, scale: float, around: int = 12
 
 
 def all_controls() -> tuple[Control, ...]:
+    """Everything that an audit must accuse."""
     one = PublishedKendallP
     return (
         p_value("CURATE's sensitivity, as coded", "curate-pc", one("a", "b", bound="curate-code"),
@@ -270,6 +272,7 @@ def published_pair(statistic: Statistic) -> Pair | None:
 
 
 def published(method: str) -> tuple[Control, ...]:
+    """The controls of one published method."""
     found = tuple(c for c in all_controls() if c.method == method)
     if not found:
         known = sorted({c.method for c in all_controls()})

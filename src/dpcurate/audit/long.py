@@ -55,4 +55,5 @@ def control_audits(seed: int) -> list[Audit]:
 
 
 def workers() -> int:
+    """How many processes a long audit uses."""
     return min(2, os.cpu_count() or 1)

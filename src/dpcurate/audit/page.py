@@ -13,6 +13,7 @@ from dpcurate.queries import Release
 
 
 def controls_table(audits: Sequence[Audit]) -> str:
+    """The table of negative controls."""
     lines = [
         "| negative control | claimed | found | event | frequencies | runs on each table |",
         "|---|---|---|---|---|---|",

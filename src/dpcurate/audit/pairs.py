@@ -60,6 +60,7 @@ def levels(*sizes: int, rows: int | None = None) -> Schema:
 
 
 def table(schema: Schema, records: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """Records as the columns of this schema."""
     return {c.name: np.array([r[i] for r in records], dtype=_kind(c)) for i, c in enumerate(schema.columns)}
 
 

@@ -52,6 +52,7 @@ class Bound:
 
     @property
     def exceeded(self) -> bool:
+        """Whether more was found than is promised."""
         return self.found.lower > self.limit.value
 
     def __str__(self) -> str:
@@ -82,10 +83,12 @@ class Audit:
 
     @property
     def accused(self) -> bool:
+        """Whether any bound was exceeded."""
         return any(b.exceeded for b in self.bounds)
 
     @property
     def lower(self) -> float:
+        """The least that the mechanism can have, by the first bound."""
         return self.bounds[0].found.lower
 
     def __str__(self) -> str:
@@ -242,6 +245,7 @@ def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relatio
 
 
 def method_pair(method: Method, relation: Neighbours) -> Pair:
+    """The neighbouring tables on which a method is audited."""
     entry = entry_of(method)
     numbers = entry is not None and entry.columns == "numbers"
     return pairs.many(relation) if numbers else pairs.three_tests(relation)

@@ -68,6 +68,7 @@ class Sampled:
 
     @property
     def sample(self) -> Sample:
+        """The secret sample that is asked."""
         return Sample(rate=self.rate, epsilon=self.epsilon)
 
 
@@ -148,6 +149,7 @@ def _runs(tables: OpenPair, view: Callable[[Queryable, int], FloatArray]) -> Run
 
 
 def pieces(runs: int) -> Iterator[int]:
+    """Runs in batches that fit into memory."""
     for start in range(0, runs, TOGETHER):
         yield min(TOGETHER, runs - start)
 

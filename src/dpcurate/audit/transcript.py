@@ -55,6 +55,7 @@ class Truth:
         self._known: dict[Statistic, tuple[Answer, Answer]] = {}
 
     def both(self, statistic: Statistic) -> tuple[Answer, Answer]:
+        """The exact answer on either table."""
         known = self._known.get(statistic)
         if known is None:
             asked = Release(statistic, Exact())
@@ -146,13 +147,16 @@ class Tally:
         self.asked: list[object] = []
 
     def answer(self, release: Release, answer: Answer, rate: float = 1.0) -> None:
+        """Add what the answer to a release tells."""
         self.total += float(Coordinates.of(release, [answer], self.truth, rate).ratios()[0])
 
     def choice(self, query: Choose, index: int) -> None:
+        """Add what a choice tells."""
         self.total += choice_ratio(self.truth, query, index)
 
 
 def choice_ratio(truth: Truth, query: Choose, index: int) -> float:
+    """The log-likelihood ratio of one choice of an exponential mechanism."""
     pairs = [truth.scores(c) for c in query.candidates] + [(0.0, 0.0)] * query.or_none
     weights = np.array(pairs) * query.epsilon / 2
     log = weights - np.logaddexp.reduce(weights, axis=0)
@@ -169,12 +173,14 @@ class ThresholdLikelihood:
         self._likely = [start / start.sum(), start / start.sum()]
 
     def note(self, score: Score, *, yes: bool) -> None:
+        """A score that was below the threshold."""
         for which, u in enumerate(self._truth.scores(score)):
             below = laplace_below((self._grid - u) / self._scale)
             self._likely[which] = self._likely[which] * ((1 - below) if yes else below)
 
     @property
     def ratio(self) -> float:
+        """The log-likelihood ratio of all that was noted."""
         first, second = (max(float(one.sum()), 1e-300) for one in self._likely)
         return math.log(second) - math.log(first)
 
@@ -194,12 +200,15 @@ class ObservedThreshold:
 
     @property
     def closed(self) -> bool:
+        """Whether the gate has said yes as often as it may."""
         return bool(self._gate.closed)
 
     def ask(self, score: Score) -> bool:
+        """Whether one score is above the threshold."""
         return self.first([score]) is not None
 
     def first(self, scores: Sequence[Score]) -> int | None:
+        """The first of these scores that is above the threshold."""
         index: int | None = self._gate.first(scores)
         before = self._likelihood.ratio
         for i, score in enumerate(scores if index is None else scores[: index + 1]):
@@ -216,9 +225,11 @@ class Observer(Proxy):
         self._tally, self._rate = tally, rate
 
     def ask(self, query: Query[T]) -> T:
+        """The answer to one query, which is noted."""
         return self.ask_all([query])[0]
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
+        """Answers to queries, which are noted."""
         answers = super().ask_all(queries)
         self._tally.asked.extend(queries)
         for query, answer in zip(queries, answers, strict=True):
@@ -229,6 +240,7 @@ class Observer(Proxy):
         return answers
 
     def open(self, gate: Gate[T]) -> T:
+        """A gate whose answers are noted."""
         opened = super().open(gate)
         self._tally.asked.append(gate)
         if isinstance(gate, AboveThreshold):

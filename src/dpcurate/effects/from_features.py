@@ -47,6 +47,7 @@ class NormalMargin:
 
     @property
     def fits(self) -> bool:
+        """Whether the released values are near enough to a normal distribution."""
         return self.distance <= self.allowed
 
     @classmethod
@@ -77,6 +78,7 @@ class ReleasedOf:
 
     @classmethod
     def of(cls, released: ReleasedFeatures) -> ReleasedOf:
+        """From the answers of the default method."""
         columns = tuple(known.column for known in released.distributions)
         return cls(columns, tuple(f.values for f in released.features), released.clip.square)  # type: ignore[arg-type]
 

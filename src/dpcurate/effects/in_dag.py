@@ -207,6 +207,7 @@ class InDag:
 
     @cached_property
     def simulator(self) -> Simulator:
+        """Rows drawn from the graph as its released columns look."""
         return Simulator.of(self.released, self.dag, self.schema.names)
 
     @cached_property

@@ -54,22 +54,28 @@ class NormalLink:
 
     @property
     def start(self) -> FloatArray:
+        """Where fitting starts."""
         return np.zeros(self.parents + 2)
 
     @property
     def prior(self) -> FloatArray:
+        """Standard deviations of the parameters before anything is seen."""
         return np.array([LIKELY_INTERCEPT, *[LIKELY_EFFECT] * self.parents, LIKELY_INTERCEPT])
 
     def mean(self, at: FloatArray, given: FloatArray) -> FloatArray:
+        """The mean given the parents."""
         return np.asarray(at[0] + given @ at[1:-1])
 
     def spread(self, at: FloatArray) -> float:
+        """The standard deviation given the parents."""
         return float(np.exp(np.clip(at[-1], -FURTHEST_LOG_SPREAD, FURTHEST_LOG_SPREAD)))
 
     def draw(self, at: FloatArray, given: FloatArray, even: FloatArray) -> FloatArray:
+        """Values given the parents, from uniform numbers."""
         return np.asarray(self.mean(at, given) + self.spread(at) * ndtri(even))
 
     def scores(self, at: FloatArray, given: FloatArray, values: FloatArray) -> FloatArray:
+        """The slope of each log likelihood in the parameters."""
         left = (values - self.mean(at, given)) / self.spread(at)
         by_mean = left / self.spread(at)
         return np.column_stack([by_mean, given * by_mean[:, None], left**2 - 1])
@@ -84,10 +90,12 @@ class OrderedProbit:
 
     @property
     def start(self) -> FloatArray:
+        """Where fitting starts."""
         return np.concatenate([ndtri(np.clip(np.cumsum(self.shares)[:-1], 1e-4, 1 - 1e-4)), np.zeros(self.parents)])
 
     @property
     def prior(self) -> FloatArray:
+        """Standard deviations of the parameters before anything is seen."""
         return np.array([*[LIKELY_INTERCEPT] * (len(self.shares) - 1), *[LIKELY_EFFECT] * self.parents])
 
     def _parts(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -95,14 +103,17 @@ class OrderedProbit:
         return np.concatenate([[-np.inf], cuts, [np.inf]]), at[len(self.shares) - 1 :]
 
     def draw(self, at: FloatArray, given: FloatArray, even: FloatArray) -> Any:
+        """Levels given the parents, from uniform numbers."""
         cuts, effects = self._parts(at)
         return np.searchsorted(cuts[1:-1], given @ effects + ndtri(even))
 
     def chances(self, at: FloatArray, given: FloatArray) -> FloatArray:
+        """The probability of each level given the parents."""
         cuts, effects = self._parts(at)
         return np.diff(ndtr(cuts - (given @ effects)[:, None]), axis=1)
 
     def scores(self, at: FloatArray, given: FloatArray, values: Any) -> FloatArray:
+        """The slope of each log likelihood in the parameters."""
         cuts, effects = self._parts(at)
         mean = given @ effects
         below, above = cuts[values] - mean, cuts[values + 1] - mean
@@ -124,24 +135,29 @@ class MultinomialLogit:
 
     @property
     def start(self) -> FloatArray:
+        """Where fitting starts."""
         odds = np.log(np.maximum(self.shares, 1e-4))
         return np.column_stack([odds[1:] - odds[0], np.zeros((len(odds) - 1, self.parents))]).ravel()
 
     @property
     def prior(self) -> FloatArray:
+        """Standard deviations of the parameters before anything is seen."""
         return np.tile([LIKELY_INTERCEPT, *[LIKELY_EFFECT] * self.parents], len(self.shares) - 1)
 
     def chances(self, at: FloatArray, given: FloatArray) -> FloatArray:
+        """The probability of each level given the parents."""
         effects = at.reshape(len(self.shares) - 1, -1)
         odds = np.column_stack([np.zeros(len(given)), effects[:, 0] + given @ effects[:, 1:].T])
         weights = np.exp(odds - odds.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def draw(self, at: FloatArray, given: FloatArray, even: FloatArray) -> Any:
+        """Levels given the parents, from uniform numbers."""
         below = np.cumsum(self.chances(at, given), axis=1)[:, :-1]
         return (below < even[:, None]).sum(axis=1)
 
     def scores(self, at: FloatArray, given: FloatArray, values: Any) -> FloatArray:
+        """The slope of each log likelihood in the parameters."""
         left = -self.chances(at, given)
         left[np.arange(len(values)), values] += 1
         regressors = np.column_stack([np.ones(len(given)), given])

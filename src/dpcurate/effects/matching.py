@@ -52,6 +52,7 @@ class Targets:
 
     @classmethod
     def of(cls, released: ReleasedFeatures, simulator: Simulator) -> Targets:
+        """What was released of the columns that are simulated."""
         first, second = _pairs(released, simulator)
         products = released.products
         values = [products.mean, products.products[first, second]]
@@ -90,6 +91,7 @@ class MatchedMargin:
 
     @classmethod
     def of(cls, known: Distribution, features: Features) -> MatchedMargin:
+        """What is matched of one column by itself."""
         shares = known.shares
         if known.column.has_levels:
             return cls(np.eye(len(shares))[:, 1:], shares[1:], np.full(len(shares) - 1, known.noise**2))
@@ -196,6 +198,7 @@ class MatchingStep:
 
     @classmethod
     def of(cls, targets: Targets, simulator: Simulator, parameters: FloatArray, even: FloatArray) -> MatchingStep:
+        """Moments of simulated rows and their slopes, beside the targets."""
         values = simulator.rows(parameters, even)
         seen = targets.of_rows(simulator, values)
         mean, slopes = means_and_slopes(seen, simulator.scores(parameters, values))

@@ -40,6 +40,7 @@ class SimulatedLevels:
 
     @classmethod
     def of(cls, known: Distribution, features: Features) -> SimulatedLevels:
+        """A column of levels as it was released."""
         if not isinstance(known.column, (Numeric, Ordinal)):
             return cls(features, features.values)
         powers = np.vander(np.arange(len(known.shares), dtype=float), features.size + 1, increasing=True)
@@ -48,9 +49,11 @@ class SimulatedLevels:
         return cls(features, (even / weight)[:, 1:] * np.sign(even[-1:, 1:]))
 
     def places(self, values: Any) -> Any:
+        """The levels themselves."""
         return values
 
     def regressors(self, values: Any) -> FloatArray:
+        """What the children of these levels regress on."""
         return np.asarray(self.table[values])
 
 
@@ -76,6 +79,7 @@ class SimulatedNumber:
 
     @classmethod
     def of(cls, known: Distribution, features: Features) -> SimulatedNumber:
+        """A number as it was released."""
         column = known.column
         assert isinstance(column, Numeric)
         ends = np.concatenate([[0.0], np.cumsum(known.shares)])
@@ -130,6 +134,7 @@ class SimulatedNumber:
         return np.clip(np.floor(share * CELLS), 0, CELLS - 1).astype(np.intp)
 
     def regressors(self, values: FloatArray) -> FloatArray:
+        """What the children of these values regress on."""
         if self.smooth or self.ends is None:
             return values[:, None]
         at = self.places(values)
@@ -169,6 +174,7 @@ class Simulator:
 
     @classmethod
     def of(cls, released: ReleasedFeatures, dag: Dag, names: Sequence[str]) -> Simulator:
+        """A simulator of all columns in the order of the graph."""
         shown: dict[str, Any] = {}
         for name, known, features in zip(names, released.distributions, released.features, strict=True):
             shown[name] = (SimulatedLevels if known.column.has_levels else SimulatedNumber).of(known, features)

@@ -41,39 +41,50 @@ class Proxy:
 
     @property
     def schema(self) -> Schema:
+        """The schema of the table."""
         return self._queryable.schema
 
     @property
     def neighbours(self) -> Neighbours:
+        """Which tables count as neighbours."""
         return self._queryable.neighbours
 
     @property
     def budget(self) -> Budget:
+        """The whole budget."""
         return self._queryable.budget
 
     @property
     def remaining(self) -> float:
+        """What is left of the budget."""
         return self._queryable.remaining
 
     def ask(self, query: Query[T]) -> T:
+        """The answer to one query."""
         return self._queryable.ask(query)
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
+        """The answers to queries that are charged together."""
         return self._queryable.ask_all(queries)
 
     def open(self, gate: Gate[T]) -> T:
+        """A gate on the same budget."""
         return self._queryable.open(gate)
 
     def reserve(self, amount: float) -> AbstractContextManager[object]:
+        """A block that is paid for at once."""
         return self._queryable.reserve(amount)
 
     def sensitivity(self, statistic: Statistic) -> float:
+        """How far one row moves a statistic."""
         return self._queryable.sensitivity(statistic)
 
     def draw(self) -> float:
+        """A random number from 0 to 1 that depends on no row."""
         return self._queryable.draw()
 
     def privacy(self) -> Privacy:
+        """What was spent, and how much that promises."""
         return self._queryable.privacy()
 
 
@@ -93,6 +104,7 @@ class Reserving(Proxy):
 
     @property
     def remaining(self) -> float:
+        """What is left beside the amount that is held back."""
         left = super().remaining
         return left if math.isinf(left) else max(left - self._amount, 0.0)
 
@@ -125,6 +137,7 @@ class Reporting(Proxy):
         self._notice = notice
 
     def ask(self, query: Query[T]) -> T:
+        """Tell the stage, then ask."""
         self._notice(*_stage(query))
         answer = super().ask(query)
         if isinstance(query, Release) and isinstance(query.statistic, (Contrasts, FeatureMoments)):
@@ -132,11 +145,13 @@ class Reporting(Proxy):
         return answer
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
+        """Tell each stage and how many tests it has, then ask."""
         for stage, alike in groupby(map(_stage, queries), key=itemgetter(0)):
             self._notice(stage, sum(tests for _, tests in alike))
         return super().ask_all(queries)
 
     def open(self, gate: Gate[T]) -> T:
+        """A gate that tells its tests too."""
         return cast(T, _ReportingGate(super().open(gate), self._notice))
 
 
