@@ -15,7 +15,7 @@ from dpcurate.graphs.latent import ancestral_graph, true_pag, visible_skeleton
 from dpcurate.graphs.pag import Pag
 from dpcurate.graphs.pag_orientation import HIDDEN, PagRule, orient_pag, rule_4, rule_9
 from dpcurate.learn.methods import PC
-from dpcurate.learn.oracle import OracleQueryable
+from oracle import OracleQueryable
 
 
 def dag_of(children: dict[str, str], nodes: str) -> Dag:

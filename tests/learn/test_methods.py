@@ -14,7 +14,6 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.errors import BudgetExceeded, NotPrivate
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
-from dpcurate.learn.oracle import OracleQueryable
 from dpcurate.networks.worlds import random_dag, random_network
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Seeded
@@ -30,6 +29,7 @@ from dpcurate.published import (
 )
 from dpcurate.queries import Laplace, Release, Tau
 from dpcurate.schema import Categorical, Neighbours, Numeric, Schema
+from oracle import OracleQueryable
 
 PROVED = [EMPC(), SVTPC(), PrivPC(), CuratePC()]
 ON_TAU = [EMPC(), SVTPC(), PrivPC(statistic="tau"), CuratePC(statistic="tau")]

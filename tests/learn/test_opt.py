@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcurate.learn.constraint.budgets import (
+from dpcurate.learn.constraint.budget_plan import (
     GaussianErrors,
     LaplaceErrors,
     likely_tables,

@@ -19,7 +19,7 @@ from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.equivalent_orders import climbed_on, equivalent_order, lawful_order
 from dpcurate.learn.measure_once.order_search import BestParents, Order
 from dpcurate.learn.methods import OrderSearch
-from dpcurate.learn.score.parent_search import ParentSearch
+from dpcurate.learn.score.exact_search import ParentSearch
 from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, TableScores, row_count
 from dpcurate.schema import Categorical, Numeric
 

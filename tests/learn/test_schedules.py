@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dpcurate.accounting import gaussian_multiplier
 from dpcurate.errors import QueryError
-from dpcurate.learn.score.schedules import spread
+from dpcurate.learn.score.noised_gradients import spread
 from dpcurate.published.schedules import (
     INCREMENTS,
     algorithm_2,

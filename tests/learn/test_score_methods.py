@@ -11,11 +11,11 @@ from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.metrics import score, shd
 from dpcurate.learn.methods import CurateScore, Noleaks, Notears, NotearsOnMoments
+from dpcurate.learn.score.acyclic import markov_class
 from dpcurate.learn.score.descent import ConvergenceError, Descent, Path
 from dpcurate.learn.score.noised_gradients import norm_quantile
+from dpcurate.learn.score.notears import released_moments
 from dpcurate.learn.score.objectives import Gradients, Quadratic
-from dpcurate.learn.score.private_scale import released_moments
-from dpcurate.learn.score.results import markov_class
 from dpcurate.networks import load, random_dag, random_linear
 from dpcurate.published import PublishedCurateScore, PublishedNoleaks
 from dpcurate.published.gradients import stated_sensitivity

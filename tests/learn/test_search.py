@@ -14,12 +14,10 @@ from dpcurate._messages import how_many
 from dpcurate.errors import BudgetExceeded, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.constraint import recipes, rounds
-from dpcurate.learn.constraint.exact import PValueTest
-from dpcurate.learn.constraint.independence import fisher_test, p_values
-from dpcurate.learn.constraint.search import search
+from dpcurate.learn.constraint import pc_search, recipes
+from dpcurate.learn.constraint.independence import PValueTest, fisher_test, p_values
+from dpcurate.learn.constraint.pc_search import search
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
-from dpcurate.learn.oracle import STRONG, OracleQueryable
 from dpcurate.networks.worlds import random_dag, random_network
 from dpcurate.published import (
     CurateReading,
@@ -35,6 +33,7 @@ from dpcurate.published.constraint import reach
 from dpcurate.queries import Counts, Exact, KendallP, Moments, Release
 from dpcurate.queries.proxies import Reporting
 from dpcurate.schema import Categorical
+from oracle import STRONG, OracleQueryable
 
 
 class PublishedOracle(OracleQueryable):
@@ -336,8 +335,8 @@ def test_rounds_are_capped_and_caps_change_nothing(monkeypatch):
     dag = random_dag(14, degree=4, seed=2)
     free = PC(test="kendall-proved").fit(OracleQueryable(dag))
     for tests, cells in ((3, 10**9), (10**9, 40), (1, 1)):
-        monkeypatch.setattr(rounds, "MOST_TESTS", tests)
-        monkeypatch.setattr(rounds, "MOST_AT_ONCE", cells)
+        monkeypatch.setattr(pc_search, "MOST_TESTS", tests)
+        monkeypatch.setattr(pc_search, "MOST_AT_ONCE", cells)
         door = Counting(dag)
         found = PC(test="kendall-proved").fit(door)
         assert found.skeleton == free.skeleton
@@ -353,7 +352,7 @@ def test_rounds_are_capped_and_caps_change_nothing(monkeypatch):
 )
 def test_a_table_too_large_keeps_its_edge_and_is_told(method, monkeypatch):
     """Of orders 0 and 1 all tables fit, of order 2 those without the wide column, of order 3 none."""
-    for module in (rounds, recipes):
+    for module in (pc_search, recipes):
         monkeypatch.setattr(module, "MOST_CELLS", 16)
     dag = Dag.of("abcde", combinations("abcde", 2))
     door = Watching(dag)
@@ -375,7 +374,7 @@ def test_a_table_too_large_keeps_its_edge_and_is_told(method, monkeypatch):
 
 
 def test_a_search_without_tables_has_no_limit(monkeypatch):
-    monkeypatch.setattr(rounds, "MOST_CELLS", 4)
+    monkeypatch.setattr(pc_search, "MOST_CELLS", 4)
     network = networks.load("cancer")
     curator = Curator(network.sample(500, seed=1), network.schema, budget=Budget.unlimited())
     assert PC(test="partial-correlation").fit(curator).notes == ()

@@ -23,8 +23,8 @@ from dpcurate.graphs.graph import Cpdag, Skeleton
 from dpcurate.learn.methods import PC, OrderSearch, PrivPC, private
 from dpcurate.networks import plausible
 from dpcurate.networks.plausible import DEGREE, edge_count, random_world, simulate
-from dpcurate.planning import ceiling, simulation
 from dpcurate.planning import plan as planning
+from dpcurate.planning import simulation
 from dpcurate.planning.estimate import estimate
 from dpcurate.planning.plan import Plan, plan
 from dpcurate.planning.simulation import WorldRun
@@ -182,12 +182,12 @@ def test_exact_methods_stand_beside_on_the_same_rows(tmp_path):
 
 def test_a_ceiling_that_would_take_long_or_cannot_be_is_left_out_and_said(monkeypatch):
     words = {"epsilons": (1,), "methods": ("auto",), "worlds": 2}
-    monkeypatch.setattr(ceiling, "SEARCHED_COLUMNS", 3)
+    monkeypatch.setattr(simulation, "SEARCHED_COLUMNS", 3)
     few = plan(SMALL, 300, **words)
     assert list(few.ceiling) == ["PC"]
     assert str(few).count("Left out: BIC search: 4 columns would take long") == 1
     monkeypatch.undo()
-    monkeypatch.setattr(ceiling, "SEARCHED_CELLS", 4 * 72 - 1)  # 72 different rows are possible
+    monkeypatch.setattr(simulation, "SEARCHED_CELLS", 4 * 72 - 1)  # 72 different rows are possible
     assert "Left out: BIC search: 288 cells" in str(plan(SMALL, 300, **words))
     assert "BIC search" in plan(SMALL, 70, **words).ceiling
     monkeypatch.undo()

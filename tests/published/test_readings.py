@@ -9,7 +9,7 @@ import pytest
 
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Skeleton
-from dpcurate.learn.constraint.search import search
+from dpcurate.learn.constraint.pc_search import search
 from dpcurate.published import (
     READINGS,
     CurateReading,

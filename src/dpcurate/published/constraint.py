@@ -11,9 +11,9 @@ from dpcurate._validation import check_choice, check_threshold
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.constraint.measures import known_rows
+from dpcurate.learn.constraint.edge_decisions import known_rows
+from dpcurate.learn.constraint.pc_search import EdgeTest, Searched, search
 from dpcurate.learn.constraint.recipes import deletable_pairs, learned, sizes
-from dpcurate.learn.constraint.search import EdgeTest, Searched, search
 from dpcurate.learn.constraint.working_graph import Style
 from dpcurate.published.claims import Claim, CurateReading, PublishedLearned
 from dpcurate.published.curate import PublishedCurate

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcurate.accounting import after_sampling
 from dpcurate.graphs.base_graph import UnorderedPair
-from dpcurate.learn.constraint.search import Decided
+from dpcurate.learn.constraint.pc_search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
 from dpcurate.published.claims import CurateReading
 from dpcurate.published.edge_tests import UNDEFINED, OneByOne, p_value

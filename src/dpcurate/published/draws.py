@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.learn.constraint.measures import normal_quantile
+from dpcurate.learn.constraint.edge_decisions import normal_quantile
 from dpcurate.queries import Queryable
 
 

@@ -15,9 +15,9 @@ from typing import Literal
 
 from dpcurate.accounting import before_sampling
 from dpcurate.graphs.base_graph import UnorderedPair
-from dpcurate.learn.constraint.edge_tests import Steady
-from dpcurate.learn.constraint.exact import PValueTest
-from dpcurate.learn.constraint.search import Decided
+from dpcurate.learn.constraint.edge_decisions import Steady
+from dpcurate.learn.constraint.independence import PValueTest
+from dpcurate.learn.constraint.pc_search import Decided
 from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
 from dpcurate.published.claims import Claim
 from dpcurate.published.draws import laplace, normal, pick

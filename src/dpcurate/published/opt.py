@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcurate._typing import FloatArray
 from dpcurate.accounting import after_sampling
-from dpcurate.learn.constraint.budgets import Errors, Leak, as_tests, slsqp
+from dpcurate.learn.constraint.budget_plan import Errors, Leak, as_tests, slsqp
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Literal
 from dpcurate.accounting.search import doubled, greatest
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.learn.score.descent import StageOver
-from dpcurate.learn.score.schedules import check_spread
+from dpcurate.learn.score.noised_gradients import check_spread
 
 Increment = Literal["additive", "exponential", "multiplicative"]
 

@@ -17,10 +17,9 @@ from dpcurate._validation import check_choice
 from dpcurate.accounting.conversions import gaussian_multiplier
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part
+from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, learned
 from dpcurate.learn.score.descent import Descent, Lagrangian
-from dpcurate.learn.score.results import learned
-from dpcurate.learn.score.schedules import check_spread
+from dpcurate.learn.score.noised_gradients import check_spread
 from dpcurate.published import schedules
 from dpcurate.published.encoding import Encoding
 from dpcurate.published.gradients import CLIP, Point, PublishedGradients, StatedSensitivity, stated_sensitivity

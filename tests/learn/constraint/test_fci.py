@@ -14,11 +14,11 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.latent import ancestors, true_pag
 from dpcurate.graphs.pag import Pag
 from dpcurate.learn.constraint.fci import possible_d_sep
-from dpcurate.learn.constraint.search import search_in
+from dpcurate.learn.constraint.pc_search import search_in
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, Noleaks, PrivPC, with_hidden
-from dpcurate.learn.oracle import OracleQueryable
 from dpcurate.result.fit import Evidence
+from oracle import OracleQueryable
 
 EXACT = PC(test="kendall-proved", latent=True)
 PRIVATE = [kind(statistic="tau", latent=True) for kind in (EMPC, SVTPC, PrivPC, CuratePC)]

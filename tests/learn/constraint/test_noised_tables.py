@@ -8,8 +8,7 @@ import pytest
 from dpcurate import Budget, Curator, networks
 from dpcurate.errors import QueryError
 from dpcurate.learn.constraint.independence import p_values
-from dpcurate.learn.constraint.noised_tables import LAPLACE_EXCESS, NOISED_TESTS, p_value
-from dpcurate.learn.constraint.noised_values import TableValues
+from dpcurate.learn.constraint.noised_values import LAPLACE_EXCESS, NOISED_TESTS, TableValues, p_value
 from dpcurate.learn.constraint.working_graph import Question
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
 

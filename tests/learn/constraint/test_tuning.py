@@ -7,8 +7,8 @@ import pytest
 
 from dpcurate import Budget, Curator, networks
 from dpcurate.errors import QueryError
-from dpcurate.learn.constraint import curate
-from dpcurate.learn.constraint.tuning import Decision, expected_f1, tuned
+from dpcurate.learn.constraint import recipes
+from dpcurate.learn.constraint.budget_plan import Decision, expected_f1, tuned
 from dpcurate.learn.methods import CuratePC, CurateScore
 
 GIVEN = Decision(0.05, 0.2, 0.2)
@@ -49,7 +49,7 @@ def test_tuning_costs_nothing_sees_every_answer_of_order_0_and_its_choice_is_use
     network = networks.load("asia")
     table = network.sample(5000, seed=1)
     seen = []
-    monkeypatch.setattr(curate, "tuned", lambda p, given: seen.append(p) or Decision(0.3, 0.0, 0.0))
+    monkeypatch.setattr(recipes, "tuned", lambda p, given: seen.append(p) or Decision(0.3, 0.0, 0.0))
 
     def run(tune):
         curator = Curator(table, network.schema, budget=Budget(epsilon=0.3, delta=1e-9), insecure_seed=2)

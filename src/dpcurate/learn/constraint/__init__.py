@@ -1,1 +1,1 @@
-"""Constraint-based methods: the PC loop once (search.py), edge tests as its parts."""
+"""Constraint-based methods: the PC loop once (pc_search.py), edge tests as its parts."""

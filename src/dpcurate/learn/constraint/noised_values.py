@@ -1,25 +1,191 @@
-"""How a test's noised value is asked for and read: a pair statistic of its own, or a table of counts.
-
-All that an edge test sees are values, the noise in them, and where on their scale a p-value of T stands.
-"""
+"""Noised values that edge tests decide by: released tables and statistics, and how far they may be off."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 import numpy as np
 
+from dpcurate._typing import FloatArray
 from dpcurate.accounting import before_sampling
 from dpcurate.errors import BudgetExceeded
-from dpcurate.learn.constraint.budgets import Errors, GaussianErrors, LaplaceErrors, likely_tables, likely_tests
-from dpcurate.learn.constraint.exact import turned
-from dpcurate.learn.constraint.measures import Measure, TauMeasure, beyond, normal_quantile
-from dpcurate.learn.constraint.noised_tables import LAPLACE_EXCESS, p_value
+from dpcurate.learn.constraint.budget_plan import Errors, GaussianErrors, LaplaceErrors, likely_tables, likely_tests
+from dpcurate.learn.constraint.edge_decisions import Measure, TauMeasure, beyond, normal_quantile
+from dpcurate.learn.constraint.independence import turned
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
 from dpcurate.queries import Answer, Counts, Gaussian, Laplace, Noise, Queryable, Release, Sample, Statistic
+
+REACH = 3.0
+"""A stratum is read if its rows exceed so many times the noise of their sum: below, its margins are noise."""
+LAPLACE_EXCESS = 3.0
+"""The excess kurtosis of Laplace noise; Gaussian noise has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A quadratic form in the cells: its value, and its mean and variance under independence."""
+
+    value: float
+    mean: float
+    variance: float
+
+    def tail(self) -> float:
+        """P(a scaled chi-squared variable of this mean and variance > value); 1 where nothing varies."""
+        from scipy.special import chdtrc
+
+        if not self.mean > 0 or not self.variance > 0:
+            return 1.0
+        scale = self.variance / (2 * self.mean)
+        return float(chdtrc(self.mean / scale, max(self.value, 0.0) / scale))
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """The strata of a noised table that hold more than noise: cells, totals and margins of each."""
+
+    cells: FloatArray
+    totals: FloatArray
+    x: FloatArray
+    y: FloatArray
+    noise: float
+    fourth: float
+
+    @classmethod
+    def of(cls, table: FloatArray, deviation: float, excess: float = 0.0) -> Strata:
+        """`excess` is the noise's excess kurtosis, so that `fourth` is its fourth cumulant."""
+        cells = np.moveaxis(table.reshape(*table.shape[:2], -1), 2, 0).astype(np.float64)
+        totals = cells.sum(axis=(1, 2))
+        read = totals > max(REACH * deviation * math.sqrt(cells[0].size), 1.0)
+        cells, totals = cells[read], totals[read]
+        x, y = _shares(cells.sum(axis=2)), _shares(cells.sum(axis=1))
+        return cls(cells, totals, x, y, deviation**2, excess * deviation**4)
+
+    @property
+    def residuals(self) -> FloatArray:
+        """D = A_p N A_q'."""
+        return np.asarray(_centring(self.x) @ self.cells @ _centring(self.y).swapaxes(1, 2))
+
+
+def _shares(margin: FloatArray) -> FloatArray:
+    kept = np.maximum(margin, 0.0)
+    return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+
+
+def _centring(p: FloatArray) -> FloatArray:
+    """A_p = I - p 1' of every stratum."""
+    return np.asarray(np.eye(p.shape[1]) - p[:, :, None])
+
+
+def _sampling_noise(p: FloatArray) -> FloatArray:
+    """S_p = diag p - p p' of every stratum."""
+    return np.asarray(p[:, :, None] * np.eye(p.shape[1]) - p[:, :, None] * p[:, None])
+
+
+def _noised(p: FloatArray) -> FloatArray:
+    """A_p A_p' of every stratum."""
+    a = _centring(p)
+    return np.asarray(a @ a.swapaxes(1, 2))
+
+
+@cache
+def _contrasts(levels: int) -> FloatArray:
+    """An orthonormal basis of the vectors that sum to 0."""
+    basis, _ = np.linalg.qr(np.eye(levels)[:, 1:] - 1 / levels)
+    return np.asarray(basis)
+
+
+def _axes(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Coordinates U' in which the noise is white and sampling diagonal, with its variances, of every stratum."""
+    basis = _contrasts(p.shape[1])
+    white = np.linalg.inv(np.linalg.cholesky(basis.T @ _noised(p) @ basis))
+    spread, turn = np.linalg.eigh(white @ (basis.T @ _sampling_noise(p) @ basis) @ white.swapaxes(1, 2))
+    return turn.swapaxes(1, 2) @ white @ basis.T @ _centring(p), np.maximum(spread, 0.0)
+
+
+def chi_squared(strata: Strata) -> Form:
+    """Pearson's statistic in axes where residuals are independent, each weighted by sampling's share of its variance.
+
+    With Z a residual, v = g + s^2 its variance and g the part of sampling it is the sum of g Z^2 / v^2.
+    """
+    (u, spread_x), (w, spread_y) = _axes(strata.x), _axes(strata.y)
+    z = u @ strata.cells @ w.swapaxes(1, 2)
+    g = strata.totals[:, None, None] * spread_x[:, :, None] * spread_y[:, None]
+    v = g + strata.noise
+    weight = np.divide(g, v**2, out=np.zeros_like(v), where=v > 1e-9)
+    share = weight * v
+    diagonal = (u**2).swapaxes(1, 2) @ weight @ w**2
+    variance = 2 * (share**2).sum() + strata.fourth * (diagonal**2).sum()
+    return Form(float((weight * z**2).sum()), float(share.sum()), float(variance))
+
+
+def likelihood_ratio(strata: Strata) -> Form:
+    """G of counts and expectations that are both raised by s^2: noise of variance s^2 is taken for as many rows.
+
+    To second order it is the sum of D^2 / (E + s^2), whose moments calibrate it.
+    """
+    residuals = strata.residuals
+    expected = np.maximum(strata.cells - residuals + strata.noise, 0.0)
+    raised = np.maximum(strata.cells + strata.noise, 0.0)
+    there = expected > 1e-9
+    ratio = np.divide(raised, expected, out=np.ones_like(raised), where=there & (raised > 0))
+    value = 2 * (raised * np.log(ratio) - np.where(there, raised - expected, 0.0)).sum()
+    weight = np.divide(1.0, expected, out=np.zeros_like(expected), where=there)
+    return Form(float(value), *_moments(strata, weight))
+
+
+def _moments(strata: Strata, weight: FloatArray) -> tuple[float, float]:
+    """Mean and variance of the sum of weight D^2: the trace of W K, and twice that of its square."""
+    n = strata.totals[:, None, None]
+    sampled_x, sampled_y, noised_x, noised_y = (f(p) for f in (_sampling_noise, _noised) for p in (strata.x, strata.y))
+    # K = n (S_p x S_q) + s^2 (N_p x N_q), and its square has three products of the same form.
+    noise = np.full_like(n, strata.noise)
+    terms = [
+        (n * n, sampled_x**2, sampled_y**2),
+        (2 * n * noise, sampled_x * noised_x, sampled_y * noised_y),
+        (noise * noise, noised_x**2, noised_y**2),
+    ]
+    square = sum(float((c * a * (weight @ b @ weight.swapaxes(1, 2))).sum()) for c, a, b in terms)
+    diagonal_x, diagonal_y, white_x, white_y = (
+        np.diagonal(m, axis1=1, axis2=2) for m in (sampled_x, sampled_y, noised_x, noised_y)
+    )
+    own = n * diagonal_x[:, :, None] * diagonal_y[:, None] + strata.noise * white_x[:, :, None] * white_y[:, None]
+    lever = (_centring(strata.x) ** 2).swapaxes(1, 2) @ weight @ _centring(strata.y) ** 2
+    return float((weight * own).sum()), 2 * square + strata.fourth * float((lever**2).sum())
+
+
+def spearman(strata: Strata) -> Form:
+    """The square of a pooled rank correlation; strata are weighted as is best for one correlation in all."""
+    a, b = _ranks(strata.x), _ranks(strata.y)
+    spread = np.sqrt((strata.x * a**2).sum(axis=1) * (strata.y * b**2).sum(axis=1))
+    v = strata.totals * spread**2 + strata.noise * (a**2).sum(axis=1) * (b**2).sum(axis=1)
+    weight = np.divide(strata.totals * spread, v, out=np.zeros_like(v), where=v > 1e-9)
+    value = float((weight * np.einsum("kx,kxy,ky->k", a, strata.cells, b)).sum())
+    variance = float((weight**2 * v).sum())
+    fourth = strata.fourth * float((weight**4 * (a**4).sum(axis=1) * (b**4).sum(axis=1)).sum())
+    return Form(value**2, variance, 2 * variance**2 + fourth)
+
+
+def _ranks(p: FloatArray) -> FloatArray:
+    """Mid-ranks of levels as shares, centred."""
+    return np.asarray(np.cumsum(p, axis=1) - p / 2 - 0.5)
+
+
+NOISED_TESTS: dict[str, Callable[[Strata], Form]] = {
+    "g": likelihood_ratio,
+    "chi-squared": chi_squared,
+    "spearman": spearman,
+}
+
+
+def p_value(statistic: str, table: FloatArray, deviation: float, excess: float = 0.0) -> float:
+    """The p-value of a noised table, x by y by any number of others; 1 if no stratum holds more than noise."""
+    strata = Strata.of(table, deviation, excess)
+    return NOISED_TESTS[statistic](strata).tail() if len(strata.totals) else 1.0
+
 
 Value = tuple[float, float]
 """A released value and the standard deviation of the noise in it."""

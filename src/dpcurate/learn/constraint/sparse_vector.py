@@ -6,10 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 from dpcurate.accounting import before_sampling
-from dpcurate.learn.constraint.edge_tests import EvenShare, Recorder
-from dpcurate.learn.constraint.measures import Measure
+from dpcurate.learn.constraint.edge_decisions import EvenShare, Measure, Recorder
 from dpcurate.learn.constraint.noised_values import Values
-from dpcurate.learn.constraint.search import Decided
+from dpcurate.learn.constraint.pc_search import Decided
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
 from dpcurate.queries import AboveThreshold, Queryable, Sample, Score, ThresholdGate
 

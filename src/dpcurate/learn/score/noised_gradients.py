@@ -12,13 +12,43 @@ from dpcurate._typing import FloatArray
 from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part
+from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, empty, learned, to_spend
 from dpcurate.learn.score.descent import Descent, Path
 from dpcurate.learn.score.objectives import Gradients, Margins, TooNoisy
-from dpcurate.learn.score.results import empty, learned, to_spend
-from dpcurate.learn.score.schedules import Shape, spread
 from dpcurate.queries import Gaussian, GradientNorms, Queryable, Release
 from dpcurate.result.fit import FitResult
+
+Shape = Literal["even", "additive", "exponential", "geometric"]
+
+
+def spread(total: float, iterations: int, shape: Shape = "geometric", *, ratio: float = 4.0) -> tuple[float, ...]:
+    """Never falling budgets that sum to the total exactly, and not a rounding error more.
+
+    'additive' rises from 1 to 2, 'exponential' from 1 to e, 'geometric' from 1 to `ratio` >= 1 (the
+    multiplicative increment with the factor the right way round).
+    """
+    check_spread(total, iterations)
+    if not 1 <= ratio < math.inf:
+        raise QueryError(f"a rising schedule needs a ratio of at least 1, got {ratio!r}")
+    last = {"even": 1.0, "additive": 2.0, "exponential": math.e, "geometric": ratio}.get(shape)
+    if last is None:
+        raise QueryError(f"shape must be 'even', 'additive', 'exponential' or 'geometric', got {shape!r}")
+    steps = [i / max(1, iterations - 1) for i in range(iterations)]
+    weights = [1 + t if shape == "additive" else last**t for t in steps]
+    whole = math.fsum(weights)
+    parts = [total * w / whole for w in weights]
+    parts[-1] = total - math.fsum(parts[:-1])
+    while math.fsum(parts) > total:
+        parts[-1] = math.nextafter(parts[-1], 0.0)
+    return tuple(parts)
+
+
+def check_spread(amount: float, iterations: int) -> None:
+    if not 0 < amount < math.inf:
+        raise QueryError(f"a budget to spread must be a finite number above 0, got {amount!r}")
+    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
+        raise QueryError(f"iterations must be a whole number of at least 1, got {iterations!r}")
+
 
 RATIO, KEPT = 4.0, 0.9
 
