@@ -57,6 +57,7 @@ class OracleQueryable:
         return 0.0 if apart else STRONG
 
     def ask(self, query: Query[T]) -> T:
+        """The exact answer."""
         if isinstance(query, Release):
             return cast(T, Answer((np.asarray(self._value(query.statistic)),), (0.0,)))
         assert isinstance(query, Choose)
@@ -64,9 +65,11 @@ class OracleQueryable:
         return cast(T, int(np.argmax(scores)))
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
+        """The exact answers."""
         return [self.ask(r) for r in queries]
 
     def score(self, score: Score) -> float:
+        """How far the statistic lies on the side that is asked about."""
         gap = self._value(score.statistic) - score.threshold
         return gap if score.side == "above" else -gap
 
@@ -76,15 +79,19 @@ class OracleQueryable:
 
     @contextmanager
     def reserve(self, amount: float) -> Iterator[None]:
+        """A block; nothing is charged."""
         yield
 
     def sensitivity(self, statistic: Statistic) -> float:
+        """Next to nothing: answers are exact."""
         return 1e-9
 
     def draw(self) -> float:
+        """Always a half."""
         return 0.5
 
     def privacy(self) -> Privacy:
+        """NOT PRIVATE."""
         return Privacy(self.budget, self.neighbours.value, "one row", 0.0, (), False)
 
 

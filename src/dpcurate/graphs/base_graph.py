@@ -72,6 +72,7 @@ def _arrow(nodes: Collection[str], pair: tuple[str, ...]) -> Arrow:
 
 
 def require_known(name: str, nodes: Iterable[str]) -> None:
+    """Refuse a name that is no node."""
     if name not in nodes:
         raise GraphError(f"unknown node {name!r}{hint(name, nodes)}")
 
@@ -136,13 +137,20 @@ class BaseGraph:
     if TYPE_CHECKING:
 
         @property
-        def nodes(self) -> tuple[str, ...]: ...
+        def nodes(self) -> tuple[str, ...]:
+            """Names, in the order of the columns."""
+
         @property
-        def arrows(self) -> frozenset[Arrow]: ...
+        def arrows(self) -> frozenset[Arrow]:
+            """Edges with a direction, as (from, to)."""
+
         @property
-        def lines(self) -> frozenset[UnorderedPair]: ...
+        def lines(self) -> frozenset[UnorderedPair]:
+            """Edges whose direction is open."""
+
         @property
-        def edges(self) -> frozenset[UnorderedPair]: ...
+        def edges(self) -> frozenset[UnorderedPair]:
+            """Pairs that are joined, whatever the direction."""
 
     def neighbours(self, node: str) -> tuple[str, ...]:
         """Nodes that share an edge with this one, in node order."""

@@ -74,6 +74,7 @@ def from_networkx(graph: Any, kind: GraphKind | None = None) -> Graph:
 
 
 def to_causallearn(graph: Graph) -> Any:
+    """The graph as a GeneralGraph of causal-learn."""
     node = library("causal-learn", "causallearn.graph.GraphNode").GraphNode
     end = library("causal-learn", "causallearn.graph.Endpoint").Endpoint
     edge = library("causal-learn", "causallearn.graph.Edge").Edge
@@ -98,6 +99,7 @@ def from_causallearn(graph: Any, kind: GraphKind | None = None) -> Graph:
 
 
 def to_pgmpy(graph: Dag | Cpdag | Pag) -> Any:
+    """The graph as a DAG or PDAG of pgmpy."""
     if graph.latent:
         raise FormatError("pgmpy has no PAGs; to_networkx and to_causallearn can hand one over")
     base = library("pgmpy", "pgmpy.base")

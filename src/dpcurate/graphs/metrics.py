@@ -216,6 +216,7 @@ def _verdict(a: str, b: str, ours: str, theirs: str) -> EdgeVerdict:
 
 
 def require_same_nodes(estimated: Graph, truth: Graph) -> None:
+    """Refuse graphs of different nodes."""
     for name in sorted(set(estimated.nodes) ^ set(truth.nodes)):
         has, lacks = (("estimated", "true"), ("true", "estimated"))[name in truth.nodes]
         near = hint(name, truth.nodes if has == "estimated" else estimated.nodes)

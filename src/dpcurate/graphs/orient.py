@@ -112,6 +112,7 @@ class PartialGraph:
         return {name: _reach(name, children) for name in self.nodes}
 
     def cpdag(self) -> Cpdag:
+        """The graph as it is directed so far."""
         lines = frozenset(frozenset((a, b)) for a in self.nodes for b in self.lines[a])
         return Cpdag(self.nodes, frozenset(self.arrows), lines)
 

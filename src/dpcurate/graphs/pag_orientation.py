@@ -52,6 +52,7 @@ class PagMarks:
         return ((a, b) for a, near in self.at.items() for b in near)
 
     def joined(self, a: str, b: str) -> bool:
+        """Whether there is an edge between both."""
         return b in self.at[a]
 
     def is_arrow(self, a: str, b: str) -> bool:
@@ -102,6 +103,7 @@ class PagMarks:
         return wrong
 
     def pag(self) -> Pag:
+        """The marks as a graph."""
         return Pag(self.nodes, {(a, b): self.at[a][b] for a, b in self.edges()})
 
 

@@ -25,6 +25,7 @@ class NodeMasks:
 
     @classmethod
     def of(cls, nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> NodeMasks:
+        """Bit masks of parents and children."""
         place = {name: i for i, name in enumerate(nodes)}
         parents, children = [0] * len(nodes), [0] * len(nodes)
         for a, b in arrows:
@@ -33,6 +34,7 @@ class NodeMasks:
         return cls(place, tuple(parents), tuple(children))
 
     def mask(self, names: Iterable[str]) -> int:
+        """A bit for each of these names."""
         return sum(1 << self.place[name] for name in set(names))
 
     def separated(self, a: str, b: str, given: Iterable[str]) -> bool:

@@ -65,6 +65,7 @@ class Listed:
 
     @property
     def needs(self) -> str:
+        """What a call has to give, in words."""
         budget = "any budget" if self.pure else "delta > 0"
         return f"{budget if self.private else 'NOT PRIVATE'}; {self.columns}"
 
@@ -110,6 +111,7 @@ def listed(variant: Variant = "proved") -> Mapping[str, Listed]:
 
 
 def private() -> dict[str, Method]:
+    """The recipes that are proved, by name."""
     return {name: entry.recipe for name, entry in _METHODS.items() if entry.private}
 
 
@@ -146,6 +148,7 @@ def entry_of(method: Method) -> Listed | None:
 
 
 def find(name: str, *, variant: Variant = "proved") -> Listed:
+    """The entry of a method, or a refusal that names those there are."""
     known = listed(variant)
     if name not in known:
         what = "method" if variant == "proved" else "published method"

@@ -30,6 +30,7 @@ class Curve:
     steepness: float
 
     def at(self, effect: float) -> float:
+        """The value at this effect size."""
         return float(self.top / (1 + (effect / self.middle) ** self.steepness))
 
 
@@ -65,10 +66,12 @@ class Power:
 
     @property
     def recall(self) -> float:
+        """The share of true edges that are found, as expected."""
         return RECALL.at(self.effect)
 
     @property
     def precision(self) -> float:
+        """The share of found edges that are true, as expected."""
         return PRECISION.at(self.effect)
 
     @property

@@ -37,6 +37,7 @@ class BifToken(NamedTuple):
 
     @property
     def is_name(self) -> bool:
+        """Whether it can name something."""
         return self.kind in (WORD, QUOTED)
 
     def is_word(self, text: str) -> bool:
@@ -44,6 +45,7 @@ class BifToken(NamedTuple):
         return self.kind == WORD and self.text == text
 
     def is_mark(self, text: str) -> bool:
+        """Whether it is this mark."""
         return self.kind == MARK and self.text == text
 
 
@@ -71,6 +73,7 @@ class Scanner:
         self.token = self._scan()
 
     def fail(self, message: str, at: int) -> NoReturn:
+        """Refuse the text, with the line of this place."""
         raise FormatError(message, line=line_at(self._text, at))
 
     def _scan(self) -> BifToken:
@@ -174,6 +177,7 @@ class Grammar:
             self._unexpected(self._scan.token, "'variable'")
 
     def fail(self, message: str, at: int) -> NoReturn:
+        """Refuse the text, with the line of this place."""
         self._scan.fail(message, at)
 
     def check_structure(self) -> None:
@@ -351,6 +355,7 @@ def read_bif_structure(text: str) -> Dag:
 
 
 def read(text: str) -> GraphDraft:
+    """The graph of a network in BIF."""
     check_length(text)
     grammar = Grammar(text)
     grammar.check_structure()

@@ -269,6 +269,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def write_dot(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
+    """A graph as DOT."""
     plain = graph.kind == "skeleton"
     rows = [] if plain else [f"kind={graph.kind}"]
     rows += [quote(name) for name in graph.nodes]
@@ -287,6 +288,7 @@ def _marks(sign: str) -> list[str]:
 
 
 def read_dot(text: str) -> GraphDraft:
+    """A graph from DOT."""
     parsed = parse(text, ("graph", "digraph"), unquote)
     draft = GraphDraft()
     if parsed.word == "graph":
@@ -329,6 +331,7 @@ DAGITTY_KINDS: dict[str, GraphKind] = {"dag": "dag", "pdag": "cpdag", "pag": "pa
 
 
 def write_dagitty(graph: Graph, _: EdgeProbabilities = NO_PROBABILITIES) -> str:
+    """A graph as DAGitty text."""
     if graph.kind == "skeleton":
         raise FormatError("DAGitty text has no skeletons; write it as json, csv or dot")
     rows = [_quote_dagitty(name) for name in graph.nodes]
@@ -344,6 +347,7 @@ def _quote_dagitty(name: str) -> str:
 
 
 def read_dagitty(text: str) -> GraphDraft:
+    """A graph from DAGitty text."""
     parsed = parse(text, tuple(DAGITTY_KINDS), lambda inside: inside.replace('\\"', '"'))
     draft = GraphDraft(DAGITTY_KINDS[parsed.word])
     for name, line in parsed.nodes:

@@ -49,6 +49,7 @@ def guard(name: str) -> str:
 
 
 def unguard(cell: str) -> str:
+    """The text of a cell without what guards it from spreadsheets."""
     return cell[1:] if _guarded(cell) else cell
 
 
@@ -57,6 +58,7 @@ def _guarded(cell: str) -> bool:
 
 
 def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
+    """A graph as a CSV file of edges."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     heads, *rows = edge_rows(graph, probabilities)
@@ -89,6 +91,7 @@ def edge_rows(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES)
 
 
 def read(text: str) -> GraphDraft:
+    """A graph from a CSV file of edges."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     draft = GraphDraft()
     names: list[str] = []

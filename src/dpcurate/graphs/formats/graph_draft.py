@@ -179,6 +179,7 @@ class GraphDraft:
         self.arrows[a, b] = line
 
     def line(self, a: str, b: str, line: int | None) -> None:
+        """An edge without a direction, found on this line."""
         self._refuse_second(a, b, line, [(a, b), (b, a)])
         self.lines[frozenset((a, b))] = line
 

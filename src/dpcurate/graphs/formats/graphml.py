@@ -40,6 +40,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
+    """A graph as GraphML."""
     plain = graph.kind == "skeleton"
     rows = [f'  <graph edgedefault="{"undirected" if plain else "directed"}">']
     rows.append(f'    <data key="kind">{graph.kind}</data>')
@@ -156,6 +157,7 @@ _UNSAFE = re.compile(r'[^ -~]|["&]')
 
 
 def write_gml(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
+    """A graph as GML."""
     plain = graph.kind == "skeleton"
     place = {name: i for i, name in enumerate(graph.nodes)}
     rows = [f"  directed {int(not plain)}", f'  kind "{graph.kind}"']
@@ -179,6 +181,7 @@ def _gml_quote(name: str) -> str:
 
 
 def read_gml(_: str) -> GraphDraft:
+    """Refuse: GML is written but not read."""
     raise FormatError(
         "GML is written but not read: read it with networkx.read_gml and pass that to from_networkx, "
         "or save the graph as graphml"

@@ -24,6 +24,7 @@ _PAIR = re.compile(rf"\[\s*{_NAME}\s*,\s*{_NAME}\s*\]")
 
 
 def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
+    """A graph as JSON."""
     edges = ordered_edges(graph)
     table: dict[str, Any] = {
         "kind": graph.kind,
@@ -55,6 +56,7 @@ def _rows(value: Any) -> str:
 
 
 def read(text: str) -> GraphDraft:
+    """A graph from JSON."""
     table = _table(text)
     draft = GraphDraft()
     if "kind" in table:

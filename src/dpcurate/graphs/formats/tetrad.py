@@ -38,6 +38,7 @@ SIGN_OF_TETRAD = {written: sign for sign, written in TETRAD_EDGES.items()} | {"<
 
 
 def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
+    """A graph as Tetrad's text."""
     rows = ["Graph Nodes:", ";".join(map(_quote, graph.nodes)), "", "Graph Edges:"]
     for number, (a, mark, b) in enumerate(ordered_edges(graph), 1):
         sure = _sure(_quote(a), _quote(b), probabilities.get((a, b), EdgeProbability()))
@@ -73,6 +74,7 @@ def _unquote(text: str, line: int) -> str:
 
 
 def read(text: str) -> GraphDraft:
+    """A graph from Tetrad's text."""
     draft, section, seen = GraphDraft(), "", False
     for line, row in enumerate(split_lines(text), 1):
         heading = re.fullmatch(r"\s*Graph (Nodes|Edges|Attributes|Node Attributes):\s*", row)
