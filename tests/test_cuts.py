@@ -279,7 +279,7 @@ def test_nonsense_is_refused_in_a_sentence(linked: Any, more: dict[str, Any], sa
 def test_a_pair_that_is_undecided_has_no_effect_that_is_ruled_out():
     effect = found(learned({"ab": 0.493}, {"ab": 0.6})).effect("a", "b")
     assert (effect.state, effect.estimate, effect.sign) == ("undecided", None, None)
-    assert str(effect).startswith("a -> b: undecided: it depends on the link between a and b (linked 0.49), neither")
+    assert str(effect).startswith("a -> b: undecided: it depends on the link between a and b (P(edge) = 0.49), neither")
     assert "found.at(0.49).effect(...) supposes it" in str(effect)
     assert "a larger epsilon would decide it" in str(effect)
     assert found(learned({"ab": 0.493}, {"ab": 0.6})).at(0.49).effect("a", "b").state != "none"
@@ -303,10 +303,10 @@ def test_what_is_undecided_matters_on_the_way_only(linked, direction, state):
 def test_the_way_with_the_fewest_undecided_pairs_is_named():
     pairs = {"ac": 0.3, "bc": 0.35, "ad": 0.9, "bd": 0.4}
     effect = found(learned(pairs, {"ad": 0.9})).effect("a", "b")
-    assert "link between b and d (linked 0.40)" in effect.reason
+    assert "link between b and d (P(edge) = 0.40)" in effect.reason
     assert " c " not in effect.reason
     both = found(learned({"ac": 0.3, "bc": 0.35})).effect("a", "b").reason
-    assert "links between a and c (linked 0.30) and b and c (linked 0.35)" in both
+    assert "links between a and c (P(edge) = 0.30) and b and c (P(edge) = 0.35)" in both
     assert "would decide them" in both
 
 

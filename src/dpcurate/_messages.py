@@ -43,6 +43,12 @@ def shown_probability(p: float) -> str:
     return ">0.99" if p >= 0.995 else "<0.01" if p < 0.005 else f"{p:.2f}"
 
 
+def probability(name: str, p: float) -> str:
+    """A probability with its name: P(edge) = 0.97, P(edge) > 0.99."""
+    text = shown_probability(p)
+    return f"{name} {text[0]} {text[1:]}" if text[0] in "<>" else f"{name} = {text}"
+
+
 def how_many(number: int, one: str, many: str = "") -> str:
     """A number and its noun: 1 edge, 2 edges, 1,000 edges."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"

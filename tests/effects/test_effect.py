@@ -47,7 +47,7 @@ def test_errors_of_two_rows_that_move_together_cancel() -> None:
 def test_an_interval_with_zero_in_it_leaves_the_sign_open() -> None:
     effect = Effect.of_levels("smoke", "lung", table(0.105, 0.1))
     assert effect.sign is None
-    assert str(effect).endswith("the sign is open")
+    assert str(effect).endswith("sign uncertain")
 
 
 def test_numbers_change_by_a_unit_and_means_by_a_level() -> None:
@@ -68,14 +68,14 @@ def test_several_effects_span_an_interval_and_one_is_itself() -> None:
     assert (both.low, both.high) == (one.low, two.high)
     assert both.estimate is None
     assert both.state == "several"
-    assert "changes P(b = yes) by 0.08 to 0.22, one of 2 effects, since the graph leaves open what causes a" in str(
+    assert "changes P(b = yes) by 0.08 to 0.22, one of 2 effects, because the graph leaves open what causes a" in str(
         both
     )
     assert Effect.several([one, one]) is one
     maybe = Effect.several([one, Effect.none("a", "b")])
     assert (maybe.low, maybe.high) == (0.0, one.high)
     assert maybe.supposed is one
-    assert str(maybe) == f"{one}; or nothing, if a does not cause b"
+    assert str(maybe) == f"{one}; or no effect, if a does not cause b"
     unknown = Effect.unknown("a", "b", "not determined", "ask for more")
     open_one = Effect.several([one, unknown])
     assert open_one.low is None
@@ -87,14 +87,14 @@ def test_an_effect_without_an_estimate_says_why() -> None:
     assert str(effect) == "a -> b: not identified: a common cause may be hidden"
     none = Effect.none("a", "b")
     assert (none.estimate, none.sign) == (0.0, 0)
-    assert str(none) == "a -> b: no effect, since no directed path leads from a to b"
+    assert str(none) == "a -> b: no effect: no directed path leads from a to b"
 
 
 def test_why_effects_are_not_known_is_said_once() -> None:
     one, two = (Effect.unknown("a", x, "not determined", "ask for more", adjusted_for=[x]) for x in "bc")
     assert Effect.several([one, replace(one, adjusted_for=("d",))]) is one
     maybe = Effect.several([two, Effect.none("a", "c")])
-    assert maybe.brief == "not determined; or nothing, if a does not cause c"
+    assert maybe.brief == "not determined; or no effect, if a does not cause c"
     sure = Effect.of_levels("a", "d", table(0.22, 0.1))
     lines = str(FoundEffects([one, maybe, sure])).splitlines()
     assert str(FoundEffects([one, two])) == "none of 2 effects along edges is known; not determined: ask for more"

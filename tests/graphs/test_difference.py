@@ -51,20 +51,20 @@ def test_probabilities_that_moved_are_told_of_edges_drawn_alike_and_of_pairs_not
     first = result("ab cd", "", {"ab": (0.7, 0.9), "cd": (0.9, 0.99), "ef": (0.1, 0.5)})
     second = result("ab cd", "", {"ab": (0.95, 0.88), "cd": (0.88, 0.81), "ef": (0.4, 0.9)})
     found = difference(first, second)
-    assert list(map(str, found.surer)) == ["a -> b  (linked 0.70 to 0.95)", "e, f (not drawn)  (linked 0.10 to 0.40)"]
-    assert list(map(str, found.less_sure)) == ["c -> d  (this way 0.99 to 0.81)"]
+    assert list(map(str, found.surer)) == ["a -> b  (P(edge) 0.70 to 0.95)", "e, f (not drawn)  (P(edge) 0.10 to 0.40)"]
+    assert list(map(str, found.less_sure)) == ["c -> d  (P(c -> d) 0.99 to 0.81)"]
     assert found.same == 2
     assert len(difference(first, second, least=0.01).less_sure) == 3
 
 
 def test_a_direction_is_told_of_the_arrow_as_it_is_drawn_now():
     found = difference(result("ab", "", {"ab": (0.9, 0.85)}), result("ba", "", {"ba": (0.9, 0.8)}))
-    assert str(found.turned[0]) == "b -> a, was a -> b  (linked 0.90, this way 0.15 to 0.80)"
+    assert str(found.turned[0]) == "b -> a, was a -> b  (P(edge) 0.90, P(b -> a) 0.15 to 0.80)"
 
 
 def test_of_a_line_the_likelier_way_is_told():
     found = difference(result("", "ab", {"ab": (0.9, 0.5)}), result("", "ab", {"ab": (0.9, 0.3)}))
-    assert [str(c) for c in found.surer] == ["a -- b  (b -> a 0.50 to 0.70)"]
+    assert [str(c) for c in found.surer] == ["a -- b  (P(b -> a) 0.50 to 0.70)"]
 
 
 def test_columns_of_one_alone_are_named_and_not_compared():

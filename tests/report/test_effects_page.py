@@ -55,7 +55,7 @@ def test_an_edge_whose_direction_is_open_says_what_it_would_do_either_way(found:
     assert shown[nodes[0], nodes[1]]["effects"] == ("not identified",)
     assert shown[nodes[1], nodes[2]]["effects"] == (f"if {nodes[1]} → {nodes[2]}: not identified",)
     assert shown[nodes[1], nodes[2]]["strength"] is None
-    assert shown[nodes[3], nodes[4]] == {"effects": ("no effect either way",), "strength": 0.0}
+    assert shown[nodes[3], nodes[4]] == {"effects": ("no effect in either direction",), "strength": 0.0}
     line = Cpdag.of(nodes, lines=[nodes[:2]])
     shown = shown_effects(replace(found, learned=replace(found.learned, graph=line, linked={}), cut=None))
     one, other = shown[nodes[0], nodes[1]]["effects"]
@@ -86,7 +86,7 @@ def test_a_page_that_knows_no_effect_says_why_once(found: Discovery) -> None:
 
 def test_the_notebook_has_effects_beside_probabilities(found: Discovery) -> None:
     html = found._repr_html_()
-    assert "How sure and how strong each edge is" in html
+    assert "Probabilities and effects of each edge" in html
     assert "raises P(" in html or "lowers P(" in html
 
 
@@ -133,7 +133,7 @@ def test_thickness_follows_strength_when_asked(found: Discovery, tmp_path: Path)
     path.write_text(html.replace("</body>", f"<script>{STRENGTH}</script></body>"), encoding="utf-8")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     shown = subprocess.run([str(CHROMIUM), *flags, path.as_uri()], capture_output=True, text=True, check=True).stdout
-    assert "thicker: a stronger effect" in shown
+    assert "thicker: stronger effect" in shown
     width = re.compile(r'class="line"[^>]*stroke-width="([\d.]+)"')
     before, after = ([float(w) for w in width.findall(text)] for text in (page(found), shown))
     assert len(before) == len(after) == len(found.edges)

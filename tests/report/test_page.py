@@ -188,13 +188,13 @@ def test_undecided_edges_are_listed_and_marked() -> None:
     assert "Undecided pairs" in text
     assert "<td>lung</td><td>either</td><td>1, 2</td>" in text
     assert "not tested at order 1, 2" in text
-    assert "not tested to the end" in text
+    assert "not fully tested" in text
     assert "Undecided pairs" not in page(found)
 
 
 def test_both_numbers_of_every_edge_are_in_the_table() -> None:
     text = page(_sure())
-    assert re.search(r'<th[^>]*><button type="button">Linked<.*?<button type="button">This way<', text)
+    assert re.search(r'<th[^>]*><button type="button">P\(edge\)<.*?<button type="button">P\(direction\)<', text)
     for linked, way in (("0.97", "0.95"), ("0.80", "0.81"), ("0.60", "0.55")):
         assert re.search(rf">{linked}</td><td[^>]*>{way}</td>", text)
     assert "Drawn: pairs of P(linked) at least 0.5, arrows of P(this way) at least 0.8." in text
@@ -205,7 +205,7 @@ def test_undecided_pairs_are_listed_and_not_called_independent() -> None:
     found = _sure()
     text = page(found)
     section = text.split('id="h-open"')[1].split("</section>")[0]
-    assert "2 pairs are not drawn, and not ruled out either" in section
+    assert "2 pairs are neither drawn nor ruled out" in section
     assert re.findall(r"<tr><td.*?>(\w+)</td><td.*?>(\w+)</td><td.*?>([\d.]+)</td><td.*?>([\d.]+)</td>", section) == [
         ("either", "xray", "0.40", "0.90"),
         ("tub", "xray", "0.25", "0.30"),
@@ -215,8 +215,8 @@ def test_undecided_pairs_are_listed_and_not_called_independent() -> None:
     assert "<td>either</td><td>xray</td>" not in absent
     late = replace(found.learned, unfinished={1: (frozenset(("lung", "either")),)})
     both = page(replace(found, learned=late)).split('id="h-open"')[1].split("</section>")[0]
-    assert "not ruled out either" in both
-    assert "Edges not tested to the end" in both
+    assert "neither drawn nor ruled out" in both
+    assert "Edges not fully tested" in both
 
 
 def test_many_undecided_pairs_are_cut_short() -> None:
@@ -224,7 +224,7 @@ def test_many_undecided_pairs_are_cut_short() -> None:
     found = _found(Cpdag.of(nodes))
     found = replace(found, learned=replace(found.learned, linked={frozenset(p): 0.3 for p in combinations(nodes, 2)}))
     text = page(found)
-    assert "780 pairs are not drawn" in text
+    assert "780 pairs are neither drawn" in text
     assert "the first 500 of 780" in text
     assert text.count('data-value="0.300000"') == 500
     assert str(found).count("(linked 0.30)") == 3
@@ -239,7 +239,7 @@ def test_background_knowledge_is_marked_without_colour() -> None:
     known = Knowledge.of(required_arrows=[("lung", "either")], forbidden_arrows=[("either", "tub")])
     text = page(replace(_small(), knowledge=known))
     assert "required by background knowledge, not found" in text
-    assert "direction by background knowledge" in text
+    assert "direction from background knowledge" in text
     assert "decided on 2 edges" in text
     assert "stroke-dasharray" in text
 
@@ -249,7 +249,7 @@ def test_no_edges_no_confidence_no_evidence() -> None:
     assert "No edge was found" in text
     plain = page(_found(SMALL, sure=False))
     assert 'id="least"' not in plain
-    assert ">Linked<" not in plain
+    assert ">P(edge)<" not in plain
     numeric = Schema((Numeric("a", 0, 1), Numeric("b", 0, 1, bins=20)), rows=1000)
     text = page(_found(Dag.of("ab", [("a", "b")]), schema=numeric))
     assert "(20 in all)" in text
@@ -390,7 +390,7 @@ def test_graph_is_visible_and_hover_tells_the_evidence(show: Any) -> None:
     tab.mouse.move(*opened.on_edge(1))
     said = tab.locator("#card").inner_text()
     assert "lung → either" in said
-    assert "Linked 0.90" in said
+    assert "P(edge) = 0.90" in said
     assert "kept: value 0.25 ± 0.01 against 0.05" in said
     tab.hover('[data-node="3"]')
     assert "Arrows from: lung, tub" in tab.locator("#card").inner_text()
@@ -422,14 +422,14 @@ def test_an_arrow_less_sure_than_the_slider_is_a_line(show: Any) -> None:
     tab.mouse.move(*opened.on_edge(2))
     said = tab.locator("#card").inner_text()
     assert "tub — either" in said
-    assert "Linked 0.80" in said
-    assert "tub → either, if linked: 0.81" in said
+    assert "P(edge) = 0.80" in said
+    assert "P(tub → either) = 0.81" in said
     tab.hover('[data-node="3"]')
     assert "Undirected with: tub" in tab.locator("#card").inner_text()
     tab.locator("#way").fill("0.8")
     assert tab.evaluate(kinds) == ["undirected", "directed", "directed"]
     label = tab.locator('#graph [data-edge="2"]').get_attribute("aria-label")
-    assert label == "tub → either: directed, found in the data, linked 0.80, this way 0.81"
+    assert label == "tub → either: directed, found in the data, P(edge) = 0.80, P(tub → either) = 0.81"
 
 
 def test_sliders_start_where_the_drawing_is_cut() -> None:
@@ -475,7 +475,7 @@ def test_the_slider_shows_directions_that_cannot_be_read(show: Any) -> None:
     assert tab.locator('[data-edge="1"] .spare').is_visible()
     assert not tab.locator('[data-edge="0"] .spare').is_visible()
     label = tab.locator('#graph [data-edge="1"]').get_attribute("aria-label")
-    assert label == "lung → either: directed at this cut"
+    assert label == "lung → either: directed at this threshold"
     tab.locator("#way").fill("0.8")
     assert tab.evaluate(kinds) == ["undirected"] * 3
     assert not tab.locator('[data-edge="1"] .spare').is_visible()
@@ -534,15 +534,15 @@ def test_keyboard_reaches_every_item(show: Any) -> None:
     assert tab.evaluate("document.activeElement.dataset.edge") == "2"
     assert "tub → either" in tab.locator("#card").inner_text()
     label = tab.evaluate("document.activeElement.getAttribute('aria-label')")
-    assert label == "tub → either: directed, found in the data, linked 0.40"
+    assert label == "tub → either: directed, found in the data, P(edge) = 0.40"
 
 
 def test_table_sorts_both_ways(show: Any) -> None:
     tab = show(_small()).tab
     cells = "[...document.querySelectorAll('tr[data-edge]')].map(r => r.cells[3].textContent)"
-    tab.click("th button:has-text('Linked')")
+    tab.click("th button:has-text('P(edge)')")
     assert tab.evaluate(cells) == ["0.40", "0.60", "0.90"]
-    tab.click("th button:has-text('Linked')")
+    tab.click("th button:has-text('P(edge)')")
     assert tab.evaluate(cells) == ["0.90", "0.60", "0.40"]
     assert tab.locator("th[aria-sort='descending']").count() == 1
     tab.click("th button:has-text('From')")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from dpcurate._messages import how_many, shown_probability
+from dpcurate._messages import how_many, probability
 from dpcurate.draw.layout import BOX_HEIGHT, XY, Box, GraphLayout, halfway, lay_out, stretches
 from dpcurate.draw.text import FONT_SIZE, clean, escape, short, width
 from dpcurate.graphs.base_graph import Mark
@@ -89,14 +89,14 @@ class DrawnEdge:
     def words(self) -> str:
         """The edge in words, as a screen reader says it."""
         sure = f", {self.sure}" if self.sure else ""
-        late = ", not tested to the end" if self.open_at else ""
+        late = ", not fully tested" if self.open_at else ""
         return f"{self.between}: {self.says}, {self.source.value}{sure}{late}"
 
     @property
     def sure(self) -> str:
-        """Both numbers, as far as they are known."""
-        said = [("linked", self.linked), ("this way" if self.directed else "→", self.direction)]
-        return ", ".join(f"{word} {shown_probability(p)}" for word, p in said if p is not None)
+        """Both probabilities, as far as they are known."""
+        known = [("P(edge)", self.linked), (f"P({clean(self.a)} → {clean(self.b)})", self.direction)]
+        return ", ".join(probability(name, p) for name, p in known if p is not None)
 
     @property
     def bold(self) -> float:
@@ -105,7 +105,7 @@ class DrawnEdge:
 
     @property
     def thickness(self) -> float:
-        """Thicker the more surely linked: between 0.6 and 3.4, so that a half is thin."""
+        """Thicker the higher P(edge): between 0.6 and 3.4, so that a half is thin."""
         return 1.4 if self.linked is None else 0.6 + 2.8 * self.linked**2
 
 

@@ -193,7 +193,7 @@ class Effect:
     def sentence(self) -> str:
         """The effect in words, without its ends."""
         if self.state == "none":
-            return f"no effect, since {self.reason}"
+            return f"no effect: {self.reason}"
         if self.state == "several":
             return self._of_several
         if self.estimate is None or self.low is None or self.high is None:
@@ -201,7 +201,7 @@ class Effect:
         given = f", adjusted for {', '.join(self.adjusted_for)}" if self.adjusted_for else ""
         size, ends = short_number(abs(self.estimate)), f"({short_number(self.low)} to {short_number(self.high)})"
         if self.sign is None:
-            return f"{self.change} changes {self.what} by {short_number(self.estimate)} {ends}{given}; the sign is open"
+            return f"{self.change} changes {self.what} by {short_number(self.estimate)} {ends}{given}; sign uncertain"
         verb = "raises" if self.estimate > 0 else "lowers"
         return f"{self.change} {verb} {self.what} by {size} {ends}{given}"
 
@@ -209,12 +209,14 @@ class Effect:
     def _of_several(self) -> str:
         acting = self.supposed
         if acting is not self:
-            return f"{acting.sentence}; or nothing, if {self.cause} does not cause {self.outcome}"
+            return f"{acting.sentence}; or no effect, if {self.cause} does not cause {self.outcome}"
         if self.low is None or self.high is None:
             known = sum(e.estimate is not None for e in self.possible)
             return f"one of {len(self.possible)} effects, of which {known} could be estimated"
         ends = f"{short_number(self.low)} to {short_number(self.high)}"
-        return f"{self.change} changes {self.what} by {ends}, one of {len(self.possible)} effects, since {self.reason}"
+        return (
+            f"{self.change} changes {self.what} by {ends}, one of {len(self.possible)} effects, because {self.reason}"
+        )
 
     @property
     def change(self) -> str:

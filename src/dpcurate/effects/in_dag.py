@@ -190,11 +190,11 @@ MOST_MATCHED = 1200
 """Products and parameters at most: more take too long, and too much memory."""
 MOST_UNSETTLED = 1.0
 """A last step of more standard errors than this has not arrived anywhere."""
-ADVICE_BINS = "with `bins` for its numbers in the schema a model has tables, and tells"
+ADVICE_BINS = "with `bins` for its numbers in the schema a model has the tables needed"
 ADVICE_NARROWER = "give bounds as narrow as is publicly known, declare its logarithm instead, or give it `bins`"
 ADVICE_FEWER = "group levels in the schema, or quantify a graph with fewer parents (dag=...)"
-NO_DAG = "causes may be hidden, or no DAG has its arrows; numbers and levels are simulated along a DAG alone"
-ADVICE_TABLES = "with `bins` for numbers in the schema tables are released, which tell"
+NO_DAG = "the graph allows hidden causes, or no DAG has its arrows; effects in mixed tables are simulated along a DAG"
+ADVICE_TABLES = "with `bins` for numbers in the schema the tables needed are released"
 
 
 @dataclass(frozen=True, eq=False)

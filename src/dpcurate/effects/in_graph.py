@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
-from dpcurate._messages import one_line, shown_probability
+from dpcurate._messages import one_line, probability
 from dpcurate._tables import frame_of, safe, table_html
 from dpcurate.effects.effect import Effect, EffectQuestion, Estimator, way_on
 from dpcurate.effects.effect_table import EffectTable
@@ -71,7 +71,7 @@ MOST_REPORTED_EDGES = 400
 """In a larger graph effects are computed when they are asked for, and not for every file."""
 MOST_SIMULATED = 50
 """The same where more columns would have to be simulated, over all DAGs."""
-MANY_DAGS = "many DAGs are possible, and simulating them takes a while; found.effects() does, and costs nothing"
+MANY_DAGS = "many DAGs are possible, and simulating them takes a while; found.effects() does, and is free"
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def unless_undecided(effect: Effect, graph: Graph, pairs: Iterable[ColumnPair], 
 
 
 def _reason(pairs: list[ColumnPair]) -> str:
-    named = " and ".join(f"{p.a} and {p.b} (linked {shown_probability(p.linked or 0.0)})" for p in pairs)
+    named = " and ".join(f"{p.a} and {p.b} ({probability('P(edge)', p.linked or 0.0)})" for p in pairs)
     lowest = math.floor(100 * min(p.linked or 0.0 for p in pairs)) / 100
     them, link = ("it", "link") if len(pairs) == 1 else ("them", "links")
     drawn = f"found.at({lowest:g}).effect(...) supposes {them}; " if lowest > 0 else ""

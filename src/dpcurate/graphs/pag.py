@@ -235,9 +235,9 @@ EDGE_MEANINGS: Mapping[str, str] = MappingProxyType(
         "->": "{a} causes {b}, perhaps through others",
         "<->": "neither causes the other: a hidden cause moves both",
         "o->": "{a} causes {b}, or a hidden cause moves both; {b} does not cause {a}",
-        "o-o": "one causes the other, or a hidden cause moves both: which is open",
-        "o--": "{b} causes {a}, or the rows were chosen by both",
-        "--": "the rows were chosen by both",
+        "o-o": "either causes the other, or a hidden cause moves both",
+        "o--": "{b} causes {a}, or the rows were selected by both",
+        "--": "the rows were selected by both",
     }
 )
 

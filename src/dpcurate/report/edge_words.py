@@ -90,8 +90,8 @@ def sentence(item: Evidence) -> str:
 
 
 UNKNOWN_EFFECTS = {
-    "not identified": "Not identified: a hidden cause may move both, or too many directions are open.",
-    "not determined": "Not determined: what was released does not tell; found.effects() says why, and what to do.",
+    "not identified": "Not identified: the graph leaves these directions open, or allows a hidden common cause.",
+    "not determined": "Not determined: the released statistics do not suffice; found.effects() says why.",
 }
 
 
@@ -117,7 +117,7 @@ def _effect_words(effect: Effect, other: Effect | None) -> dict[str, Any]:
 def _either_way(acting: Sequence[Effect]) -> tuple[str, ...]:
     """What is said of an edge whose direction is open, by the directions in which it may act."""
     if not acting:
-        return ("no effect either way",)
+        return ("no effect in either direction",)
     if len(acting) == 2 and acting[0].state in UNKNOWN_EFFECTS and acting[0].state == acting[1].state:
         return (acting[0].state,)
     return tuple(clean(f"if {e.cause} → {e.outcome}: {e.brief}") for e in acting)
@@ -143,6 +143,6 @@ def thickness_choice(edges: Sequence[DrawnEdge]) -> Html:
         return Html("")
     return Html(
         '<span class="pair"><label for="thick">Thickness</label><select id="thick">'
-        '<option value="linked">how surely linked</option><option value="strength">how strong the effect</option>'
+        '<option value="linked">P(edge)</option><option value="strength">strength of the effect</option>'
         "</select></span>"
     )

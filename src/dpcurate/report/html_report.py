@@ -38,11 +38,11 @@ EDGE_HEADS = (
     Head("From"),
     Head("Edge"),
     Head("To"),
-    Head("Linked", True),
-    Head("This way", True),
-    Head("What it says"),
+    Head("P(edge)", True),
+    Head("P(direction)", True),
+    Head("Meaning"),
     Head("Effect"),
-    Head("Where from"),
+    Head("Source"),
     Head("Last decision"),
 )
 
@@ -116,13 +116,15 @@ def _slider(edges: Sequence[DrawnEdge], cut: Threshold | None) -> str:
         return ""
     least = _start(None if cut is None else cut.linked, linked)
     count = f"{len(edges)} of {len(edges)} edges shown"
-    sliders = _range("least", "Hide edges linked below", (least, least), "shown", count)
+    sliders = _range("least", "Hide edges with P(edge) below", (least, least), "shown", count)
     ways = [edge.direction for edge in edges if edge.directed and edge.direction is not None]
     turning = cut is not None and any(_turns(edge, cut) for edge in edges)
     if ways or turning:
         start = _start(None if cut is None else cut.direction, ways)
         arrows = how_many(sum(edge.directed for edge in edges), "arrow")
-        sliders += _range("way", "Arrows only from", (EVEN_DIRECTION if turning else start, start), "ways", arrows)
+        sliders += _range(
+            "way", "Draw arrows from P(direction)", (EVEN_DIRECTION if turning else start, start), "ways", arrows
+        )
     return f'<span class="sliders">{sliders}</span>'
 
 
@@ -150,17 +152,20 @@ def _range(name: str, label: str, ends: tuple[float, float], told: str, now: str
 
 def _edges(edges: Sequence[DrawnEdge]) -> Html:
     if not edges:
-        return paragraphs("No edge was found. That is not proof of independence: see what the picture means, below.")
+        return paragraphs(
+            "No edge was found. That does not prove independence: see the section on what the picture means."
+        )
     rows = list(map(_edge_row, edges))
     used = [i for i in range(len(EDGE_HEADS)) if any(row[i].text != "-" for row in rows)]
     caption = (
-        "Every edge. Linked: the probability that the two are directly linked; this way: that it points from the first "
-        "to the second, if they are. An undirected edge has no from and to: its columns stand in their order."
+        "All edges. P(edge): the probability that the two columns are directly linked. P(direction): the probability "
+        "that the edge points from the first to the second, given that there is one. An undirected edge lists its "
+        "columns in the order of the table."
         if any(edge.linked is not None for edge in edges)
-        else "Every edge. An undirected edge has no from and to: its two columns stand in the columns' order."
+        else "All edges. An undirected edge lists its columns in the order of the table."
     )
     if any(edge.effects for edge in edges):
-        caption += " Effect: what setting one column does to the other, with a 95 % interval; sorted by its strength."
+        caption += " Effect: what setting one column does to the other, with a 95 % interval."
         caption += reasons(edges)
     cells = [[row[i] for i in used] for row in rows]
     return table(caption, [EDGE_HEADS[i] for i in used], cells, sortable=True, row_name="data_edge", class_="cards")
@@ -235,18 +240,18 @@ def _data(result: Discovery, edges: Sequence[DrawnEdge]) -> dict[str, Any]:
 
 
 SYMBOL_MEANINGS = {
-    "given": "required by background knowledge, not found",
-    "direction": "direction by background knowledge",
-    "late": "not tested to the end: the budget ended",
+    "given": "required by background knowledge, not found in the data",
+    "direction": "direction from background knowledge",
+    "late": "not fully tested: the budget ran out",
 }
 
 MARK_MEANINGS = {
     "->": "cause → effect, perhaps through others",
     "<->": "neither causes the other: a hidden cause moves both",
-    "o->": "cause → effect, or a hidden cause of both; never the other way round",
-    "o-o": "open: either way round, or a hidden cause of both",
-    "o--": "the right causes the left, or rows were chosen by both",
-    "--": "rows were chosen by both",
+    "o->": "cause → effect, or a hidden cause of both; never the reverse",
+    "o-o": "open: either direction, or a hidden cause of both",
+    "o--": "right causes left, or rows were selected by both",
+    "--": "rows were selected by both",
 }
 
 
@@ -259,15 +264,15 @@ def legend(edges: Sequence[DrawnEdge]) -> Html:
         lines.append(
             _entry(
                 _sample("", arrow(40, 10).replace("l-4.5 -9h9z", "l-9-4.5v9z")),
-                "arrow: its end does not cause its start",
+                "arrow: the head does not cause the tail",
             )
         )
     if any(not edge.directed and not edge.sign for edge in edges):
-        lines.append(_entry(_sample("6 4", ""), "undirected: which way is not sure enough"))
+        lines.append(_entry(_sample("6 4", ""), "undirected: direction too uncertain"))
     used = {sign(edge) for edge in edges}
     lines += [_entry(_sign(name), text) for name, text in SYMBOL_MEANINGS.items() if name in used]
     if any(edge.linked is not None for edge in edges):
-        lines.append(Html('<span id="thicker">thicker: more surely linked</span>'))
+        lines.append(Html('<span id="thicker">thicker: higher P(edge)</span>'))
     return bullets(lines) if lines else Html("")
 
 

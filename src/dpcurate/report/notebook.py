@@ -32,11 +32,11 @@ def discovery_html(result: Discovery) -> str:
 
 def _numbers(edges: Sequence[DrawnEdge]) -> str:
     """How sure each edge is, folded."""
-    heads = [Head("Edge"), Head("Linked", True), Head("This way", True), Head("Effect")]
+    heads = [Head("Edge"), Head("P(edge)", True), Head("P(direction)", True), Head("Effect")]
     rows = [
         (edge.between, chance_cell(edge.linked), chance_cell(edge.direction), "; ".join(edge.effects) or "-")
         for edge in edges
     ]
     if not any(edge.effects for edge in edges):
         heads, rows = heads[:3], [row[:3] for row in rows]  # type: ignore[misc]
-    return folded("How sure and how strong each edge is", table("Every edge", heads, rows)) if rows else ""
+    return folded("Probabilities and effects of each edge", table("All edges", heads, rows)) if rows else ""

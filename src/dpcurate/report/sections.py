@@ -79,8 +79,8 @@ def _how_to_add(result: Discovery) -> Html:
     order = clean(example_order(result.schema.columns))
     command = element("code", f"dpcurate discover --from-answers LEDGER --order '{order}'")
     text = Html(
-        "No order of columns was given, so every direction rests on the data alone. Adding one costs no privacy "
-        f"budget: {command}. Name all columns that no other column can cause."
+        "No order of columns was given, so every direction rests on the data alone. Adding one is free: "
+        f"{command}. List first the columns that no other column can cause."
     )
     return Html(element("div", element("p", text), class_="order"))
 
@@ -89,8 +89,8 @@ def _groups(result: Discovery, known: Knowledge) -> Html:
     groups = [_named([name for name in result.graph.nodes if name in tier]) for tier in known.tiers]
     free = [name for name in result.graph.nodes if name not in known.tier_of]
     lines = Html("".join(element("li", group) for group in groups))
-    more = paragraphs(f"In no group, so without limits: {_named(free)}.") if free else Html("")
-    return Html(element("h3", "What comes first") + element("ol", lines) + more)
+    more = paragraphs(f"Not in any group, so unconstrained: {_named(free)}.") if free else Html("")
+    return Html(element("h3", "Order of the columns") + element("ol", lines) + more)
 
 
 def _named(names: Sequence[str]) -> str:
@@ -111,7 +111,7 @@ def _arrows(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
 
 
 MOST_PAIRS = 500
-PAIR_HEADS = (Head("Column a"), Head("Column b"), Head("Linked", True), Head("a → b", True))
+PAIR_HEADS = (Head("Column a"), Head("Column b"), Head("P(edge)", True), Head("P(a → b)", True))
 
 
 def undecided_section(result: Discovery) -> Html:
@@ -129,15 +129,14 @@ def _between(result: Discovery) -> Html:
         return Html("")
     said = paragraphs(
         f"{how_many(len(pairs), 'pair is', 'pairs are')} "
-        "not drawn, and not ruled out either: each may well be linked. More rows, a larger "
-        "epsilon or background knowledge would decide them."
+        "neither drawn nor ruled out. More rows, a larger epsilon or background knowledge would decide them."
     )
     rows = [
         [TableCell(p.a), TableCell(p.b), chance_cell(p.linked), chance_cell(p.direction)] for p in pairs[:MOST_PAIRS]
     ]
     used = [i for i in range(len(PAIR_HEADS)) if any(row[i].text != "-" for row in rows)]
     more = f"; the first {MOST_PAIRS} of {len(pairs)}" if len(pairs) > MOST_PAIRS else ""
-    caption = f"The likeliest first{more}. a → b: the probability of this way round, if they are linked."
+    caption = f"The likeliest first{more}. P(a → b): the probability of this direction, given that there is an edge."
     cells = [[row[i] for i in used] for row in rows]
     return Html(said + table(caption, [PAIR_HEADS[i] for i in used], cells, sortable=True, class_="cards narrow"))
 
@@ -151,9 +150,9 @@ def _untested(result: Discovery) -> Html:
     pairs = sorted((sorted(pair, key=place.__getitem__), orders) for pair, orders in late.items())
     rows = [(a, b, ", ".join(map(str, orders))) for (a, b), orders in pairs]
     said = paragraphs(
-        f"The budget ended before {how_many(len(rows), 'edge was', 'edges were')} "
+        f"The budget ran out before {how_many(len(rows), 'edge was', 'edges were')} "
         "tested at every order. They are in the graph because "
         "nothing removed them, not because something confirmed them."
     )
     heads = [Head("Column"), Head("Column"), Head("Untested at order")]
-    return Html(said + table("Edges not tested to the end", heads, rows))
+    return Html(said + table("Edges not fully tested", heads, rows))

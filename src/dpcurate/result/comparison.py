@@ -83,14 +83,13 @@ class EdgeChange:
     def __str__(self) -> str:
         edge = self.after or self.before or f"{self.a}, {self.b} (not drawn)"
         was = f", was {self.before}" if self.before and self.after and self.before != self.after else ""
-        way = "this way" if edge == f"{self.a} -> {self.b}" else f"{self.a} -> {self.b}"
-        said = [_moved("linked", *self.linked), _moved(way, *self.direction)]
+        said = [_moved("P(edge)", *self.linked), _moved(f"P({self.a} -> {self.b})", *self.direction)]
         sure = ", ".join(word for word in said if word)
         return f"{edge}{was}" + (f"  ({sure})" if sure else "")
 
 
 def _moved(word: str, before: float | None, after: float | None) -> str:
-    """The two numbers, or the one that is known."""
+    """The probability before and after, or the one that is known."""
     known = list(dict.fromkeys(shown_probability(p) for p in (before, after) if p is not None))
     return f"{word} {' to '.join(known)}" if known else ""
 

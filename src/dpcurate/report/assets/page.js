@@ -101,7 +101,7 @@
   let leastWay = byId("way") ? +byId("way").value : 0.5; // an arrow less sure of its direction is shown as a line
   const nameOf = (i) => data.nodes[i].name;
   const list = (title, names) => (names.length ? [make("p", `${title}: ${names.join(", ")}`)] : []);
-  const chance = (p) => (p === 0 || p === 1 ? `${p}` : p >= 0.995 ? ">0.99" : p < 0.005 ? "<0.01" : p.toFixed(2));
+  const chance = (p) => (p === 0 || p === 1 ? `= ${p}` : p >= 0.995 ? "> 0.99" : p < 0.005 ? "< 0.01" : `= ${p.toFixed(2)}`);
   const sure = (edge) => (edge.direction === null ? 1 : Math.max(edge.direction, 1 - edge.direction));
   const points = (edge) => (edge.directed || edge.turns === true) && sure(edge) >= leastWay;
   const from = (edge) => (!edge.directed && points(edge) && edge.direction < 0.5 ? edge.b : edge.a);
@@ -124,8 +124,8 @@
       make("p", `${edge.words ?? (points(edge) ? "directed" : "undirected")}, ${edge.about}`, "soft"),
     ];
     if (edge.says && points(edge)) said.push(make("p", edge.says));
-    if (edge.linked !== null) said.push(make("p", `Linked ${chance(edge.linked)}`));
-    if (edge.direction !== null) said.push(make("p", `${nameOf(edge.a)} → ${nameOf(edge.b)}, if linked: ${chance(edge.direction)}`));
+    if (edge.linked !== null) said.push(make("p", `P(edge) ${chance(edge.linked)}`));
+    if (edge.direction !== null) said.push(make("p", `P(${nameOf(edge.a)} → ${nameOf(edge.b)}) ${chance(edge.direction)}`));
     said.push(...(edge.effects ?? []).map((text) => make("p", text)));
     const lines = document.createElement("ul");
     lines.append(...edge.evidence.map((text) => make("li", text)));
@@ -258,8 +258,8 @@
     });
     for (const text of svg.querySelectorAll(".raises")) text.setAttribute("display", strong ? "inline" : "none");
     byId("thicker").textContent = strong
-      ? "thicker: a stronger effect; + raises, − lowers; faint: not known"
-      : "thicker: more surely linked";
+      ? "thicker: stronger effect; + raises, − lowers; faint: unknown"
+      : "thicker: higher P(edge)";
   });
   const labels = edges.map((item) => item.getAttribute("aria-label"));
   const turn = () => {
@@ -269,7 +269,7 @@
       const pointed = points(e);
       edges[i].classList.toggle("loose", e.directed && !pointed);
       edges[i].classList.toggle("pointed", !e.directed && pointed);
-      const changed = `${between(e)}: ${pointed ? "directed" : "undirected"} at this cut`;
+      const changed = `${between(e)}: ${pointed ? "directed" : "undirected"} at this threshold`;
       edges[i].setAttribute("aria-label", pointed === e.directed ? labels[i] : changed);
     });
     for (const row of rows) {
