@@ -13,24 +13,23 @@ METHODS = {"auto": "default", "pc": "exact PC", "order-search": "exact score sea
 FIGURES = ("f1", "precision", "recall", "cpdag", "f1_half", "cpdag_half", "seconds")
 HEAD = """# Wide tables
 
-The default at each epsilon, beside exact PC (G test, .01) and exact score search (orders, BIC) on the same rows
-without privacy: the ceiling, for what rows do not tell these two, noised answers seldom tell anyone. The search is not
-proved to find the best graph, and PC's arrows follow its separating sets, so that either can be passed here and there.
+The default method at three epsilons, compared with exact PC (G test, .01) and exact order search (BIC) on the same rows
+without privacy. These two are the ceiling: what they cannot see in the rows, noised answers seldom show. Neither is
+perfect, so the default exceeds them in places.
 
-{rows:,} rows, add-remove, delta = 1e-10, the row count private. Mean ± standard error over seeds, each of which draws
-rows and noise afresh; the last table says how many. F1 of the skeleton against the true network; CPDAG F1 by arcs, an
-undirected edge being two. Of the default, the graph of the highest expected F1 (`found.at("best-f1")`); "at 1/2" is
-what `found.graph` draws, pairs from P(linked) = 0.5 and arrows from 0.8 on. Seconds are of processor time with one
-thread, from the open table to the graph. Networks that are not shipped are from the Bayesian network repository
+{rows:,} rows, add/remove, delta = 1e-10, private row count; mean ± standard error over tables drawn afresh. F1 of the
+skeleton against the true network; CPDAG F1 by arcs, an undirected edge being two. Figures of the default are about the
+graph of the highest expected F1 (`found.at("best-f1")`); "at 1/2" is what `found.graph` draws. Seconds are processor time
+of one thread, from the open table to the graph. Networks that are not shipped are from the Bayesian network repository
 (M. Scutari, bnlearn.com/bnrepository).
 Written by `python -m benchmarks.wide`."""
 
 SHUFFLED = """
 ## Columns in a random order
 
-Of two columns that say the same the default has the first in the schema stand for both, and a network's file mostly
-lists causes first: Hailfinder has three such pairs and Win95pts three, all in that order. The same with the columns of
-every table shuffled (`--shuffled`), so that the first of two is as often the wrong one."""
+Of two columns that repeat each other, the default keeps the edges of the first in the schema. Network files mostly list
+causes first, which helps: Hailfinder and Win95pts have three such pairs each. Here the columns of every table are
+shuffled (`--shuffled`), so that the first of two is as often the wrong one."""
 
 Row = tuple[str, float | None]
 """A method and its epsilon, None where it is exact."""

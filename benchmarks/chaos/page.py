@@ -61,7 +61,7 @@ def _head(arenas: list[Arena], command: str, total: Counter[str]) -> Iterator[st
     faults = sum(len(arena.faults) for arena in arenas)
     fresh = total["kills of processes started from nothing"]
     yield "# Reliability\n"
-    yield "Written by the tool that made the figures, not by hand:\n"
+    yield "Written by `make chaos`, which kills, races and damages ledgers:\n"
     yield f"    {command} --page docs/reliability.md\n"
     yield (
         f"**{kills(total):,} kills** (kill -9), {fresh:,} of them of processes started from nothing, the others of "

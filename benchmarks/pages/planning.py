@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 
 HALF_A_STEP = 0.005
 """Figures are shown to two places."""
-HEAD = """# How far plans are right
+HEAD = """# Planning: how accurate plans are
 
-`dpcurate plan` and the announcement before `dpcurate discover` share one estimate, by which a verdict also says what a
-clearer view takes: the skeleton F1 of the graph that a result shows (pairs more likely linked than not), and the range
-in which 8 of 10 tables are to lie. Here tables whose truth is known are learnt, and the two are compared. Tables: the
-shipped networks, networks with random tables (Dirichlet), mixtures of numbers, ordinals and categories, and linear
-Gaussian worlds; 200 to 100,000 rows, epsilon from 0.03 to 5, delta = 1e-10, one run of each, without those in which
-noise hides all. The curves were fitted to half of the tables; these figures are about the other half.
-Written by `python -m benchmarks.plan_check`.
+`dpcurate plan`, the announcement before `dpcurate discover` and the verdict after it share one estimate: the skeleton F1
+of the graph that a result shows (pairs more likely linked than not), and a range that should cover 8 of 10 tables. This
+page compares the estimate with what runs on simulated tables found. The tables are the shipped networks, networks with
+random tables (Dirichlet), mixtures of numbers, ordinals and categories, and linear Gaussian tables; 200 to 100,000 rows,
+epsilon from 0.03 to 5, delta = 1e-10, one run each, without runs in which noise hides everything. The curves were fitted
+to half of the tables; these figures are about the other half. Written by `python -m benchmarks.plan_check`.
 """
 
 
@@ -45,7 +44,7 @@ def _said(power: Power) -> tuple[float, float, float]:
 
 
 def _table(said: Said) -> Iterable[str]:
-    yield "| tables | cells | in the range | below | above | found F1 | said | mean error | mean width |"
+    yield "| tables | runs | in the range | below | above | F1 found | F1 estimated | mean error | mean width |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     yield _line("all", said)
     kinds = {"networks": lambda c: not _random(c.table)} | {
