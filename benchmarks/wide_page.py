@@ -19,9 +19,9 @@ perfect, so the default exceeds them in places.
 
 {rows:,} rows, add/remove, delta = 1e-10, private row count; mean ± standard error over tables drawn afresh. F1 of the
 skeleton against the true network; CPDAG F1 by arcs, an undirected edge being two. Figures of the default are about the
-graph of the highest expected F1 (`found.at("best-f1")`); "at 1/2" is what `found.graph` draws. Seconds are processor time
-of one thread, from the open table to the graph. Networks that are not shipped are from the Bayesian network repository
-(M. Scutari, bnlearn.com/bnrepository).
+graph of the highest expected F1 (`found.at("best-f1")`); "at 1/2" is what `found.graph` draws. Seconds are processor
+time of one thread, from the open table to the graph. Networks that are not shipped are from the Bayesian network
+repository (M. Scutari, bnlearn.com/bnrepository).
 Written by `python -m benchmarks.wide`."""
 
 SHUFFLED = """

@@ -17,12 +17,12 @@ HALF_A_STEP = 0.005
 """Figures are shown to two places."""
 HEAD = """# Planning: how accurate plans are
 
-`dpcurate plan`, the announcement before `dpcurate discover` and the verdict after it share one estimate: the skeleton F1
-of the graph that a result shows (pairs more likely linked than not), and a range that should cover 8 of 10 tables. This
-page compares the estimate with what runs on simulated tables found. The tables are the shipped networks, networks with
-random tables (Dirichlet), mixtures of numbers, ordinals and categories, and linear Gaussian tables; 200 to 100,000 rows,
-epsilon from 0.03 to 5, delta = 1e-10, one run each, without runs in which noise hides everything. The curves were fitted
-to half of the tables; these figures are about the other half. Written by `python -m benchmarks.plan_check`.
+`dpcurate plan`, the announcement before `dpcurate discover` and the verdict after it share one estimate: the skeleton
+F1 of the graph that a result shows (pairs more likely linked than not), and a range that should cover 8 of 10 tables.
+This page compares the estimate with what runs on simulated tables found. The tables are the shipped networks, networks
+with random tables (Dirichlet), mixtures of numbers, ordinals and categories, and linear Gaussian tables; 200 to 100,000
+rows, epsilon from 0.03 to 5, delta = 1e-10, one run each, without runs in which noise hides everything. The curves were
+fitted to half of the tables; these figures are about the other half. Written by `python -m benchmarks.plan_check`.
 """
 
 
