@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpcurate import Budget, Curator, networks
-from dpcurate.accounting.search import least
+from dpcurate.accounting.conversions import least
 from dpcurate.learn.methods import PC, OrderSearch, get
 from dpcurate.published import CurateReading, PublishedCuratePC, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
 

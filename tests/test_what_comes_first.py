@@ -18,7 +18,7 @@ from dpcurate.networks import load
 from dpcurate.networks.plausible import random_world
 from dpcurate.private.ledger import Ledger
 from dpcurate.report.html_report import page
-from dpcurate.schema.order import tiers_of
+from dpcurate.schema.column_order import tiers_of
 
 ASIA = load("asia")
 TABLE = ASIA.sample(4_000, seed=5)

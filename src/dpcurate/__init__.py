@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from dpcurate.learn import methods
     from dpcurate.models import Model, ScoreModel
     from dpcurate.planning.plan import Plan, plan
-    from dpcurate.private.check import check_table
     from dpcurate.private.curator import Curator
-    from dpcurate.private.draft import Draft, draft, draft_schema
     from dpcurate.private.ledger import Ledger
+    from dpcurate.private.owner.check import check_table
+    from dpcurate.private.owner.draft import Draft, draft, draft_schema
     from dpcurate.result.asked import Asked
     from dpcurate.result.discovery import Discovery, diff
     from dpcurate.result.threshold import Threshold
@@ -54,8 +54,8 @@ _HOMES = {
     "models": ("Model", "ScoreModel"),
     "planning.plan": ("Plan", "plan"),
     "private.curator": ("Curator",),
-    "private.check": ("check_table",),
-    "private.draft": ("Draft", "draft", "draft_schema"),
+    "private.owner.check": ("check_table",),
+    "private.owner.draft": ("Draft", "draft", "draft_schema"),
     "private.ledger": ("Ledger",),
     "schema": ("Adjacency", "Categorical", "Neighbours", "Numeric", "Ordinal", "Person", "Schema", "TextFormat"),
     "study.calls": ("ask", "discover", "discover_from", "fit", "open", "quantify", "reopen"),

@@ -10,7 +10,7 @@ import pytest
 
 import dpcurate
 from dpcurate import Budget, networks
-from dpcurate.accounting.cautions import cautions
+from dpcurate.accounting.budget import cautions
 from dpcurate.cli import main
 from dpcurate.errors import PrivacyWarning
 

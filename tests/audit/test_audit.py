@@ -38,9 +38,8 @@ from dpcurate.private import mechanisms, session
 from dpcurate.private.noise import Secure, Seeded
 from dpcurate.private.replay import ChargesLate, OpenPair, proved_statistics, randomness
 from dpcurate.private.statistics import registry
-from dpcurate.private.statistics.counts import CountsTransformation, TablesTransformation
-from dpcurate.private.statistics.gradients import GradientNormsTransformation
-from dpcurate.private.statistics.means import QuantileTransformation
+from dpcurate.private.statistics.levels import CountsTransformation, TablesTransformation
+from dpcurate.private.statistics.numbers import GradientNormsTransformation, QuantileTransformation
 from dpcurate.published import PublishedCuratePC, PublishedFlips, PublishedKendallP
 from dpcurate.queries import (
     AboveThreshold,

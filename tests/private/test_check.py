@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpcurate.errors import OwnerError
-from dpcurate.private.check import check_table
+from dpcurate.private.owner.check import check_table
 from dpcurate.schema import Categorical, Numeric, Ordinal, Person, Schema
 
 

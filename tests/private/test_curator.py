@@ -37,7 +37,7 @@ from dpcurate.private import process
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import STEPS, Exponential
 from dpcurate.private.noise import Secure
-from dpcurate.private.releases import describe
+from dpcurate.private.preview import describe
 from dpcurate.private.session import Session
 from dpcurate.published import PublishedKendallP
 from dpcurate.queries import (

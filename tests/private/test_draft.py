@@ -13,10 +13,9 @@ import pytest
 import dpcurate
 from dpcurate import Schema, draft
 from dpcurate.errors import OwnerError, SchemaError
-from dpcurate.private.draft import draft_schema
-from dpcurate.private.draft.bounds import outwards, roughly
-from dpcurate.private.draft.layout import cut
-from dpcurate.private.draft.scales import in_order
+from dpcurate.private.owner.draft import draft_schema
+from dpcurate.private.owner.file_layout import cut
+from dpcurate.private.owner.guess import in_order, outwards, roughly
 from dpcurate.private.sources import check_rows
 from dpcurate.schema import Categorical, Numeric, Ordinal, TextFormat
 from foreign_files import write_sav

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcurate.errors import QueryError
-from dpcurate.private.releases import describe
+from dpcurate.private.preview import describe
 from dpcurate.private.row_sums import Rows, interval
 from dpcurate.private.sources import InMemory
 from dpcurate.private.statistics.registry import transformation

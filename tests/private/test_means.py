@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dpcurate import Budget, Categorical, Curator, Neighbours, Numeric, Ordinal, Person, Schema
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.private.mechanisms import STEPS, Sensitivity
-from dpcurate.private.releases import preview
-from dpcurate.private.statistics.means import LOWEST_SCORE, QuantileTransformation, score_steps
+from dpcurate.private.preview import preview
+from dpcurate.private.statistics.numbers import LOWEST_SCORE, QuantileTransformation, score_steps
 from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.queries import CELLS, Counts, Exact, Gaussian, Means, Quantile, Release, places
 from dpcurate.schema import GRID, MISSING_VALUE, OWN

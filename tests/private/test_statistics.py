@@ -17,9 +17,10 @@ from scipy import stats
 
 from dpcurate.errors import DomainTooLarge, QueryError
 from dpcurate.private.row_sums import FeatureRows, Lookup, Rows
-from dpcurate.private.statistics import contrasts, kendall, registry
+from dpcurate.private.statistics import kendall, registry
 from dpcurate.private.statistics.kendall import strata, upper_tail
-from dpcurate.private.statistics.means import QuantileTransformation
+from dpcurate.private.statistics.levels import _most_different
+from dpcurate.private.statistics.numbers import QuantileTransformation
 from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.published import PublishedFlips, PublishedKendallP
 from dpcurate.queries import (
@@ -244,7 +245,7 @@ def test_the_worst_replaced_row_is_the_one_found_by_enumeration(sets, levels, ch
     for one in sets:  # the bound of a single set, which wide ones rely on, is exact too
         lengths = [Fraction(r - 1, r) for r in schema.sizes(one)]
         alone = Contrasts((one,))
-        assert 2 * contrasts._most_different(lengths) == enumerated(alone, schema)
+        assert 2 * _most_different(lengths) == enumerated(alone, schema)
 
 
 def fraction_steps(call):

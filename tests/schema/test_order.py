@@ -7,8 +7,7 @@ import pytest
 from dpcurate import Categorical, Knowledge, Numeric, Ordinal, Schema
 from dpcurate.errors import GraphError, SchemaError
 from dpcurate.graphs.knowledge import with_order
-from dpcurate.schema.first import example_order, likely_first
-from dpcurate.schema.order import parsed_order, tiers_of
+from dpcurate.schema.column_order import example_order, likely_first, parsed_order, tiers_of
 
 NAMES = ("sex", "age", "smoker", "lung", "town")
 COLUMNS = tuple(Categorical(name, ("a", "b")) for name in NAMES)

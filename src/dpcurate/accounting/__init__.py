@@ -1,7 +1,6 @@
 """The arithmetic of privacy: budgets, costs, conversions and composition rules. Nothing here sees a row."""
 
-from dpcurate.accounting.budgets import DELTA, SMALLEST_DELTA, Budget, Cost, Event, Privacy
-from dpcurate.accounting.cautions import cautions
+from dpcurate.accounting.budget import DELTA, SMALLEST_DELTA, Budget, Cost, Event, Privacy, cautions
 from dpcurate.accounting.conversions import (
     after_sampling,
     amplified,

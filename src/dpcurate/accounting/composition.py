@@ -26,9 +26,8 @@ from typing import Any
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.accounting.budgets import Event
-from dpcurate.accounting.conversions import epsilon_of, gaussian_epsilon
-from dpcurate.accounting.search import doubled, least
+from dpcurate.accounting.budget import Event
+from dpcurate.accounting.conversions import doubled, epsilon_of, gaussian_epsilon, least
 from dpcurate.errors import BudgetError, QueryError
 
 _CEILING = "as a ceiling fixed beforehand; a running total is bookkeeping"

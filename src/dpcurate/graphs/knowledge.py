@@ -21,7 +21,7 @@ from dpcurate import _files
 from dpcurate.errors import FormatError, GraphError
 from dpcurate.graphs.base_graph import Arrow, UnorderedPair, checked_nodes, find_cycle, hint
 from dpcurate.schema import Schema
-from dpcurate.schema.order import checked_order, parsed_order, tiers_of
+from dpcurate.schema.column_order import checked_order, parsed_order, tiers_of
 
 PAIRS = ("required_edges", "forbidden_edges", "required_arrows", "forbidden_arrows")
 KEYS = (*PAIRS, "tiers")

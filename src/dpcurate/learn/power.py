@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, inf, log, log1p, sqrt
 
-from dpcurate.accounting.search import doubled, least
+from dpcurate.accounting.conversions import doubled, least
 from dpcurate.learn.measure_once.constants import Constants
 
 CLEARLY = 3.0

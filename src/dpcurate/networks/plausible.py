@@ -15,7 +15,7 @@ from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.streams import stream
 from dpcurate.networks.worlds import random_dag
 from dpcurate.schema import Column, Numeric, Schema
-from dpcurate.schema.order import tiers_of
+from dpcurate.schema.column_order import tiers_of
 
 DEGREE = (1.6, 3.2)
 """Mean number of neighbours of a column, drawn for each world; published networks have 1.6 to 3.9."""

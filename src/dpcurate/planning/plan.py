@@ -31,7 +31,7 @@ from dpcurate.networks.streams import whole
 from dpcurate.planning.estimate import estimate
 from dpcurate.planning.simulation import EXACT, NO_NOISE, Progress, Refusal, Simulation, WorldRun, all_runs
 from dpcurate.schema import Neighbours, Schema
-from dpcurate.schema.order import parsed_order
+from dpcurate.schema.column_order import parsed_order
 
 _PAGE = Template("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

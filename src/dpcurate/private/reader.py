@@ -11,8 +11,8 @@ from dpcurate.errors import SourceError
 from dpcurate.private.mechanisms import STEPS, Sensitivity
 from dpcurate.private.row_sums import CountRows, RowSum
 from dpcurate.private.sources import Source
-from dpcurate.private.statistics.base import Transformation
 from dpcurate.private.statistics.kendall import UNDEFINED
+from dpcurate.private.statistics.transformation import Transformation
 from dpcurate.queries import PairStatistic, Score
 
 Parts = tuple[IntArray, ...]

@@ -25,14 +25,14 @@ from dpcurate.private.mechanisms import (
     Sensitivity,
 )
 from dpcurate.private.noise import Ahead, Randomness
+from dpcurate.private.preview import describe, mechanism_of, named, scales_of
 from dpcurate.private.process import Unique
 from dpcurate.private.reader import Parts, Reader
-from dpcurate.private.releases import describe, mechanism_of, named, scales_of
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import Source
-from dpcurate.private.statistics.base import Transformation
-from dpcurate.private.statistics.means import QuantileTransformation, score_steps
+from dpcurate.private.statistics.numbers import QuantileTransformation, score_steps
 from dpcurate.private.statistics.registry import check_kind, sensitivity, transformation
+from dpcurate.private.statistics.transformation import Transformation
 from dpcurate.queries import (
     AboveThreshold,
     Answer,

@@ -17,7 +17,7 @@ from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.disk_store import StoredRun, stored_runs
 from dpcurate.private.ledger.units import float_down
 from dpcurate.private.noise import Secure
-from dpcurate.private.releases import describe, largest_parts, named
+from dpcurate.private.preview import describe, largest_parts, named
 from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic, T, encoding
 from dpcurate.schema import Neighbours, Schema

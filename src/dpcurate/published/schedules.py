@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dpcurate.accounting.search import doubled, greatest
+from dpcurate.accounting.conversions import doubled, greatest
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.learn.score.descent import StageOver
 from dpcurate.learn.score.noised_gradients import check_spread

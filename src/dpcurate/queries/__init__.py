@@ -7,29 +7,52 @@ Send them from one process to another as data (`encoding.encode_queries`, `decod
 pickles: a pickle runs its sender's code and passes by every check made here.
 """
 
-from dpcurate.queries.answer import Answer
-from dpcurate.queries.estimates import Estimate, Estimates
-from dpcurate.queries.features import (
+from dpcurate.queries.answer import Answer, Estimate, Estimates
+from dpcurate.queries.query import (
+    AboveThreshold,
+    Choose,
+    Exact,
+    Gate,
+    Gaussian,
+    Laplace,
+    Noise,
+    Quantile,
+    Query,
+    Release,
+    Sample,
+    SampleGate,
+    Score,
+    T,
+    T_co,
+    ThresholdGate,
+)
+from dpcurate.queries.queryable import Offering, Queryable
+from dpcurate.queries.statistics import (
     BRANCHES,
     CELLS,
     DEEPEST,
     FEATURE_STEPS,
     LARGEST_FEATURE,
+    MOST_CELLS,
     MOST_FEATURES,
+    NO_ROWS,
+    Contrasts,
+    Counts,
     FeatureMap,
     FeatureMoments,
     FeatureNorms,
+    Gradient,
+    GradientNorms,
     Histograms,
+    KendallP,
+    Means,
+    Moments,
+    PairStatistic,
+    Statistic,
+    Tables,
+    Tau,
     places,
 )
-from dpcurate.queries.gates import AboveThreshold, Gate, Sample, SampleGate, ThresholdGate
-from dpcurate.queries.noise import Exact, Gaussian, Laplace, Noise
-from dpcurate.queries.numbers import NO_ROWS, Gradient, GradientNorms, Means, Moments
-from dpcurate.queries.pairs import KendallP, PairStatistic, Tau
-from dpcurate.queries.queryable import Offering, Queryable
-from dpcurate.queries.releases import Choose, Quantile, Query, Release, Score, T, T_co
-from dpcurate.queries.statistics import Statistic
-from dpcurate.queries.tables import MOST_CELLS, Contrasts, Counts, Tables
 
 __all__ = [
     "BRANCHES", "CELLS", "DEEPEST", "FEATURE_STEPS", "LARGEST_FEATURE", "MOST_CELLS", "MOST_FEATURES", "NO_ROWS",

@@ -23,13 +23,35 @@ from dpcurate._messages import shown
 from dpcurate._typing import FloatArray
 from dpcurate.errors import DecodeError, QueryError
 from dpcurate.queries.answer import Answer
-from dpcurate.queries.features import CELLS, FeatureMap, FeatureMoments, FeatureNorms, Histograms
-from dpcurate.queries.gates import AboveThreshold, Gate, Sample
-from dpcurate.queries.noise import Exact, Gaussian, Laplace
-from dpcurate.queries.numbers import Gradient, GradientNorms, Means, Moments
-from dpcurate.queries.pairs import KendallP, Tau
-from dpcurate.queries.releases import Choose, Quantile, Query, Release, Score
-from dpcurate.queries.tables import Contrasts, Counts, Tables
+from dpcurate.queries.query import (
+    AboveThreshold,
+    Choose,
+    Exact,
+    Gate,
+    Gaussian,
+    Laplace,
+    Quantile,
+    Query,
+    Release,
+    Sample,
+    Score,
+)
+from dpcurate.queries.statistics import (
+    CELLS,
+    Contrasts,
+    Counts,
+    FeatureMap,
+    FeatureMoments,
+    FeatureNorms,
+    Gradient,
+    GradientNorms,
+    Histograms,
+    KendallP,
+    Means,
+    Moments,
+    Tables,
+    Tau,
+)
 
 KNOWN: dict[str, type[Any]] = {
     one.__name__: one
@@ -55,7 +77,7 @@ MOST_NUMBERS = 90_000_000
 """Numbers in the stored answers of one list of queries. With their JSON they stay below the 1,000,000,000 bytes that
 SQLite holds in one value."""
 SMALLEST_SCALE, LARGEST_SCALE = 1e-200, 1e100
-"""Bounds on the noise of an answer. A release outside them is refused before it is charged (private/releases.py)."""
+"""Bounds on the noise of an answer. A release outside them is refused before it is charged (private/preview.py)."""
 LARGEST_NUMBER = 1e120
 """Bound on a released number: rows and features are bounded far below it, and noise is at most a few of its scales."""
 _SCALE_BYTES = 25

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
 from dpcurate.accounting import Budget, Privacy
-from dpcurate.queries.gates import Gate
-from dpcurate.queries.releases import Query, T
+from dpcurate.queries.query import Gate, Query, T
 from dpcurate.queries.statistics import Statistic
 from dpcurate.schema import Neighbours, Schema
 

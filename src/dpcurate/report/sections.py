@@ -10,7 +10,7 @@ from dpcurate.draw.svg import DrawnEdge
 from dpcurate.draw.text import clean
 from dpcurate.report.edge_words import open_orders
 from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, paragraphs, table
-from dpcurate.schema.first import example_order
+from dpcurate.schema.column_order import example_order
 
 if TYPE_CHECKING:
     from dpcurate.graphs.knowledge import Knowledge

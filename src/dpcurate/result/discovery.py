@@ -34,7 +34,7 @@ from dpcurate.result.run_record import RunRecord
 from dpcurate.result.threshold import BEST_F1, CERTAIN, Threshold, graph_at, surely_linked, way_round
 from dpcurate.result.verdict import Expected, Verdict, verdict_on
 from dpcurate.schema import Schema
-from dpcurate.schema.first import example_order
+from dpcurate.schema.column_order import example_order
 
 WORDS_OF_EDGES = ("from", "to", "edge", "meaning", "effect_in_words")
 LIKELIEST = 3

@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Literal
 
 from dpcurate.accounting import Budget
-from dpcurate.accounting.search import least
+from dpcurate.accounting.conversions import least
 from dpcurate.learn.power import CLEARLY, Power, lost
 from dpcurate.result.fit import GoodnessOfFit, NoiseLevel
 

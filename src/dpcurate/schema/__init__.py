@@ -1,7 +1,6 @@
 """Public facts about a table: columns, persons, row count, and which tables are neighbours."""
 
 from dpcurate._messages import did_you_mean
-from dpcurate.schema.adjacency import Adjacency
 from dpcurate.schema.columns import (
     CLAMP,
     DROP,
@@ -18,7 +17,7 @@ from dpcurate.schema.columns import (
     level_text,
     no_number,
 )
-from dpcurate.schema.table import Person, Schema
+from dpcurate.schema.schema import Adjacency, Person, Schema
 from dpcurate.schema.text_format import TextFormat
 
 __all__ = [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate._files import Inputs
-from dpcurate.accounting.cautions import warn
+from dpcurate.accounting.budget import warn
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import GivenOrder, Knowledge

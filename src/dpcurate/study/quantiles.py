@@ -13,7 +13,7 @@ from typing import Any
 
 from dpcurate import _validation
 from dpcurate.accounting import Budget
-from dpcurate.accounting.search import least
+from dpcurate.accounting.conversions import least
 from dpcurate.errors import QueryError
 from dpcurate.queries import (
     CELLS,

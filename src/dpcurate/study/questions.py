@@ -11,7 +11,7 @@ from dpcurate.errors import LedgerError, QueryError
 from dpcurate.private.ledger.disk_store import stored_runs
 from dpcurate.private.ledger.path import real
 from dpcurate.private.ledger.run_log import FINISHED
-from dpcurate.private.releases import preview
+from dpcurate.private.preview import preview
 from dpcurate.private.stored import ASKED, StoredAnswers
 from dpcurate.queries import Counts, Estimates, Means, Quantile, Queryable, Release, Tables
 from dpcurate.result.asked import Asked

@@ -16,7 +16,7 @@ from typing import Any
 from dpcurate._files import NO_INPUTS, Inputs
 from dpcurate._messages import one_line
 from dpcurate.accounting import DELTA, Budget, Privacy
-from dpcurate.accounting.cautions import cautions
+from dpcurate.accounting.budget import cautions
 from dpcurate.errors import BudgetError, BudgetExceeded, NotStored, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import GivenOrder, Knowledge, with_order

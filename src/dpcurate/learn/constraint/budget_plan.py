@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.accounting.search import doubled, greatest
+from dpcurate.accounting.conversions import doubled, greatest
 
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
 BETAS = (0.0, 0.1, 0.2)

@@ -13,7 +13,7 @@ from dpcurate._typing import FloatArray, IntArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Sensitivity, root_up
 from dpcurate.private.row_sums import RowSum
-from dpcurate.private.statistics.base import Transformation, table_of
+from dpcurate.private.statistics.transformation import Transformation, table_of
 from dpcurate.queries import KendallP, PairStatistic, Tau
 from dpcurate.schema import Neighbours
 

@@ -9,18 +9,20 @@ from dpcurate import queries
 from dpcurate.errors import DomainTooLarge, QueryError
 from dpcurate.private.mechanisms import Sensitivity
 from dpcurate.private.row_sums import CountRows, RowSum
-from dpcurate.private.statistics.base import Transformation
-from dpcurate.private.statistics.contrasts import ContrastsTransformation
-from dpcurate.private.statistics.counts import CountsTransformation, TablesTransformation
-from dpcurate.private.statistics.features import (
+from dpcurate.private.statistics.feature_sums import (
     FeatureMomentsTransformation,
     FeatureNormsTransformation,
     HistogramsTransformation,
 )
-from dpcurate.private.statistics.gradients import GradientNormsTransformation, GradientTransformation
 from dpcurate.private.statistics.kendall import KendallPTransformation, PairTransformation, TauTransformation
-from dpcurate.private.statistics.means import MeansTransformation
-from dpcurate.private.statistics.moments import MomentsTransformation
+from dpcurate.private.statistics.levels import ContrastsTransformation, CountsTransformation, TablesTransformation
+from dpcurate.private.statistics.numbers import (
+    GradientNormsTransformation,
+    GradientTransformation,
+    MeansTransformation,
+    MomentsTransformation,
+)
+from dpcurate.private.statistics.transformation import Transformation
 from dpcurate.queries import MOST_CELLS, PairStatistic, Statistic, Tables
 from dpcurate.schema import Neighbours, Schema
 

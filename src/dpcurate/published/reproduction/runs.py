@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcurate import Budget
 from dpcurate.accounting import epsilon_of
-from dpcurate.accounting.search import greatest
+from dpcurate.accounting.conversions import greatest
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.metrics import Rates, arc_rates, shd, skeleton_rates
 from dpcurate.learn import methods

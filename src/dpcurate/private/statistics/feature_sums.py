@@ -12,7 +12,7 @@ from dpcurate._typing import FloatArray, IntArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Sensitivity, root_up
 from dpcurate.private.row_sums import CountRows, FeatureNormRows, FeatureRows, IntervalRows, Lookup, RowSum
-from dpcurate.private.statistics.base import InOneCell, Transformation, table_of
+from dpcurate.private.statistics.transformation import InOneCell, Transformation, table_of
 from dpcurate.queries import BRANCHES, DEEPEST, FEATURE_STEPS, FeatureMap, FeatureMoments, FeatureNorms, Histograms
 from dpcurate.schema import OWN, Neighbours, Schema
 

@@ -32,7 +32,7 @@ MOST_ALIKE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FileLayout:
     """A format, and in words."""
 
     format: TextFormat
@@ -48,7 +48,7 @@ class Layout:
 
 def found_in(
     table: Any, *, separator: str | None, encoding: str | None, decimal: str | None, skip: int | None
-) -> Layout | None:
+) -> FileLayout | None:
     """How a text file is written; None for any other table."""
     if not isinstance(table, (str, Path)) or not textfile.is_text(str(table)):
         if (separator, encoding, decimal, skip) != (None, None, None, None):
@@ -67,7 +67,7 @@ def found_in(
     except Exception as error:
         raise told(file, written, error) from error
     written = replace(written, decimal=decimal or marks.decimal(written.separates(file)), missing=marks.missing)
-    return Layout(_plain(written, file), _in_words(written, file))
+    return FileLayout(_plain(written, file), _in_words(written, file))
 
 
 def _plain(written: TextFormat, file: str) -> TextFormat:

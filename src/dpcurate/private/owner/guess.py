@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpcurate.errors import SchemaError
-from dpcurate.private.draft.bounds import outwards
-from dpcurate.private.draft.names import is_id, is_row_index, may_be_row_index, names_a_person
-from dpcurate.private.draft.scales import in_order
-from dpcurate.private.draft.seen import Seen
+from dpcurate.private.owner.seen import Seen, is_id, is_row_index, may_be_row_index, names_a_person
 from dpcurate.schema import DROP, OWN, Categorical, Column, Numeric, Ordinal, level_number, level_text, no_number
 
 MOST_PLACES = 12
@@ -212,3 +211,151 @@ def _labelled(seen: Seen, max_levels: int) -> Guess | None:
     except SchemaError:  # a label that cannot name a level
         return None
     return Guess(column, _remark("levels from the labels in the file", order, gaps), seen.described.about)
+
+
+# --- scales whose order is known ------------------------------------------------------------------------
+
+
+SCALES = (
+    ("none", "very low", "low", "medium low", "moderate", "medium", "middle", "medium high", "high", "very high"),
+    ("low", "lower", "lower middle", "medium", "middle", "upper middle", "high", "higher", "upper"),
+    ("never", "almost never", "very rarely", "rarely", "seldom", "sometimes", "occasionally", "often", "frequently",
+     "usually", "very often", "almost always", "always"),
+    ("never", "yearly", "monthly", "weekly", "daily"),
+    ("not at all", "several days", "more than half the days", "nearly every day"),
+    ("strongly disagree", "disagree strongly", "disagree", "somewhat disagree", "disagree somewhat",
+     "slightly disagree", "disagree slightly", "neither agree nor disagree", "neither", "neutral", "undecided",
+     "slightly agree", "agree slightly", "somewhat agree", "agree somewhat", "agree", "strongly agree",
+     "agree strongly"),
+    ("very dissatisfied", "dissatisfied", "somewhat dissatisfied", "neutral", "somewhat satisfied", "satisfied",
+     "very satisfied", "extremely satisfied"),
+    ("very unlikely", "unlikely", "neutral", "likely", "very likely"),
+    ("not important", "not very important", "slightly important", "somewhat important", "moderately important",
+     "important", "fairly important", "very important", "extremely important"),
+    ("not happy", "not too happy", "unhappy", "pretty happy", "happy", "very happy"),
+    ("very poor", "poor", "very bad", "bad", "fair", "average", "good", "very good", "excellent"),
+    ("fair", "good", "very good", "premium", "ideal"),
+    ("much worse", "worse", "slightly worse", "about the same", "same", "slightly better", "better", "much better"),
+    ("none", "not at all", "no", "a little", "slightly", "slight", "mild", "some", "somewhat", "moderate",
+     "moderately", "marked", "quite a bit", "severe", "very", "very much", "very severe", "extremely"),
+    ("tiny", "xxs", "xs", "small", "s", "medium", "m", "large", "l", "xl", "huge", "xxl", "xxxl"),
+    ("none", "no schooling", "preschool", "primary", "elementary", "middle school", "less than high school",
+     "< high school", "< hs grad", "less than hs", "lower secondary", "secondary", "some high school", "high school",
+     "hs", "hs grad", "high school graduate", "upper secondary", "vocational", "some college", "associate",
+     "associate's degree", "college", "college grad", "college graduate", "bachelor", "bachelors",
+     "bachelor's degree", "university", "tertiary", "master", "masters", "master's degree", "advanced degree",
+     "graduate", "graduate school", "doctorate", "phd"),
+    ("first", "second", "third", "fourth", "fifth"),
+    ("i", "ii", "iii", "iv", "v"),
+)  # fmt: skip
+_LISTED = re.compile(r"\(?[0-9a-z][.):]\s*(?=\S)")
+"""A number before an answer, as in '2. Good'."""
+_COUNTED = re.compile(r"(?:(?:stage|grade|level|class|degree|quartile|quintile|decile|tertile)\s*)")
+_NTH = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
+_MONEY = r"[$€£]?\s*"
+_BAND_NUMBER = rf"{_MONEY}(-?\d+(?:,\d{{3}})+|-?\d+(?:[.,]\d+)?)\s*(k(?![a-z]))?"
+_BELOW, _ABOVE = r"<=?|≤|under|below|up to|less than|at most|fewer than", r">=?|≥|over|above|more than|at least"
+_MORE = r"\+|plus|(?:and|or|&) (?:over|more|above|older|up|greater)"
+_BAND_UNIT = r"([^\W\d].*?)?"
+_BAND = re.compile(
+    rf"[\[(]?\s*(?:({_BELOW})\s*|({_ABOVE})\s*)?{_BAND_NUMBER}\s*(?:(?:-|–|—|to\b|,|;)\s*{_BAND_NUMBER})?\s*"
+    rf"({_MORE})?\s*{_BAND_UNIT}\s*({_MORE}|(?:and|or|&) (?:under|below|less|younger))?\s*[\])]?"
+)
+
+
+def in_order(levels: Sequence[str]) -> list[str] | None:
+    """Three levels or more from low to high, if they are words of one scale or bands of a number such as 18-24."""
+    words = {" ".join(level.lower().replace("_", " ").split()): level for level in levels}
+    if len(words) < max(3, len(levels)):
+        return None
+    return _by_scale(words) or _by_number(words)
+
+
+def _by_scale(words: dict[str, str]) -> list[str] | None:
+    listed = all(map(_LISTED.match, words))
+    plain = {_LISTED.sub("", word, count=1) if listed else word: level for word, level in words.items()}
+    for prefix in (re.compile(""), _COUNTED):
+        bare = {prefix.sub("", word, count=1): level for word, level in plain.items()}
+        for scale in SCALES:
+            if len(bare) == len(words) and set(bare) <= set(scale):
+                return [bare[word] for word in scale if word in bare]
+    return None
+
+
+def _by_number(words: dict[str, str]) -> list[str] | None:
+    """By where bands of one unit begin: 9-11 years, 12 years, 13 years and over."""
+    bands = {word: _BAND.fullmatch(_NTH.sub("", _COUNTED.sub("", word, count=1))) for word in words}
+    found = {word: band for word, band in bands.items() if band is not None}
+    bare = sum(word == band[3] for word, band in found.items())
+    units = {(band[8] or "").rstrip("s.") for band in found.values()} - {""}
+    if len(found) < len(words) or bare == len(words) or len(units) > 1:
+        return None
+    places = {word: _place(band) for word, band in found.items()}
+    if any(band[5] and _number_of(band[5]) < _number_of(band[3]) for band in found.values() if not band[4]):  # a score
+        return None
+    if len(set(places.values())) < len(places):
+        return None
+    return [words[word] for word in sorted(words, key=lambda word: places[word])]
+
+
+def _place(band: re.Match[str]) -> tuple[float, int]:
+    """Where a band begins; one that is open below comes before one that begins there."""
+    below = bool(band[1]) or (band[9] or "").endswith(("under", "below", "less", "younger"))
+    above = bool(band[2]) or bool(band[7])
+    return _number_of(band[3]) * (1000 if band[4] else 1), -1 if below else int(above)
+
+
+def _number_of(digits: str) -> float:
+    return float(re.sub(r",(?=\d{3})", "", digits).replace(",", "."))
+
+
+# --- public bounds, caps and counts ---------------------------------------------------------------------
+
+
+NEAR_NOTHING = 0.3
+"""A least value below this part of the greatest is rounded to 0."""
+
+CAPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100)
+"""Suggested caps on the rows of a person."""
+
+
+def outwards(low: float, high: float) -> tuple[float, float]:
+    """Bounds around two numbers: 18 and 93 become 0 and 100, 1931 and 2004 become 1930 and 2010."""
+    if low < 0 < high:
+        bounds = -_above(-low), _above(high)
+    elif low >= 0 and low <= NEAR_NOTHING * high:
+        bounds = 0.0, _above(high)
+    elif high <= 0 and high >= NEAR_NOTHING * low:
+        bounds = -_above(-low), 0.0
+    else:
+        exponent = _exponent(high - low)
+        step = _power(1, exponent)
+        bounds = _power(math.floor(low / step), exponent), _power(math.ceil(high / step), exponent)
+    fits = bounds[0] <= low and high <= bounds[1] and math.isfinite(bounds[1] - bounds[0])
+    return bounds if fits else (low, high)
+
+
+def roughly(count: int) -> int:
+    """A number of rows to one digit, so that one row more or less hardly ever changes it; at least 10."""
+    digit, _, zeros = f"{count:.0e}".partition("e")
+    return max(10, int(f"{digit}{'0' * int(zeros)}"))
+
+
+def cap(mean: float) -> int:
+    """The next number above a mean that a cap on rows would be."""
+    return next((n for n in CAPS if n >= mean), CAPS[-1])
+
+
+def _above(value: float) -> float:
+    """The next of 1, 2, 3, 5 times a power of ten."""
+    exponent = _exponent(value)
+    return next(x for x in (_power(k, exponent) for k in (1, 2, 3, 5, 10, 100)) if x >= value)
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(value))
+
+
+def _power(times: int, exponent: int) -> float:
+    """Without the noise of a product: 3e-1, not 0.30000000000000004."""
+    return float(f"{times}e{exponent}")

@@ -1,23 +1,138 @@
-"""What may be asked: a statistic with noise, a choice among scores, or where a quantile lies."""
+"""What may be asked: releases with their noise, choices, quantiles, and gates that stay open."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from dpcurate import _validation
 from dpcurate._messages import shown
+from dpcurate._validation import Number
+from dpcurate.accounting import SMALLEST_DELTA
 from dpcurate.errors import QueryError
 from dpcurate.queries.answer import Answer
-from dpcurate.queries.features import CELLS
-from dpcurate.queries.noise import Exact, Gaussian, Laplace, Noise
-from dpcurate.queries.pairs import PairStatistic
-from dpcurate.queries.statistics import Statistic
+from dpcurate.queries.statistics import CELLS, PairStatistic, Statistic
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laplace:
+    """Discrete Laplace noise, by its scale or by the epsilon it is to cost."""
+
+    epsilon: float | None = None
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        _validation.keep(self, **_one_of(epsilon=self.epsilon, scale=self.scale))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian:
+    """Discrete Gaussian noise, by sigma, by the rho it is to cost, or by (epsilon, delta).
+
+    The last is the analytic calibration of Balle and Wang 2018, equation (1) of the CURATE paper.
+    """
+
+    sigma: float | None = None
+    rho: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        _validation.keep(self, **_one_of(sigma=self.sigma, rho=self.rho, epsilon=self.epsilon))
+        if (self.epsilon is None) != (self.delta is None):
+            raise QueryError("Gaussian noise by epsilon needs delta, and delta goes with epsilon only")
+        if self.delta is not None:
+            delta = _validation.between(0, self.delta, 1)
+            if delta is None or delta < SMALLEST_DELTA:
+                raise QueryError(
+                    f"delta must lie between 0 and 1, got {shown(self.delta)}; the least is {SMALLEST_DELTA:g}"
+                )
+            _validation.keep(self, delta=delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """No noise: NOT PRIVATE, of infinite cost, for public data and for comparison."""
+
+
+def _one_of(**choices: float | None) -> dict[str, Number]:
+    given = {name: value for name, value in choices.items() if value is not None}
+    if len(given) != 1:
+        raise QueryError(f"give exactly one of {', '.join(choices)}")
+    return {name: _validation.positive(name, value) for name, value in given.items()}
+
+
+Noise = Laplace | Gaussian | Exact
+
+
+# --- gates ----------------------------------------------------------------------------------------------
+
+
+class Gate(Generic[T_co]):
+    """An interactive mechanism that may be opened, by the type of what is opened."""
+
+    __slots__ = ()
+
+
+class ThresholdGate(Protocol):
+    """An open above-threshold gate."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has said yes."""
+
+    def ask(self, score: Score) -> bool:
+        """Whether the score is (about) positive."""
+
+    def first(self, scores: Sequence[Score]) -> int | None:
+        """The index of the first score to which it says yes, which closes it; None if there is none."""
+
+
+class SampleGate(Protocol):
+    """An open gate to a secret sample."""
+
+    def ask(self, query: Query[T]) -> T:
+        """Ask of the sample."""
+
+    def open(self, gate: Gate[T]) -> T:
+        """Open a gate on the sample."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboveThreshold(Gate[ThresholdGate]):
+    """A gate that tells of each score whether it is positive, until the first yes; then it closes."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _validation.keep(self, epsilon=_validation.positive("epsilon", self.epsilon))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample(Gate[SampleGate]):
+    """A gate to a fresh secret Poisson sample of the rows.
+
+    What is asked of the sample may cost `epsilon` altogether, in pure epsilon; the curator is
+    charged the smaller, amplified epsilon at once, when the gate opens.
+    """
+
+    rate: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        rate = _validation.number(self.rate)
+        if rate is None or not 0 < rate <= 1:
+            raise QueryError(f"a sampling rate lies above 0 and at most at 1, got {shown(self.rate)}")
+        _validation.keep(self, rate=rate, epsilon=_validation.positive("epsilon", self.epsilon))
+
+
+# --- releases, choices and quantiles --------------------------------------------------------------------
 
 
 class Query(Generic[T_co]):

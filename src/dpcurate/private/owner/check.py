@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate._messages import how_many, shown
-from dpcurate.private.draft.names import is_id
+from dpcurate.private.owner.seen import is_id
 from dpcurate.private.sources import look_at
 from dpcurate.private.sources.owner_report import PARTS, ColumnLook, IdLook, Look
 from dpcurate.schema import DROP, OWN, Numeric, Schema

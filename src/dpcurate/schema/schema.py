@@ -6,6 +6,7 @@ so `dpcurate.draft`, the one helper that looks, says so in what it writes.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +19,27 @@ from dpcurate import _files
 from dpcurate._messages import did_you_mean, how_many, listed, shown
 from dpcurate._tables import table_html
 from dpcurate.errors import QueryError, SchemaError
+from dpcurate.schema.column_order import Order, checked_order
 from dpcurate.schema.columns import Categorical, Column, Numeric, check_name
-from dpcurate.schema.order import Order, checked_order
 from dpcurate.schema.text_format import TextFormat
+
+
+class Adjacency(enum.Enum):
+    """Which two tables must be hard to tell apart."""
+
+    ADD_REMOVE = "add-remove"
+    """One unit (row or person) more or less; the number of rows is private."""
+    REPLACE = "replace"
+    """One unit changed; its rows may also become fewer, so the number of rows is not taken as public."""
+
+    @classmethod
+    def of(cls, value: Adjacency | str) -> Adjacency:
+        """Accept the enum or its text."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise SchemaError(f"neighbours must be 'add-remove' or 'replace', got {shown(value)}") from None
+
 
 LARGEST_COUNT = 2**63 - 1
 """Of rows: what TOML and every engine can hold."""

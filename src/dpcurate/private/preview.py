@@ -12,9 +12,9 @@ from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Exponential, Mechanism, Sensitivity, build
 from dpcurate.private.row_sums import Rows
-from dpcurate.private.statistics.base import Transformation
-from dpcurate.private.statistics.means import number
+from dpcurate.private.statistics.numbers import number
 from dpcurate.private.statistics.registry import sensitivity, transformation
+from dpcurate.private.statistics.transformation import Transformation
 from dpcurate.queries import Noise, PairStatistic, Quantile, Query, Release, Statistic
 from dpcurate.queries.encoding import LARGEST_SCALE, SMALLEST_SCALE
 from dpcurate.schema import Neighbours, Schema
