@@ -62,7 +62,7 @@ FALLBACKS = {
     "private/process.py": {"register_at_fork"},
     "private/ledger/file.py": {"register_at_fork", "fork"},
     "_files.py": {"O_DIRECTORY", "O_NOFOLLOW"},  # files are then written by their paths
-    "learn/measure_once/memory.py": {"sysconf"},
+    "learn/measure_once/released.py": {"sysconf"},
     "planning/simulation.py": {"pthread_sigmask", "SIG_SETMASK", "SIG_BLOCK"},
 }
 """Where such names occur, each behind a question whether it is there."""

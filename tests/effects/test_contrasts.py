@@ -12,7 +12,7 @@ from dpcurate.effects.in_graph import Effects
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets
-from dpcurate.learn.measure_once.moments import Released
+from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.networks import Network, Variable
 from dpcurate.result.discovery import Discovery
 from dpcurate.study.calls import discover, discover_from, fit

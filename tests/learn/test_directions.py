@@ -14,11 +14,10 @@ from dpcurate.accounting import Privacy
 from dpcurate.cli import main
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
 from dpcurate.graphs.pag import Pag
-from dpcurate.learn.directions import verdict_on_directions
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.measure_once.arrows import Weighed
-from dpcurate.learn.measure_once.causes import CAUSES, causes
-from dpcurate.learn.measure_once.hidden import Found
+from dpcurate.learn.measure_once.fit_check import verdict_on_directions
+from dpcurate.learn.measure_once.hidden_causes import CAUSES, Found, causes
 from dpcurate.result.edges import Edge
 from dpcurate.result.fit import TRUST, DirectionVerdict, FitResult, GoodnessOfFit, NoiseLevel
 from dpcurate.result.threshold import Threshold, graph_at

@@ -11,11 +11,10 @@ from dpcurate import Budget, Curator
 from dpcurate.accounting import rho_of
 from dpcurate.errors import QueryError
 from dpcurate.learn.measure_once import MeasureOnce
+from dpcurate.learn.measure_once.column_features import MOST_GROUPS, WAVES, features_of, of_levels, of_number
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
-from dpcurate.learn.measure_once.distributions import of_levels, of_number
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence, _Regressed
 from dpcurate.learn.measure_once.feature_release import FeatureCovariance, buy_features
-from dpcurate.learn.measure_once.features import MOST_GROUPS, WAVES, features_of
 from dpcurate.queries import MOST_FEATURES
 from dpcurate.queries.proxies import Proxy
 from dpcurate.schema import Categorical, Numeric, Ordinal, Schema

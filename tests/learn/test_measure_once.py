@@ -17,10 +17,10 @@ from dpcurate.errors import GraphError, QueryError
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets
+from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.order_search import Order
 from dpcurate.learn.measure_once.release import noise_over_sampling
 from dpcurate.networks.network import Network, Variable

@@ -18,6 +18,7 @@ from dpcurate.learn.measure_once import Constants, MeasureOnce, contrast_evidenc
 from dpcurate.learn.measure_once.arrows import collider_log_odds, directed, no_interaction
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
+from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision, skeleton_of
@@ -26,7 +27,6 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals, observed
 from dpcurate.learn.measure_once.method import SETS, SETS_IF_WIDE
 from dpcurate.learn.measure_once.method import drawn as best_f1
-from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.networks.worlds import random_dag
 
 WITH_TRIPLE = (*PAIRS, (A, B, S))

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpcurate.learn.measure_once.colliders import MOST, MOST_SETS, SHIFT, SLOPE, CollidersAt, colliders_by_column
+from dpcurate.learn.measure_once.hidden_causes import MOST, MOST_SETS, SHIFT, SLOPE, CollidersAt, colliders_by_column
 
 
 def around(neighbours: int, log_odds) -> dict[tuple[int, int, int], float]:

@@ -10,9 +10,9 @@ from test_measure_once import released
 
 from dpcurate import Budget, Curator, Knowledge, Schema
 from dpcurate.learn.measure_once import Constants, MeasureOnce
+from dpcurate.learn.measure_once.central_moments import CentralMoments
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.copies import copies
-from dpcurate.learn.measure_once.moments import CentralMoments
+from dpcurate.learn.measure_once.release_plan import copies
 from dpcurate.networks.network import Network, Variable
 from dpcurate.schema import Categorical
 

@@ -11,13 +11,13 @@ from test_measure_once_confidence import ExplainedAway, families_of
 from test_measure_once_search import Numbers, pairwise
 
 from dpcurate import Budget, Curator, Knowledge, networks
-from dpcurate.learn.measure_once import Constants, MeasureOnce, doubts
+from dpcurate.learn.measure_once import Constants, MeasureOnce, release_plan
 from dpcurate.learn.measure_once.arrows import Weighed, no_interaction
 from dpcurate.learn.measure_once.decide import Decision
 
 
 def in_doubt(evidence, decision, interaction=no_interaction, knowledge=None):
-    return doubts.sets_in_doubt(decision, families_of(evidence, knowledge), interaction)
+    return release_plan.sets_in_doubt(decision, families_of(evidence, knowledge), interaction)
 
 
 def pairs_and_triples(*columns):
@@ -54,7 +54,7 @@ def test_what_may_not_be_measured_is_not_asked_for():
 
 @pytest.mark.parametrize(("unsure", "asked"), [(0.001, True), (0.49, False)])
 def test_how_unsure_a_pair_must_be(monkeypatch, unsure, asked):
-    monkeypatch.setattr(doubts, "UNSURE", unsure)
+    monkeypatch.setattr(release_plan, "UNSURE", unsure)
     assert bool(in_doubt(*beside(-4.0))) == asked
 
 

@@ -14,12 +14,11 @@ from dpcurate.learn.measure_once import Constants, contrast_evidence
 from dpcurate.learn.measure_once import designs as designs_module
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
+from dpcurate.learn.measure_once.central_moments import CentralMoments, Released, signal_share
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.designs import LEAST_CELL, LEAST_DIRECTION, Designs, _lacking, soft_inverse
-from dpcurate.learn.measure_once.misfit import misfit_variances
-from dpcurate.learn.measure_once.moments import CentralMoments, Released, signal_share
-from dpcurate.learn.measure_once.privacy_noise import privacy_noise
-from dpcurate.learn.measure_once.regression import Asked, Regressions
+from dpcurate.learn.measure_once.log_linear import misfit_variances
+from dpcurate.learn.measure_once.regression import Asked, Regressions, privacy_noise
 
 LEVELS = (3, 2, 2, 3)
 A, B, S, T = range(4)

@@ -14,8 +14,8 @@ from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision
-from dpcurate.learn.measure_once.families import family_sets
 from dpcurate.learn.measure_once.prune import Separators, _apart, pruned
+from dpcurate.learn.measure_once.release_plan import family_sets
 
 NAMES = ("a", "b", "s", "t")
 EVERY = (*PAIRS, *combinations(range(4), 3))

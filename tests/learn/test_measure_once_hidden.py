@@ -14,13 +14,13 @@ from dpcurate import discover, networks
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.latent import true_pag
-from dpcurate.learn.measure_once import hidden
+from dpcurate.learn.measure_once import hidden_causes
 from dpcurate.learn.measure_once.arrows import no_interaction
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision, decide
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.hidden import (
+from dpcurate.learn.measure_once.hidden_causes import (
     ENOUGH,
     Dependence,
     Dependences,
@@ -163,7 +163,7 @@ def test_ends_with_many_common_neighbours_are_no_sure_collider(monkeypatch: pyte
 
     def signs(common: int) -> set[str]:
         names, size = [f"x{i}" for i in range(common + 2)], common + 2
-        monkeypatch.setattr(hidden, "collider_log_odds", lambda *_: {(0, c, 1): -1.0 for c in range(2, size)})
+        monkeypatch.setattr(hidden_causes, "collider_log_odds", lambda *_: {(0, c, 1): -1.0 for c in range(2, size)})
         families = FamilySearch.of(Fixed(np.full((size, size), 9.0)), Constraints.of(names, None), Constants())
         decision = Decision(tuple(() for _ in names), tuple(range(size)), np.zeros((size, size)))
 
@@ -213,7 +213,7 @@ def test_marks_that_rules_give_are_not_quite_sure_and_open_ones_are_unlikely_eit
 def test_colliders_of_a_column_decide_together(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = {(0, 3, 1): 8.0, (1, 3, 2): 8.0, (0, 3, 2): -2.0}  # two colliders at d, and a doubt of the third
     known = []
-    monkeypatch.setattr(hidden, "collider_log_odds", lambda *given: known.append(given[-2]) or evidence)
+    monkeypatch.setattr(hidden_causes, "collider_log_odds", lambda *given: known.append(given[-2]) or evidence)
     names, zero = list("abcd"), np.zeros((4, 4))
     families = FamilySearch.of(Fixed(np.full((4, 4), -9.0)), Constraints.of(names, None), Constants())
     meeting = FamilySearch.of(Fixed(np.full((4, 4), 9.0)), Constraints.of(names, None), Constants())

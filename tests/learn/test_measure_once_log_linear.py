@@ -10,8 +10,8 @@ from tests.learn.test_measure_once_evidence import LEVELS, PAIRS, SILENT, A, B, 
 
 from dpcurate import Budget, Curator, networks
 from dpcurate.learn.measure_once import Constants, MeasureOnce, contrast_evidence, log_linear
+from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
-from dpcurate.learn.measure_once.moments import CentralMoments, Released
 
 ROWS = 100_000
 TERMS = ((S,), (T,))

@@ -10,10 +10,10 @@ import pytest
 
 from dpcurate import Budget, Categorical, Curator, Schema, fit
 from dpcurate.errors import DomainTooLarge
-from dpcurate.learn.measure_once import Constants, memory, method
+from dpcurate.learn.measure_once import Constants, method, released
+from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
-from dpcurate.learn.measure_once.memory import bytes_of_pairs, check_memory, memory_in_all
-from dpcurate.learn.measure_once.moments import CentralMoments, Released
+from dpcurate.learn.measure_once.released import bytes_of_pairs, check_memory, memory_in_all
 
 
 def test_pairs_that_do_not_fit_are_refused_with_the_numbers_and_cost_nothing(monkeypatch):
@@ -53,7 +53,7 @@ def test_the_estimate_is_about_what_moments_and_evidence_take(levels):
 
 
 def test_a_container_may_allow_less_than_the_machine_has(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "CONTAINER", tmp_path / "memory.max")
+    monkeypatch.setattr(released, "CONTAINER", tmp_path / "memory.max")
     whole = memory_in_all()
     assert whole is None or whole > 100_000_000
     (tmp_path / "memory.max").write_text("3000000\n", encoding="ascii")

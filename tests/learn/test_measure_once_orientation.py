@@ -12,8 +12,8 @@ import pytest
 from dpcurate import Knowledge
 from dpcurate.graphs.orient import dag_to_cpdag
 from dpcurate.learn.measure_once.arrows import Directions, unshielded
+from dpcurate.learn.measure_once.confidence import MOST_LOG_ODDS, WRONG_TRIPLES, compelled_arrows, ways
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.orientation import MOST_LOG_ODDS, WRONG_TRIPLES, compelled_arrows, ways
 from dpcurate.networks.worlds import random_dag
 
 

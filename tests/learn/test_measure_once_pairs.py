@@ -15,14 +15,13 @@ from dpcurate import Budget, Curator
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.measure_once import Constants, MeasureOnce, release_plan
 from dpcurate.learn.measure_once.blocks import bits, helmert
+from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.pair_release import ClipDependence, PairDesign, buy_pairs
-from dpcurate.learn.measure_once.privacy_noise import privacy_noise
-from dpcurate.learn.measure_once.regression import Asked, Regressions
+from dpcurate.learn.measure_once.regression import Asked, Regressions, privacy_noise
 from dpcurate.learn.measure_once.release import buy, first_weights
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import random_dag, random_network

@@ -23,6 +23,7 @@ from dpcurate.learn.measure_once import (
 )
 from dpcurate.learn.measure_once import decide as decide_module
 from dpcurate.learn.measure_once.blocks import bits, helmert
+from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import (
     Decision,
@@ -32,11 +33,9 @@ from dpcurate.learn.measure_once.decide import (
     skeleton_of,
     without_doubtful,
 )
-from dpcurate.learn.measure_once.equivalent_orders import climbed_on
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.moments import Released
-from dpcurate.learn.measure_once.order_search import BestParents, Order, best_order, number_of_starts
+from dpcurate.learn.measure_once.order_search import BestParents, Order, best_order, climbed_on, number_of_starts
 from dpcurate.learn.measure_once.release import (
     first_weights,
     noise_over_sampling,

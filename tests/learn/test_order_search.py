@@ -13,11 +13,10 @@ from scipy.stats import multivariate_t
 
 from dpcurate import Budget, Curator, Knowledge, Schema, discover, networks
 from dpcurate.errors import BudgetExceeded, NotPrivate, QueryError
-from dpcurate.learn.measure_once import equivalent_orders
+from dpcurate.learn.measure_once import order_search
 from dpcurate.learn.measure_once.blocks import bits
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.equivalent_orders import climbed_on, equivalent_order, lawful_order
-from dpcurate.learn.measure_once.order_search import BestParents, Order
+from dpcurate.learn.measure_once.order_search import BestParents, Order, climbed_on, equivalent_order, lawful_order
 from dpcurate.learn.methods import OrderSearch
 from dpcurate.learn.score.exact_search import ParentSearch
 from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, TableScores, row_count
@@ -323,7 +322,7 @@ def test_a_search_climbs_no_more_often_than_it_may(monkeypatch, most):
             return self.score
 
     families = TwoColumns()
-    monkeypatch.setattr(equivalent_orders, "best_order", better)
+    monkeypatch.setattr(order_search, "best_order", better)
     climbed_on(Scored(families, [0, 1], 0), Constraints.of("ab", None), Random(0), 3, most)
     assert len(climbs) == most
 

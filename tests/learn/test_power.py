@@ -11,14 +11,14 @@ import pytest
 
 from dpcurate import Budget, Categorical, Curator, Numeric, Schema, networks
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
+from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_release import buy_features
 from dpcurate.learn.measure_once.method import MeasureOnce
-from dpcurate.learn.measure_once.moments import CentralMoments, Released
-from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, buy_pairs
 from dpcurate.learn.measure_once.release import buy, first_weights
+from dpcurate.learn.measure_once.released import of_contrasts, of_features
 from dpcurate.learn.power import HIGH, LOW, Power, log_prior_odds, smallest_effect
 from dpcurate.planning.estimate import _of_features, _of_levels
 from dpcurate.result.fit import NoiseLevel

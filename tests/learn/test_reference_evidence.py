@@ -13,9 +13,9 @@ import pytest
 
 import dpcurate
 from dpcurate import networks
+from dpcurate.learn.measure_once.central_moments import CentralMoments
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
-from dpcurate.learn.measure_once.moments import CentralMoments
 
 
 def helmert(r):

@@ -9,9 +9,9 @@ import pytest
 
 from dpcurate import Budget, Curator, networks
 from dpcurate.learn.measure_once import release_plan
+from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.release import first_weights
 from dpcurate.learn.measure_once.release_plan import CONTRASTS, EVERY_PAIR, Known, Step, run
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcurate.learn.measure_once.blocks import helmert
-from dpcurate.learn.measure_once.moments import Released
+from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.models.family import Shares, fit_family
 
 ROWS, DRAWS = 1e8, 400

@@ -10,7 +10,7 @@ import pytest
 from dpcurate import Budget, Curator, Dag, Schema, fit, networks, quantify
 from dpcurate.errors import BudgetExceeded, DomainTooLarge, QueryError
 from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets
-from dpcurate.learn.measure_once.moments import Released
+from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.learn.measure_once.release import buy
 from dpcurate.models import fitting
 from dpcurate.models.chosen import MOST_CELLS, checked, graph_of

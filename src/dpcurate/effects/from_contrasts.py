@@ -16,7 +16,7 @@ from dpcurate.effects.effect import INTERVAL_ERRORS, Effect, EffectQuestion
 from dpcurate.effects.effect_table import EffectTable
 from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.learn.measure_once.blocks import Columns, helmert, sorted_set, subsets
-from dpcurate.learn.measure_once.moments import Released
+from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.schema import Schema
 
 MOST_CELLS = 20_000

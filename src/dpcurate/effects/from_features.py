@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from dpcurate._typing import FloatArray
 from dpcurate.effects.effect import Effect, EffectQuestion, way_on
 from dpcurate.graphs.adjustment import Adjustment
-from dpcurate.learn.measure_once.distributions import Distribution
+from dpcurate.learn.measure_once.column_features import Distribution
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
 from dpcurate.queries import FEATURE_STEPS
 from dpcurate.schema import OWN, Numeric, Schema

@@ -22,9 +22,9 @@ from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.graphs.base_graph import Arrow
 from dpcurate.graphs.formats.graph_draft import EFFECT_COLUMNS, EdgeProbabilities, EdgeProbability, written
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag
+from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
-from dpcurate.learn.measure_once.moments import Released
-from dpcurate.learn.measure_once.releases import Releases
+from dpcurate.learn.measure_once.released import Releases
 from dpcurate.result.edges import ColumnPair
 from dpcurate.schema import Schema, did_you_mean
 

@@ -16,9 +16,8 @@ import numpy as np
 from dpcurate._typing import FloatArray, IntArray
 from dpcurate.effects.links import NormalLink
 from dpcurate.effects.simulated import Simulator, even_numbers
-from dpcurate.learn.measure_once.distributions import Distribution
+from dpcurate.learn.measure_once.column_features import Distribution, Features
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
-from dpcurate.learn.measure_once.features import Features
 from dpcurate.queries import BRANCHES
 
 MATCHING_ROUNDS = ((5, 1 << 14), (2, 1 << 16))

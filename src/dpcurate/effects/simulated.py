@@ -13,9 +13,8 @@ from scipy.special import ndtr, ndtri
 from dpcurate._typing import FloatArray
 from dpcurate.effects.links import ColumnLink, MultinomialLogit, NormalLink, OrderedProbit
 from dpcurate.graphs.graph import Dag
-from dpcurate.learn.measure_once.distributions import Distribution
+from dpcurate.learn.measure_once.column_features import Distribution, Features
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
-from dpcurate.learn.measure_once.features import Features
 from dpcurate.networks.streams import stream
 from dpcurate.queries import BRANCHES, CELLS, FEATURE_STEPS
 from dpcurate.schema import Numeric, Ordinal

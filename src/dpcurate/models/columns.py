@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from dpcurate._typing import FloatArray
-from dpcurate.learn.measure_once.distributions import Distribution
-from dpcurate.learn.measure_once.features import Features
+from dpcurate.learn.measure_once.column_features import Distribution, Features
 from dpcurate.schema import OWN, Numeric, Ordinal
 
 Places = npt.NDArray[np.int64]

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert, kron, sorted_set
-from dpcurate.learn.measure_once.moments import Margin, Released
+from dpcurate.learn.measure_once.central_moments import Margin, Released
 
 SPREAD = 1.0
 """How far from its margin a column may well lie in a row of its table, before anything is seen of that row."""

@@ -11,8 +11,8 @@ import numpy as np
 from dpcurate._messages import shown
 from dpcurate.errors import DomainTooLarge, NotStored, QueryError
 from dpcurate.graphs.graph import Dag
+from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
-from dpcurate.learn.measure_once.moments import Released
 from dpcurate.learn.measure_once.pair_release import ReleasedPairs
 from dpcurate.learn.measure_once.release import buy, offered
 from dpcurate.models.chosen import checked, graph_of, has_tables

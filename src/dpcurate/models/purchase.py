@@ -18,7 +18,7 @@ import numpy as np
 
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.measure_once.blocks import Columns, sorted_set, subsets
-from dpcurate.learn.measure_once.moments import Released
+from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.learn.measure_once.release import Weights
 
 HALVINGS = 60

@@ -11,7 +11,7 @@ from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.graph import Cpdag, Dag, Pag, Skeleton
 
 if TYPE_CHECKING:
-    from dpcurate.learn.measure_once.releases import Releases
+    from dpcurate.learn.measure_once.released import Releases
 
 DirectionLevel = Literal["readable", "unreadable", "noisy"]
 

@@ -14,6 +14,11 @@ import numpy as np
 from dpcurate._typing import FloatArray
 from dpcurate.accounting.conversions import doubled, greatest
 
+# Threshold and margins from released answers: what the p-values of an order say about themselves.
+#
+# Under independence p-values that know the noise are uniform, so those above 1/2 tell how many tests are independent
+# (Storey 2002), and any threshold's expected F1 of dependent pairs follows. No rows are seen and nothing is paid.
+
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
 BETAS = (0.0, 0.1, 0.2)
 GAIN = 0.05
@@ -57,6 +62,10 @@ def expected_f1(decision: Decision, p: FloatArray) -> float:
     true = max(0.0, kept - level * independent)
     return 2 * true / max(1e-9, kept + max(true, len(p) - independent))
 
+
+# How a budget is spread over orders of tests: CURATE's OPT and what it needs.
+#
+# The paper's letters: t_j tests of order j, eps_j for each of them, q1 and q2 the bounds of Lemma 1.
 
 Leak = Callable[[FloatArray, FloatArray], FloatArray]
 """From tests and epsilons of each order to what each order costs."""

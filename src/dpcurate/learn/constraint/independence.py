@@ -144,6 +144,12 @@ def p_values(test: str, tables: Sequence[FloatArray]) -> FloatArray:
     return tails(*measured)
 
 
+# Exact tests of independence: tables, moments or p-values through the queryable, at infinite cost.
+#
+# Tests cost nothing here and passes over the rows do, so each round looks twice as far ahead as the one
+# before. What was asked of an edge beyond the test that cut it is dropped.
+
+
 class ExactTest(Recorder, ABC):
     """Independent where p exceeds the level."""
 

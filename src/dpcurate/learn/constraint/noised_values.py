@@ -19,6 +19,15 @@ from dpcurate.learn.constraint.independence import turned
 from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
 from dpcurate.queries import Answer, Counts, Gaussian, Laplace, Noise, Queryable, Release, Sample, Statistic
 
+# Tests of conditional independence on noised tables: G, chi-squared and Spearman with a null that knows the noise.
+#
+# A table is x by y by strata; every cell holds a count and independent noise of a known standard deviation s.
+# With p and q the released margins of a stratum and A_p = I - p 1', the residual D = A_p N A_q' has, under
+# independence, covariance T S_p (x) S_q from sampling (S_p = diag p - p p') and s^2 A_p A_p' (x) A_q A_q' from the
+# noise, to first order. Each statistic is a quadratic form in D, so its mean and variance follow, and a scaled
+# chi-squared distribution of the same two is its null (Satterthwaite 1946; Kifer and Rogers 2017). At s = 0 these are
+# the usual tests. All of it is post-processing of released numbers.
+
 REACH = 3.0
 """A stratum is read if its rows exceed so many times the noise of their sum: below, its margins are noise."""
 LAPLACE_EXCESS = 3.0

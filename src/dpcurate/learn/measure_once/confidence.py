@@ -11,7 +11,7 @@ The weights are fitted on random worlds (`python -m benchmarks.calibration --com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import exp
@@ -21,10 +21,143 @@ import numpy as np
 
 from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.measure_once.arrows import Directions, Interaction, adjacency, collider_log_odds
-from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.blocks import Columns, bits
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.orientation import ways
+
+# P(this way round) of every edge found: orders drawn at random, each as often as the colliders it makes are likely.
+#
+# What no collider decides is left at a half: in a drawn order an edge counts as directed only if all DAGs of the
+# order's Markov class direct it so.
+
+Arrow = tuple[int, int]
+
+MOST_LOG_ODDS = 5.0
+"""No triple is surer than this: its odds know noise and sampling, not whether its edges are right."""
+WRONG_TRIPLES = 0.03
+"""Share of the directions that say nothing after all, as an edge of their triples is wrong."""
+POWERS = (1.0, 0.6, 0.35, 0.2)
+"""Of the odds, one for each walk: the lower, the easier columns pass others that the colliders hold in place."""
+WARMING, DRAWS, SWEEPS = 20, 75, 2
+"""Draws that are thrown away, draws that count, and how often every column may move from one to the next."""
+
+
+def ways(directions: Directions, order: Sequence[int], random: Random) -> FloatArray:
+    """[a, b]: P(a -> b) of columns that are linked; a half for all others."""
+    adjacent, total = directions.adjacent, np.zeros(directions.adjacent.shape)
+    known = adjacent & ~directions.constraints.allowed.T
+    for times in _drawn_times(_bounded(directions), order, random):
+        parents = [{int(x) for x in np.flatnonzero(near) if times[x] < times[y]} for y, near in enumerate(adjacent)]
+        compelled = compelled_arrows(sorted(range(len(times)), key=times.__getitem__), parents)
+        if known.any():
+            compelled = _with_known(compelled, known, parents)
+        for x, y in compelled:
+            total[x, y] += 1
+    ways = 0.5 + (1 - WRONG_TRIPLES) * (total - total.T) / (2 * DRAWS)
+    return np.asarray(np.where(known, 1.0, np.where(known.T, 0.0, ways)))
+
+
+def _with_known(compelled: set[Arrow], known: BoolArray, parents: Sequence[set[int]]) -> set[Arrow]:
+    """And what knowledge directs, with what follows from it by Meek's first two rules."""
+    arrows = compelled | {(int(x), int(y)) for x, y in np.argwhere(known)}
+    open_ = {(x, y) for y, of in enumerate(parents) for x in of} - arrows
+    while more := {arrow for arrow in open_ if _follows(*arrow, arrows, parents)}:
+        arrows, open_ = arrows | more, open_ - more
+    return arrows
+
+
+def _follows(x: int, y: int, arrows: set[Arrow], parents: Sequence[set[int]]) -> bool:
+    """Whether y -> x would make a new collider, or a cycle."""
+    apart = (w for w in parents[x] if w not in parents[y] and y not in parents[w])
+    return any((w, x) in arrows for w in apart) or any((x, z) in arrows and (z, y) in arrows for z in parents[y])
+
+
+def _bounded(directions: Directions) -> Directions:
+    odds = {triple: float(np.clip(x, -MOST_LOG_ODDS, MOST_LOG_ODDS)) for triple, x in directions.log_odds.items()}
+    return Directions(directions.adjacent, odds, directions.constraints)
+
+
+def _drawn_times(directions: Directions, order: Sequence[int], random: Random) -> Iterator[list[float]]:
+    """Times of the columns, whose order directs the edges, by parallel tempering (Geyer, 1991).
+
+    Whole regions of a graph turn round together, through orders that make unlikely colliders. A walk that takes all
+    odds as they are stays where it began; those that take a power of them go on, and pass on what they find.
+    """
+    walks = [_Walk(directions, order) for _ in POWERS]
+    for draw in range(-WARMING, DRAWS):
+        for _ in range(SWEEPS):
+            for walk, power in zip(walks, POWERS, strict=True):
+                walk.sweep(power, random)
+            _exchange(walks, random)
+        if draw >= 0:
+            yield walks[0].times
+
+
+def _exchange(walks: list[_Walk], random: Random) -> None:
+    """Neighbouring walks change places, as often as keeps each at the odds of its place."""
+    for place in range(len(walks) - 1):
+        here, there = walks[place : place + 2]
+        log_odds = (POWERS[place] - POWERS[place + 1]) * (there.score - here.score)
+        if log_odds >= 0 or random.random() < exp(log_odds):
+            walks[place : place + 2] = there, here
+
+
+class _Walk:
+    """A Metropolis walk over times of the columns: one after the other moves to a time of its own."""
+
+    def __init__(self, directions: Directions, order: Sequence[int]) -> None:
+        self.directions, self.times = directions, [0.0] * len(order)
+        for place, column in enumerate(order):
+            self.times[column] = place / len(order)
+        self.near = [np.flatnonzero(row).tolist() for row in directions.adjacent]
+        self.moving = [column for column, others in enumerate(self.near) if others]
+        self.before = [bits(x for x in near if self.times[x] < self.times[y]) for y, near in enumerate(self.near)]
+        """The neighbours before each column, a set of bits."""
+        self.score = sum(directions.best(y, before)[1] for y, before in enumerate(self.before))
+
+    def sweep(self, power: float, random: Random) -> None:
+        """Every column moves, or stays."""
+        for column in self.moving:
+            self._move(column, power, random)
+
+    def _move(self, column: int, power: float, random: Random) -> None:
+        """Move a column to a random time, or leave it, as the colliders of it and of those it passes say."""
+        times, before, best, new = self.times, self.before, self.directions.best, random.random()
+        first, last = (times[column], new) if times[column] < new else (new, times[column])
+        passed = [y for y in self.near[column] if first < times[y] < last]
+        after, gain = before[column], 0.0
+        for y in passed:
+            after ^= 1 << y
+            gain += best(y, before[y] ^ 1 << column)[1] - best(y, before[y])[1]
+        gain += best(column, after)[1] - best(column, before[column])[1]
+        if gain >= 0 or random.random() < exp(power * gain):
+            times[column], before[column], self.score = new, after, self.score + gain
+            for y in passed:
+                before[y] ^= 1 << column
+
+
+def compelled_arrows(order: Sequence[int], parents: Sequence[set[int]]) -> set[Arrow]:
+    """The arrows that all DAGs of a DAG's Markov class share (Chickering, 1995), given an order of the columns."""
+    place = {column: i for i, column in enumerate(order)}
+    compelled: dict[Arrow, bool] = {}
+    for y in order:
+        for x in sorted(parents[y], key=place.__getitem__, reverse=True):
+            if (x, y) not in compelled:
+                _label(x, y, parents, compelled)
+    return {arrow for arrow, must in compelled.items() if must}
+
+
+def _label(x: int, y: int, parents: Sequence[set[int]], compelled: dict[Arrow, bool]) -> None:
+    """Settle x -> y and with it other arrows into y; all arrows into x are settled."""
+    into_x = [w for w in parents[x] if compelled[w, x]]
+    if not set(into_x) <= parents[y]:
+        compelled.update({(z, y): True for z in parents[y]})
+        return
+    compelled.update({(w, y): True for w in into_x})
+    collider = bool(parents[y] - parents[x] - {x})
+    for z in parents[y]:
+        compelled.setdefault((z, y), collider)
+
 
 WEIGHTS = (-0.3, 0.58, 0.46)
 """Always, of the log odds given the other parents of the later column, of the least ones given neighbours."""

@@ -8,25 +8,82 @@ Bayes factor is near 1: an edge is not given up for lack of evidence.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from dpcurate._typing import BoolArray, FloatArray
-from dpcurate.learn.measure_once.batches import Sizes, batches
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import Columns, Remembered, kron, kron_sum, subsets
+from dpcurate.learn.measure_once.central_moments import CentralMoments
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.designs import Setting, Terms
 from dpcurate.learn.measure_once.evidence import DependenceEvidence, One, Row
 from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals
-from dpcurate.learn.measure_once.log_linear import TINY, excess
-from dpcurate.learn.measure_once.misfit import member_effects, misfit_variances
-from dpcurate.learn.measure_once.moments import CentralMoments
-from dpcurate.learn.measure_once.privacy_noise import privacy_noise
-from dpcurate.learn.measure_once.regression import Asked, Regression, Regressions
+from dpcurate.learn.measure_once.log_linear import TINY, excess, member_effects, misfit_variances
+from dpcurate.learn.measure_once.regression import Asked, Regression, Regressions, privacy_noise
+
+MOST_NUMBERS = 2_000_000
+"""In the large arrays of one computation: enough to forget what a call costs, and little memory."""
+CALL = 10_000
+"""One more computation takes about as long as so many numbers."""
+
+Part = TypeVar("Part")
+
+
+class Sizes(NamedTuple):
+    """The largest sizes of what is computed together, for each conditioning set."""
+
+    cells: int
+    features: int
+    others: int = 1
+    """Columns whose dependence with another one is asked for."""
+    width: int = 1
+    """Coordinates of the widest of these."""
+    across: int = 1
+    """Coordinates of that other one."""
+    third: int = 1
+    """Coordinates of a third one at whose levels they may depend in another way."""
+
+    @property
+    def numbers(self) -> int:
+        """In the large arrays."""
+        of_cells = self.cells * (self.width * self.third) ** 2
+        of_residuals = 4 * (self.width * self.across * self.third) ** 2
+        return (self.cells + self.features) * self.features + self.others * (of_cells + of_residuals)
+
+    def joined(self, other: Sizes) -> Sizes:
+        """Large enough for both."""
+        return Sizes(*map(max, self, other))
+
+
+def batches(alike: Mapping[Sizes, list[Part]]) -> Iterator[list[Part]]:
+    """Parts of like sizes, and of no more numbers than one computation may have."""
+    for sizes, parts in _joined(alike):
+        at_once = max(1, MOST_NUMBERS // sizes.numbers)
+        yield from (parts[start : start + at_once] for start in range(0, len(parts), at_once))
+
+
+def _joined(alike: Mapping[Sizes, list[Part]]) -> list[tuple[Sizes, list[Part]]]:
+    """The largest first; each goes with the first for which padding costs less than a call of its own."""
+    groups: list[tuple[Sizes, int, list[Part]]] = []
+    for sizes, own in sorted(((sizes, sizes.numbers) for sizes in alike), key=lambda pair: -pair[1]):
+        parts = alike[sizes]
+        for place, (largest, most, others) in enumerate(groups):
+            if len(parts) * (most - own) >= CALL:  # too small for it, however alike
+                continue
+            both = largest.joined(sizes)
+            numbers = both.numbers
+            if len(others) * (numbers - most) + len(parts) * (numbers - own) < CALL:
+                groups[place] = both, numbers, [*others, *parts]
+                break
+        else:
+            groups.append((sizes, own, parts))
+    return [(sizes, parts) for sizes, _, parts in groups]
+
 
 MOST_CELLS = 20_000
 """Of the table of a conditioning set: more than four columns of eleven levels have."""

@@ -14,9 +14,8 @@ from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.learn.measure_once.blocks import Columns, members_of
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.equivalent_orders import climbed_on
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.order_search import Order, best_order, first_orders, number_of_starts
+from dpcurate.learn.measure_once.order_search import Order, best_order, climbed_on, first_orders, number_of_starts
 from dpcurate.result.fit import Evidence
 
 STEPS_BETWEEN = 10

@@ -15,8 +15,8 @@ import numpy as np
 from dpcurate._typing import FloatArray, IntArray
 from dpcurate.learn.measure_once.bayes_factor import Residuals
 from dpcurate.learn.measure_once.blocks import Columns, flat, kron, outer, sorted_set
+from dpcurate.learn.measure_once.central_moments import CentralMoments
 from dpcurate.learn.measure_once.designs import Setting
-from dpcurate.learn.measure_once.moments import CentralMoments
 from dpcurate.learn.measure_once.regression import Regression, Regressions
 
 

@@ -1,10 +1,4 @@
-"""What columns do together where only pairs were released: effects that add up on the log scale.
-
-Pairs say how a column depends on each member of a conditioning set, and nothing of what two members do together. A
-linear regression has their effects add up, so that two strong causes take a probability beyond 0 or 1, and what it
-misses there looks like an edge. Of all tables with the same pairs the one of largest entropy has effects that add up on
-the log scale; proportional fitting finds it (Deming and Stephan, 1940).
-"""
+"""What columns do together where only pairs were released, and what a regression without products may miss."""
 
 from __future__ import annotations
 
@@ -20,6 +14,13 @@ from dpcurate._typing import BoolArray, FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.designs import LEAST_CELL, Setting
 from dpcurate.learn.measure_once.regression import Regression, Regressions
+
+# What columns do together where only pairs were released: effects that add up on the log scale.
+#
+# Pairs say how a column depends on each member of a conditioning set, and nothing of what two members do together. A
+# linear regression has their effects add up, so that two strong causes take a probability beyond 0 or 1, and what it
+# misses there looks like an edge. Of all tables with the same pairs the one of largest entropy has effects that add up
+# on the log scale; proportional fitting finds it (Deming and Stephan, 1940).
 
 MOST_ROUNDS = 60
 """Of proportional fitting: where members of a set nearly determine each other it takes long, and is given up."""
@@ -142,3 +143,53 @@ def _axes(levels: tuple[int, ...]) -> tuple[tuple[IntArray, FloatArray], ...]:
     """For each axis of a table: the place on it of every cell, and the matrix that sums the cells of each place."""
     places = np.indices(levels).reshape(len(levels), -1)
     return tuple((codes, np.eye(size)[codes]) for codes, size in zip(places, levels, strict=True))
+
+
+# What a regression that lacks products of its columns may have missed.
+#
+# Let a and b be independent given S, and let both be regressed on terms of S. What is left of their covariance is
+#
+#     the average over S of (E[a | S] - fit of a) (E[b | S] - fit of b):
+#
+# a product that the regressions lack counts only as far as it moves both. How far it does was not measured, but what is
+# known of interactions bounds it: two causes that act together act alone, too, so that the weaker of their own effects,
+# times a share, is taken for the size of their product. Where one of the two columns depends on a single member of S,
+# or on none, nothing is missed, however many terms are lacking.
+
+LEAST_VARIANCE = 1e-9
+"""A coordinate of which less is left is padding, or determined."""
+
+
+def misfit_variances(
+    settings: Sequence[Setting], left: FloatArray, right: FloatArray, share: float, most: float
+) -> FloatArray:
+    """(sets, columns on the left): variance of what was missed, on the scale of canonical correlations.
+
+    `left` and `right` are the effects of the members of each set. The size of a product of k columns is `share` to the
+    power of k - 1 times the weakest effect of these; an effect counts as a variance of no more than `most`.
+    """
+    size = max(len(setting.singles) for setting in settings)
+    products = np.zeros((len(settings), size, size))
+    for product, setting in zip(products, settings, strict=True):
+        product[: len(setting.singles), : len(setting.singles)] = setting.lacking
+    weights = np.where(products > 0, share ** (2 * (products - 1)), 0)
+    return np.asarray((_weaker(left, size, most) * _weaker(right, size, most) * weights[:, None]).max(axis=(2, 3)))
+
+
+def _weaker(effects: FloatArray, size: int, most: float) -> FloatArray:
+    """(sets, columns, members, members): the weaker effect of two members on each column."""
+    effects = np.minimum(effects[:, :, :size], most)
+    return np.minimum(effects[..., :, None], effects[..., None, :])
+
+
+def member_effects(side: Regression, spread: FloatArray) -> FloatArray:
+    """(sets, columns, terms): W C W' of each member, in units of what the regression leaves, over all coordinates.
+
+    `spread` is a root of C, the covariance of the coordinates of each column.
+    """
+    singles = side.design.singles
+    places = side.design.places[:, :singles]
+    squares = (side.coefficients[..., :singles] @ spread[places[:, :, None], places[:, None]][:, None]) ** 2
+    left = np.diagonal(side.within, axis1=2, axis2=3)[..., None]
+    shares = np.divide(squares, left, out=np.zeros_like(squares), where=left > LEAST_VARIANCE)
+    return np.asarray(shares.sum(axis=2) @ side.design.terms[..., :singles].swapaxes(1, 2))

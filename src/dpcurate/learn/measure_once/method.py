@@ -14,10 +14,9 @@ from dpcurate.graphs.graph import Cpdag, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.graphs.pag_orientation import known_marks
-from dpcurate.learn.directions import verdict_on_directions
 from dpcurate.learn.measure_once.arrows import Interaction, directed, no_interaction
 from dpcurate.learn.measure_once.blocks import Columns
-from dpcurate.learn.measure_once.causes import CAUSES, causes
+from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.confidence import Confidence, confidence
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.learn.measure_once.constraints import Constraints
@@ -26,21 +25,19 @@ from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, sk
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norms_cost
-from dpcurate.learn.measure_once.fit_check import fit_of
-from dpcurate.learn.measure_once.hidden import (
+from dpcurate.learn.measure_once.fit_check import fit_of, verdict_on_directions
+from dpcurate.learn.measure_once.hidden_causes import (
+    CAUSES,
     WEAKEST,
     Dependence,
     Dependences,
     Found,
+    causes,
     dependence_of,
     with_hidden_causes,
 )
-from dpcurate.learn.measure_once.memory import check_memory, memory_in_all
-from dpcurate.learn.measure_once.moments import CentralMoments, Released
-from dpcurate.learn.measure_once.noise_level import of_contrasts, of_features
 from dpcurate.learn.measure_once.pair_release import PairDesign, ReleasedPairs, buy_pairs
 from dpcurate.learn.measure_once.prune import pruned, settled
-from dpcurate.learn.measure_once.redundant import Redundant, copied, redundant
 from dpcurate.learn.measure_once.release import (
     Purchase,
     Weights,
@@ -49,7 +46,16 @@ from dpcurate.learn.measure_once.release import (
     noise_to_come,
 )
 from dpcurate.learn.measure_once.release_plan import CONTRASTS, Known, is_loud, run, searched
-from dpcurate.learn.measure_once.releases import Releases
+from dpcurate.learn.measure_once.released import (
+    Redundant,
+    Releases,
+    check_memory,
+    copied,
+    memory_in_all,
+    of_contrasts,
+    of_features,
+    redundant,
+)
 from dpcurate.queries import Queryable
 from dpcurate.result.fit import DirectionVerdict, FitResult, NoiseLevel
 from dpcurate.result.threshold import as_drawn, directed_at

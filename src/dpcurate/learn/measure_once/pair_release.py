@@ -16,10 +16,9 @@ import numpy as np
 
 from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert
-from dpcurate.learn.measure_once.distributions import Distribution
+from dpcurate.learn.measure_once.central_moments import CentredPairs, Margin, Released
+from dpcurate.learn.measure_once.column_features import Distribution, Features, features_of
 from dpcurate.learn.measure_once.feature_release import Clip, Products, entry_noise, fits, norms_of, products_of
-from dpcurate.learn.measure_once.features import Features, features_of
-from dpcurate.learn.measure_once.moments import CentredPairs, Margin, Released
 from dpcurate.queries import Queryable
 
 LEAST_KEPT = 0.1

@@ -11,10 +11,10 @@ import numpy as np
 
 from dpcurate._typing import BoolArray
 from dpcurate.learn.measure_once.blocks import Columns, sorted_set
+from dpcurate.learn.measure_once.central_moments import Answers, Margin, Released
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
-from dpcurate.learn.measure_once.moments import Answers, Margin, Released
 from dpcurate.queries import Contrasts, Gaussian, Laplace, Offering, Queryable, Release
 
 Weights = dict[Columns, float]

@@ -6,20 +6,24 @@ so far, so one loop runs any plan, and the privacy filter covers it whatever is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
+from math import prod
 from random import Random
 
-from dpcurate.learn.measure_once.arrows import directed
+import numpy as np
+
+from dpcurate._typing import BoolArray
+from dpcurate.learn.measure_once.arrows import Interaction, adjacency, directed, weighed
+from dpcurate.learn.measure_once.blocks import Columns, sorted_set, subsets
+from dpcurate.learn.measure_once.central_moments import CentralMoments, Margin, Released
+from dpcurate.learn.measure_once.confidence import linked_probabilities, weakest_odds
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
-from dpcurate.learn.measure_once.copies import copies
-from dpcurate.learn.measure_once.decide import scout
-from dpcurate.learn.measure_once.doubts import sets_in_doubt
-from dpcurate.learn.measure_once.families import family_sets
+from dpcurate.learn.measure_once.decide import Decision, scout
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.moments import CentralMoments, Released
 from dpcurate.learn.measure_once.prune import pruned
 from dpcurate.learn.measure_once.release import (
     Purchase,
@@ -32,6 +36,131 @@ from dpcurate.learn.measure_once.release import (
     with_margins,
 )
 from dpcurate.queries import Queryable
+
+# Columns that repeat another one under other names: no data tell whose links are whose.
+#
+# All that one of the two says of a third column the other says, too. A search that has both draws some links at one of
+# them and some at the other, as noise has it, and regressions on one column twice go astray. So the first of the two in
+# the schema stands for both, unless background knowledge puts the other first: a copy is written after its original.
+
+DIFFERS = 0.001
+"""A copy may differ in this share of the rows that lack the most common level."""
+DEVIATIONS = 3.0
+"""Of the noise in that share, which come on top."""
+MOST = 0.15
+"""With a larger share than this in all nothing is called a copy."""
+
+
+def copies(moments: CentralMoments, constraints: Constraints) -> dict[int, int]:
+    """For each column that repeats another one, the one that stands for both."""
+    found: dict[int, int] = {}
+    usual = [float(margin.probabilities.max()) for margin in moments.margins]
+    for a, b in combinations(range(len(usual)), 2):
+        if abs(usual[a] - usual[b]) > MOST * (1 - max(usual[a], usual[b])):  # most pairs: rows differ by that alone
+            continue
+        if found.keys().isdisjoint((a, b)) and moments.measured(a, b) and _same(moments, a, b):
+            first, copy = (a, b) if constraints.allowed[a, b] else (b, a)
+            if copy not in found.values() and not constraints.required[copy].any():
+                found[copy] = first
+    return found
+
+
+def _same(moments: CentralMoments, a: int, b: int) -> bool:
+    """Whether nearly all rows of a level of one have the same level of the other, as far as noise lets it be seen."""
+    one, other, block = moments.margins[a], moments.margins[b], moments.blocks[a, b]
+    rare = 1 - max(one.probabilities.max(), other.probabilities.max())
+    largest = max(moments.levels[a], moments.levels[b])
+    of_cells = largest * block.noise * _cell_share(one) * _cell_share(other)  # one for each level, margins cancel
+    most = DIFFERS * rare + DEVIATIONS * np.sqrt(of_cells + moments.count_noise)
+    table = np.outer(one.probabilities, other.probabilities) + one.basis @ block.observed @ other.basis.T
+    alike = min(table.max(axis=0).sum(), table.max(axis=1).sum())
+    return bool(abs(1 - alike) < most < MOST * rare)  # far above 1, margins and pair do not go together
+
+
+def _cell_share(margin: Margin) -> float:
+    """What a level has, on average, of the noise of the coordinates."""
+    return float(np.trace(margin.basis @ margin.shape @ margin.basis.T)) / len(margin.basis)
+
+
+# What is bought last where noise is larger: the few contrasts that decide what two releases have left in doubt.
+#
+# The first release holds every pair and the second hundreds of sets; whether an edge is there and which way round it is
+# hangs on a few of them. A release of these few has little noise for a small share of the budget.
+
+UNSURE = 0.1
+"""A pair is in doubt if its P(linked) lies between this and 1 minus this."""
+EVEN = 3.0
+"""A collider is in doubt if its log odds are nearer to 0 than this."""
+
+
+def sets_in_doubt(look: Decision, families: FamilySearch, interaction: Interaction) -> list[Columns]:
+    """Pairs and triples of the columns that decide each doubtful pair and each doubtful collider."""
+    adjacent, measured = adjacency(look, families.constraints), families.evidence.measured
+    deciding = *_sets_of_pairs(look, families, adjacent), *_of_colliders(look, families, adjacent, interaction)
+    sets = {u for columns in deciding for size in (2, 3) for u in combinations(columns, size)}
+    return sorted(u for u in sets if all(measured[pair] for pair in combinations(u, 2)))
+
+
+def _sets_of_pairs(look: Decision, families: FamilySearch, adjacent: BoolArray) -> Iterator[Columns]:
+    """Each doubtful pair with the neighbours that come nearest to explaining it away."""
+    linked = linked_probabilities(look, families, adjacent)
+    for pair in families.constraints.pairs:
+        if UNSURE < linked[pair] < 1 - UNSURE:
+            yield sorted_set(*pair, *weakest_odds(families, adjacent, pair)[1])
+
+
+def _of_colliders(
+    look: Decision, families: FamilySearch, adjacent: BoolArray, interaction: Interaction
+) -> Iterator[Columns]:
+    """Each doubtful collider with what comes nearest to separating its ends, with the one between and without."""
+    for triple, evidence in weighed(look, adjacent, families, interaction).items():
+        if abs(evidence.log_odds) < EVEN:
+            yield sorted_set(*{*triple, *evidence.deciding})
+
+
+# What is bought last, where noise is small: all contrasts of the families still possible, for saturated regressions.
+#
+# With pairs and triples alone a regression on three columns lacks terms, and what they would have explained looks like
+# an edge; the less noise there is, the surer. The contrasts of all subsets of a column and its neighbours hold every
+# term of every regression by which an edge of that column can be explained away.
+
+LARGEST = 5
+"""Columns in a contrast: a family of four parents."""
+ROWS_A_CELL = 50.0
+"""A contrast of more cells than rows / this says little that sampling does not drown, and costs time."""
+UNSETTLED = -2.0
+"""From this log evidence on a pair that lacks terms may be taken for an edge."""
+
+
+def family_sets(decision: Decision, evidence: ContrastEvidence, linked: BoolArray) -> list[Columns]:
+    """Sets not yet released, of columns that are or may be neighbours and of pairs that lack terms."""
+    moments = evidence.moments
+    wanted = {*_of_neighbours(linked), *_of_pairs(decision, evidence)}
+    most = moments.rows / ROWS_A_CELL
+    return sorted(
+        u
+        for u in wanted
+        if u not in moments.blocks
+        and prod(moments.levels[a] for a in u) <= most
+        and all(moments.measured(*pair) for pair in combinations(u, 2))
+    )
+
+
+def _of_neighbours(linked: BoolArray) -> Iterator[Columns]:
+    """Subsets of every column with its neighbours."""
+    for column, around in enumerate(linked):
+        members = sorted_set(column, *(int(x) for x in np.flatnonzero(around)))
+        for size in range(3, LARGEST + 1):
+            yield from combinations(members, size)
+
+
+def _of_pairs(decision: Decision, evidence: ContrastEvidence) -> Iterator[Columns]:
+    """Terms of the regressions by which the parents of a column should explain its other dependences, and do not."""
+    for column, parents in enumerate(decision.parents):
+        if len(parents) > 1:
+            row = evidence.row(column, parents)  # 0 for the column itself, whose terms are needed too
+            for x in (int(x) for x in np.flatnonzero(row > UNSETTLED)):
+                yield from (sorted_set(x, *u) for u in subsets(parents) if len(u) > 1 and x not in u)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

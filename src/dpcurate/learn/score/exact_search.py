@@ -15,8 +15,7 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.measure_once.blocks import Columns, members_of, sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.equivalent_orders import climbed_on, lawful_order
-from dpcurate.learn.measure_once.order_search import BestParents, Order, best_order
+from dpcurate.learn.measure_once.order_search import BestParents, Order, best_order, climbed_on, lawful_order
 from dpcurate.learn.score.acyclic import dag_of, markov_class
 from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, SetScores, TableScores, row_count
 from dpcurate.queries import Exact, Moments, Queryable, Release

@@ -13,7 +13,7 @@ from dpcurate._typing import BoolArray, FloatArray
 from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.measure_once.distributions import Distribution, distributions
+from dpcurate.learn.measure_once.column_features import Distribution, distributions
 from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of, empty, learned, markov_class, to_spend
 from dpcurate.learn.score.descent import ConvergenceError, Descent
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Search, Separation, checked

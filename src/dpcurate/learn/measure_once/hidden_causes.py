@@ -1,23 +1,20 @@
-"""Where common causes may be hidden: from the graph of the search to a PAG, by what was released, at no cost.
-
-The search looks for a DAG. With a hidden cause the best one joins columns that no DAG of the visible columns needs to:
-as in FCI, an edge goes if a set of neighbours of either end makes the two independent. It also leaves out pairs, for a
-column has few parents, and what a regression without all its terms may miss explains a weak dependence away. To FCI
-that is no separation: such pairs are joined again. Unshielded triples are colliders by their odds, the rules of
-Zhang (2008) do the rest. How sure a mark is comes from drawing the colliders at every column by their odds.
-"""
+"""Where common causes may be hidden: from the graph of the search to a PAG, and to P(a causes b) of its arrows."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import combinations
+from math import exp
 from random import Random
+from types import MappingProxyType
 
 import numpy as np
 
 from dpcurate._typing import BoolArray, FloatArray, IntArray
+from dpcurate.graphs.base_graph import Arrow, Mark
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
@@ -25,9 +22,80 @@ from dpcurate.graphs.pag_orientation import UnshieldedTriple as Named
 from dpcurate.graphs.pag_orientation import UnshieldedTriples, known_marks, orient_pag
 from dpcurate.learn.measure_once.arrows import Interaction, Triple, adjacency, collider_log_odds
 from dpcurate.learn.measure_once.blocks import Columns
-from dpcurate.learn.measure_once.colliders import Colliders, CollidersAt, colliders_by_column
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
+
+# The colliders at a column, all at once: which of the edges that meet there have an arrowhead, by the odds of triples.
+#
+# Triples of a column are not independent of each other: if a - c - b and b - c - d are colliders, there are arrowheads
+# at c from a and from d, and if a and d are apart, a - c - d is one, too. Drawn one by one they would contradict each
+# other, and what is contradicted says nothing.
+
+SLOPE = 0.4
+SHIFT = 0.6
+MOST = 3.0
+"""The log odds of a collider are SLOPE times the log evidence plus SHIFT, at most MOST either way: fitted on random
+worlds (docs/methods.md). Evidence knows noise and sampling, not whether its edges are right, and a collider may leave
+nothing to see of the dependence it makes."""
+MOST_SETS = 1024
+"""Sets of arrowheads looked at: all of them at a column of up to ten neighbours, else the likeliest so far."""
+
+Colliders = frozenset[Triple]
+
+
+@dataclass(frozen=True, slots=True)
+class CollidersAt:
+    """The sets of colliders possible at one column, likeliest first, and how likely each is compared with that."""
+
+    sets: tuple[Colliders, ...]
+    weights: tuple[float, ...]
+
+    @classmethod
+    def of(cls, log_odds: Mapping[Triple, float]) -> CollidersAt:
+        """From the log odds of all triples around the column."""
+        scores = {
+            frozenset(t for t in log_odds if t[0] in heads and t[2] in heads): score
+            for heads, score in _sets_of_heads(log_odds).items()
+        }
+        best = max(scores.values())
+        return cls(tuple(scores), tuple(exp(score - best) for score in scores.values()))
+
+    def draw(self, random: Random) -> Colliders:
+        """One of them, each as often as it is likely."""
+        return random.choices(self.sets, self.weights)[0]
+
+
+def colliders_by_column(evidence: Mapping[Triple, float]) -> list[CollidersAt]:
+    """For every column between two others, by the log evidence of its triples."""
+    columns: defaultdict[int, dict[Triple, float]] = defaultdict(dict)
+    for triple, x in evidence.items():
+        columns[triple[1]][triple] = min(max(SLOPE * x + SHIFT, -MOST), MOST)
+    return [CollidersAt.of(log_odds) for log_odds in columns.values()]
+
+
+def _sets_of_heads(log_odds: Mapping[Triple, float]) -> dict[frozenset[int], float]:
+    """Sets of neighbours with an arrowhead at the column by the sum of the log odds of their colliders, highest first.
+
+    Of equals the empty set comes first.
+    """
+    pairs = {frozenset((a, b)): x for (a, _, b), x in log_odds.items()}
+    scores = {frozenset[int](): 0.0}
+    for near in sorted(frozenset().union(*pairs)):
+        with_it = {
+            heads | {near}: score + sum(pairs.get(frozenset((near, x)), 0.0) for x in heads)
+            for heads, score in scores.items()
+        }
+        scores = dict(nlargest(MOST_SETS, (scores | with_it).items(), key=lambda item: item[1]))
+    return scores
+
+
+# Where common causes may be hidden: from the graph of the search to a PAG, by what was released, at no cost.
+#
+# The search looks for a DAG. With a hidden cause the best one joins columns that no DAG of the visible columns needs
+# to: as in FCI, an edge goes if a set of neighbours of either end makes the two independent. It also leaves out pairs,
+# for a column has few parents, and what a regression without all its terms may miss explains a weak dependence away. To
+# FCI that is no separation: such pairs are joined again. Unshielded triples are colliders by their odds, the rules of
+# Zhang (2008) do the rest. How sure a mark is comes from drawing the colliders at every column by their odds.
 
 SEPARATED = -2.0
 """Log evidence of dependence below which a set separates two columns; without power it stays near 0."""
@@ -245,3 +313,17 @@ def believed(tail: float, arrow: float) -> tuple[float, float]:
     """The probabilities of a tail and of an arrowhead, from their shares of the draws."""
     either = OPEN * (1 - tail - arrow)
     return RIGHT * tail + (1 - RIGHT) * arrow + either, RIGHT * arrow + (1 - RIGHT) * tail + either
+
+
+# P(a causes b) of an arrow a -> b, where something outside the table may drive both instead.
+#
+# The same evidence is read once more with hidden causes allowed. An arrowhead at a there means that a
+# hidden cause explains the edge as well or better; a tail means that none does, and a circle leaves it open.
+
+CAUSES: Mapping[Mark, float] = MappingProxyType({"tail": 0.97, "circle": 0.9, "arrow": 0.5})
+"""How often a causes b, if b does not cause a, by the mark at a: fitted on random worlds of which a part is hidden."""
+
+
+def causes(found: Found) -> dict[Arrow, float]:
+    """For each edge of either way round; an edge that is not in the PAG counts as one with an arrowhead."""
+    return {(a, b): CAUSES[mark] for (b, a), mark in found.pag.marks.items()}
