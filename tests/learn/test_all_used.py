@@ -103,6 +103,7 @@ def changed(value):
     return tuple(changed(x) for x in value) if isinstance(value, tuple) else value / 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [field.name for field in fields(FeatureConstants)])
 def test_every_constant_of_features_changes_a_result(name):
     other = replace(FeatureConstants(), **{name: changed(getattr(FeatureConstants(), name))})

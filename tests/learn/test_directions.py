@@ -156,6 +156,7 @@ def test_what_knowledge_decides_is_an_arrow_and_nothing_follows_from_colliders(l
     assert found.learned.released is not None
 
 
+@pytest.mark.slow
 def test_effects_along_them_are_not_identified_until_an_order_directs_all_edges(ledger):
     path, found = ledger
     for one in (found, found.at(0.5, direction=0.55), dpcurate.discover_from(path, knowledge=FIRST)):
@@ -177,6 +178,7 @@ def test_a_model_along_them_tells_no_effects_but_one_along_a_graph_that_is_given
     assert dpcurate.quantify(found, curator, share=0.1, dag=given).effect("x0", "x3").state == "estimated"
 
 
+@pytest.mark.slow
 def test_the_marks_of_a_pag_that_cannot_be_read_are_circles(ledger):
     path = ledger[0]
     found = dpcurate.discover_from(path, latent=True)

@@ -55,6 +55,7 @@ def learned(table, seed=0, **options):
     return MeasureOnce(**options).fit(Curator(values, schema, budget=Budget(rho=5.0), insecure_seed=seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [numbers, levels])
 @pytest.mark.parametrize("latent", [False, True])
 def test_weak_effects_everywhere_show_in_the_fit(make, latent):

@@ -268,6 +268,7 @@ def test_it_finds_the_networks_within_small_budgets(name, epsilon, least):
     assert np.mean(scores) >= least
 
 
+@pytest.mark.slow
 def test_confidence_is_calibrated_on_worlds_it_was_not_tuned_on():
     """Brier score of P(edge) on random worlds beats that of the base rate by far."""
     truth, said = [], []

@@ -144,6 +144,7 @@ def test_the_cost_of_fixed_noise_falls_as_rows_grow():
     assert costs[1] == pytest.approx(10 * costs[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", PROVED, ids=lambda m: type(m).__name__)
 def test_more_rows_help_at_a_fixed_budget(method):
     """At one epsilon the same noise matters less and less."""
@@ -198,6 +199,7 @@ def test_claims_follow_their_formulas():
     assert advanced.total(4, 0.5, parts=2) == pytest.approx(halves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [2, 25, 100])
 def test_any_schema_from_2_to_100_columns_runs(columns):
     dag = random_dag(columns, degree=min(1.5, columns - 1), seed=2)

@@ -61,6 +61,7 @@ def test_moments_on_a_released_scale_are_those_of_standardised_columns():
     assert np.allclose(spread.mean, 0, atol=0.1)
 
 
+@pytest.mark.slow
 def test_the_noise_of_a_released_scale_is_the_one_stated():
     rng = np.random.default_rng(1)
     table = {"a": rng.normal(size=4000), "b": rng.normal(size=4000)}  # independent: the scale moves no product

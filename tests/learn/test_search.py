@@ -261,6 +261,7 @@ def test_rounds_find_what_a_plain_loop_finds_with_an_oracle(method):
         same(method.fit(OracleQueryable(dag)), depth_first(dag.nodes, dag.d_separated))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["g", "chi-squared", "spearman", "kendall", "kendall-proved", "partial-correlation"])
 @pytest.mark.parametrize("name", ["asia", "sachs", "random"])
 def test_rounds_find_what_a_plain_loop_finds_on_data(name, test):

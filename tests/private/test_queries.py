@@ -434,6 +434,9 @@ garbage = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow(
+    but=["Counts", "Histograms", "Choose", "Quantile", "Moments", "Contrasts", "AboveThreshold", "Gaussian"]
+)
 @pytest.mark.parametrize("kind", [k for k in KINDS if k not in ANSWERS], ids=lambda k: k.__name__)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())

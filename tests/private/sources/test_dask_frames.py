@@ -78,6 +78,7 @@ def test_a_small_domain_is_read_once_and_a_large_one_in_few_passes(monkeypatch):
     assert source.passes(asked[:3]) == 0
 
 
+@pytest.mark.slow
 def test_the_client_gets_totals_and_no_rows():
     got = []
 
@@ -136,6 +137,7 @@ def unconverted():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unconverted")
 def test_rows_of_a_person_in_many_partitions_are_capped_together():
     table = frame()
@@ -165,6 +167,7 @@ def convert(request):
         yield request.param
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unconverted")
 @pytest.mark.parametrize("kind", IDS)
 def test_persons_in_partitions_are_kept_apart(kind):
@@ -194,6 +197,7 @@ MIXES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", MIXES.values(), ids=MIXES)
 def test_partitions_of_different_kinds_are_refused(parts, convert):
     persons_are_refused(parted(*parts))
