@@ -75,3 +75,22 @@ def sampled_session(network, rows, seed):
     source = InMemory(Rows(columns, {}, None, rows))
     ledger = Ledger(Budget(rho=1e9))
     return Session(source, network.schema, Neighbours.ADD_REMOVE, ledger, Seeded(seed), allow_unproved=False)
+
+
+class Wild:
+    """A source that answers with random tables, so that methods see any answers at all."""
+
+    def __init__(self, seed):
+        self._stream = np.random.default_rng(seed)
+
+    def totals(self, row_sums):
+        return [self._stream.integers(0, 500, row_sum.sizes) for row_sum in row_sums]
+
+    def check(self, row_sum):
+        pass
+
+    def check_sample(self):
+        pass
+
+    def sample(self, rate, randomness):
+        return self

@@ -29,6 +29,7 @@ from dpcurate.published import (
 )
 from dpcurate.queries import Laplace, Release, Tau
 from dpcurate.schema import Categorical, Neighbours, Numeric, Schema
+from helpers import Wild
 from oracle import OracleQueryable
 
 PROVED = [EMPC(), SVTPC(), PrivPC(), CuratePC()]
@@ -67,25 +68,6 @@ def test_with_a_huge_budget_proved_methods_return_what_exact_pc_returns(name):
     for method in ON_TAU:
         curator = Curator(table, schema, budget=Budget(rho=1e14), insecure_seed=3)
         assert method.fit(curator).skeleton.edges == exact.skeleton.edges, method
-
-
-class Wild:
-    """A source that answers with random tables, so that methods see any answers at all."""
-
-    def __init__(self, seed):
-        self._stream = np.random.default_rng(seed)
-
-    def totals(self, row_sums):
-        return [self._stream.integers(0, 500, row_sum.sizes) for row_sum in row_sums]
-
-    def check(self, row_sum):
-        pass
-
-    def check_sample(self):
-        pass
-
-    def sample(self, rate, randomness):
-        return self
 
 
 WAYS = [

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.chaos.attacks import ATTACKS
 from benchmarks.chaos.diary import QUANTUM, STEP, Diary, Sight, compare
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 QUICK = "kills,races,damage,names,clock,disk,forks,resumes"
 
 

@@ -6,9 +6,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from benchmarks import synthetic_rival
 from benchmarks.junction import Fit, Model, Noisy, Tree, consistent, fitted, megabytes, predictions, total_of
 from benchmarks.synthetic_rival import Aim
+
+from benchmarks import synthetic_rival
 
 SIZES = {"a": 2, "b": 300, "c": 2}
 FIVE = {"a": 2, "b": 3, "c": 2, "d": 4, "e": 2}

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_resume import Killed, killed_in, spent
 
 import dpcurate
 from dpcurate import Budget, Categorical, Curator, Numeric, Quantiles, Schema
@@ -38,7 +39,6 @@ from dpcurate.study.calls import ask
 from dpcurate.study.quantiles import ladder, reach
 from dpcurate.study.questions import asked_from
 from dpcurate.study.study import Study
-from test_resume import Killed, killed_in, spent
 
 RANDOM = np.random.default_rng(5)
 ROWS = 20_000

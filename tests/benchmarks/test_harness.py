@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from benchmarks import compare
 from benchmarks.harness import Results
+
+from benchmarks import compare
 
 
 @dataclass(frozen=True)

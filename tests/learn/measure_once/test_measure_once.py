@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from test_methods import Wild
 
 from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.errors import GraphError, QueryError
@@ -30,7 +29,7 @@ from dpcurate.private.noise import Seeded
 from dpcurate.private.session import Session
 from dpcurate.queries import Contrasts, Gaussian, Release
 from dpcurate.schema import Categorical, Neighbours, Numeric, Schema
-from helpers import sampled_session
+from helpers import Wild, sampled_session
 
 QUICK = MeasureOnce(constants=Constants(effort=0, walk=20))
 

@@ -6,9 +6,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from test_measure_once_arrows import Known, path
-from test_measure_once_confidence import ExplainedAway, families_of
-from test_measure_once_search import Numbers, pairwise
+from test_arrows import Known, path
+from test_confidence import ExplainedAway, families_of
+from test_family_search import Numbers, pairwise
 
 from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.learn.measure_once import Constants, MeasureOnce, release_plan

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.learn.test_measure_once_evidence import LEVELS, PAIRS, SILENT, A, B, S, T, additive, exact
+from test_evidence import LEVELS, PAIRS, SILENT, A, B, S, T, additive, exact
 
 from dpcurate import Budget, Curator, networks
 from dpcurate.learn.measure_once import Constants, MeasureOnce, contrast_evidence, log_linear

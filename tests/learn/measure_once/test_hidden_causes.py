@@ -7,8 +7,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from test_measure_once_arrows import Known
-from test_measure_once_search import Fixed, Oracle
+from test_arrows import Known
+from test_family_search import Fixed, Oracle
 
 from dpcurate import discover, networks
 from dpcurate.graphs.graph import Dag

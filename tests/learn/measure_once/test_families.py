@@ -6,9 +6,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from test_measure_once_arrows import common_effect
-from test_measure_once_evidence import LEVELS, PAIRS, A, B, S, T, chained, evidence, exact
-from test_measure_once_search import PARENTS, Numbers
+from test_arrows import common_effect
+from test_evidence import LEVELS, PAIRS, A, B, S, T, chained, evidence, exact
+from test_family_search import PARENTS, Numbers
 
 from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.learn.measure_once import Constants, MeasureOnce

@@ -6,10 +6,10 @@ import json
 import sys
 
 import pytest
-from benchmarks import effects, mixed_effects
 from benchmarks.effects import Cell, truth
 from benchmarks.pages.effects import page
 
+from benchmarks import effects, mixed_effects
 from dpcurate import networks
 from dpcurate.effects import Effect
 from dpcurate.graphs.graph import Dag

@@ -7,11 +7,11 @@ import math
 import sys
 from dataclasses import replace
 
-from benchmarks import plan_check
 from benchmarks.pages import planning
 from benchmarks.pages.planning import curves, page
 from benchmarks.plan_check import Cell, is_fitted, worlds
 
+from benchmarks import plan_check
 from dpcurate.learn.power import Curve
 
 CELL = Cell("asia", False, 5000, 1.0, 8, 0.1, (6, 8, 8))

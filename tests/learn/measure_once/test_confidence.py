@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from test_measure_once_search import Oracle, names, pairwise
+from test_family_search import Oracle, names, pairwise
 
 from dpcurate import Budget, Curator, Knowledge, fit, networks
 from dpcurate.learn.measure_once import Constants

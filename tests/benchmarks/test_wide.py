@@ -7,10 +7,10 @@ import sys
 from dataclasses import replace
 
 import pytest
-from benchmarks import wide
 from benchmarks.wide import Key, Run, found, version
 from benchmarks.wide_page import page
 
+from benchmarks import wide
 from dpcurate import networks
 
 KEY = Key("alarm", "auto", 1.0, 1000, 1, "v1")

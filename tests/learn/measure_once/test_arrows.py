@@ -8,8 +8,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from test_measure_once_evidence import LEVELS, PAIRS, A, B, S, chained, conditional_covariances, evidence, exact
-from test_measure_once_search import Oracle, decided, names
+from test_evidence import LEVELS, PAIRS, A, B, S, chained, conditional_covariances, evidence, exact
+from test_family_search import Oracle, decided, names
 
 from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.graphs.graph import Skeleton
