@@ -3,7 +3,7 @@
     python -m benchmarks.compare [--seeds 20] [--rows 100000] [--epsilons 0.03 0.1 1 5] [--methods measure-once em-pc]
 
 What the methods are is told in methods.py (add-remove, delta = 1e-10). Figures are of the best-f1 cut; the last two
-columns are means at the default cut, P(linked) of 1/2 and arrows from 0.8 on. Runs are kept in a file and not made
+columns are means at the default cut, P(edge) of 1/2 and arrows from 0.8 on. Runs are kept in a file and not made
 again; a change of a method asks for a new file.
 """
 

@@ -26,7 +26,7 @@ from dpcurate.result.fit import TRUST
 
 DELTA = 1e-10
 LIKELY, SURE = 0.5, 0.8
-"""Pairs are drawn from this P(linked) on, as arrows from this P(direction) on."""
+"""Pairs are drawn from this P(edge) on, as arrows from this P(direction) on."""
 BEGIN, END = "<!-- directions by family -->", "<!-- end of directions by family -->"
 Run = dict[str, Any]
 

@@ -4,7 +4,7 @@
 
 Skeleton F1, mean and standard error over fresh seeds of world, data and noise (add-remove, delta = 1e-10); 'none'
 is the same method without noise, 'pc' exact PC with partial correlations, where it can read the table. Of the best-f1
-cut; in brackets the mean of what `discover` draws, pairs from P(linked) = 1/2 on.
+cut; in brackets the mean of what `discover` draws, pairs from P(edge) = 1/2 on.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def test_without_a_terminal_it_refuses_and_spends_nothing(here, capsys):
     assert (here / "a.ledger").exists()
     said = capsys.readouterr().err
     assert "leave mostly noise" in said
-    assert "MOSTLY NOISE:\n" in said
+    assert "MOSTLY NOISE.\n" in said
 
 
 def test_it_says_what_would_do(here, capsys):
@@ -125,8 +125,8 @@ def test_the_verdict_is_at_the_top_of_everything(here):
     )
     assert hopeless.verdict.level == "hopeless"
     assert fine.verdict.level == "fine"
-    assert str(hopeless).startswith("MOSTLY NOISE:\n")
-    assert str(fine).startswith("A clear view:\n")
+    assert str(hopeless).startswith("MOSTLY NOISE.\n")
+    assert str(fine).startswith("Power: good.\n")
     for found, banner in ((hopeless, True), (fine, False)):
         page = found.report(here / "r.html").read_text()
         assert ('class="banner" role="alert"' in page) == banner

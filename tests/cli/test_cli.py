@@ -74,7 +74,9 @@ def test_discover_in_a_pipe(here, capsys):
     out, err = capsys.readouterr()
     edges = out.splitlines()
     assert edges
-    assert all(re.fullmatch(r"\w+ (->|--) \w+(  \(linked \S+, .*\))?(: \w+ causes \w+.*)?", line) for line in edges)
+    assert all(
+        re.fullmatch(r"\w+ (->|--) \w+(  P\(edge\) [=<>] \S+, .*?)?(: \w+ causes \w+.*)?", line) for line in edges
+    )
     assert f"{len(edges)} edges among 8 columns" in err
     assert set(os.listdir()) == {"asia.parquet", "asia.toml"}
 
@@ -85,7 +87,7 @@ def test_discover_at_a_cut(here, capsys):
         assert discover("--epsilon", "1", "--insecure-seed", "3", "--at", cut) == 0
         out, said[cut] = capsys.readouterr()
         lines[cut] = set(out.splitlines())
-        drawn = "the edges of the highest expected F1" if cut == "best-f1" else f"P(linked) at least {cut}"
+        drawn = "the edges of the highest expected F1" if cut == "best-f1" else f"P(edge) at least {cut}"
         assert drawn in said[cut]
     assert lines["0.95"] < lines["0.5"]
     assert re.search(r"\d undecided pairs?, neither drawn nor ruled out: ", said["0.95"])

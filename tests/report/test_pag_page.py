@@ -36,8 +36,11 @@ def result(linked: float = 0.9) -> Discovery:
 
 def test_every_edge_says_what_it_means() -> None:
     lines = str(result()).splitlines()
-    assert "  a -> b  (linked 0.90, tail at a 0.90, head at b 0.95): a causes b, perhaps through others" in lines
-    assert "  b <-> c  (linked 0.90): neither causes the other: a hidden cause moves both" in lines
+    assert (
+        "  a -> b  P(edge) = 0.90, P(tail at a) = 0.90, P(head at b) = 0.95: a causes b, perhaps through others"
+        in lines
+    )
+    assert "  b <-> c  P(edge) = 0.90: neither causes the other: a hidden cause moves both" in lines
     assert any(line.startswith("  d o-o e") for line in lines)
 
 

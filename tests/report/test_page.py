@@ -197,7 +197,7 @@ def test_both_numbers_of_every_edge_are_in_the_table() -> None:
     assert re.search(r'<th[^>]*><button type="button">P\(edge\)<.*?<button type="button">P\(direction\)<', text)
     for linked, way in (("0.97", "0.95"), ("0.80", "0.81"), ("0.60", "0.55")):
         assert re.search(rf">{linked}</td><td[^>]*>{way}</td>", text)
-    assert "Drawn: pairs of P(linked) at least 0.5, arrows of P(this way) at least 0.8." in text
+    assert "Drawn: edges with P(edge) at least 0.5, arrows with P(direction) at least 0.8." in text
     assert "best-f1: kept given xray<" in text, "a decision that was made for another cut says so"
 
 
@@ -227,7 +227,7 @@ def test_many_undecided_pairs_are_cut_short() -> None:
     assert "780 pairs are neither drawn" in text
     assert "the first 500 of 780" in text
     assert text.count('data-value="0.300000"') == 500
-    assert str(found).count("(linked 0.30)") == 3
+    assert str(found).count("(P(edge) = 0.30)") == 3
 
 
 def test_thicker_is_more_surely_linked() -> None:
@@ -287,7 +287,7 @@ def test_notebook_cell_is_a_picture_and_a_line() -> None:
     assert "NOT PRIVATE" in replace(_small(), privacy=_privacy(False))._repr_html_()
     sure = _sure()._repr_html_()
     assert re.search(r"<td>lung → either</td><td[^>]*>0.97</td><td[^>]*>0.95</td>", sure)
-    assert "2 undecided pairs, neither drawn nor ruled out: either, xray (linked 0.40)" in sure
+    assert "2 undecided pairs, neither drawn nor ruled out: either, xray (P(edge) = 0.40)" in sure
     assert "undecided" not in _found(SMALL, sure=False)._repr_html_()
     assert "Cpdag: 5 nodes, 3 edges" in graph_html(SMALL)
 

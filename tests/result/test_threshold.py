@@ -173,13 +173,13 @@ def test_edges_carry_both_numbers() -> None:
     assert one.edges == (Edge("b", "a", True, 0.97, 0.91), Edge("c", "d", False, 0.6, 0.45))
     assert [edge.confidence for edge in one.edges] == [0.97, 0.6]
     assert [str(edge) for edge in one.edges] == [
-        "b -> a  (linked 0.97, this way 0.91): b causes a, or something not in the table drives both",
-        "c -- d  (linked 0.60, -> 0.45)",
+        "b -> a  P(edge) = 0.97, P(b -> a) = 0.91: b causes a, or something not in the table drives both",
+        "c -- d  P(edge) = 0.60, P(c -> d) = 0.45",
     ]
-    assert str(found(learned({"ab": 0.9})).edges[0]) == "a -- b  (linked 0.90)"
+    assert str(found(learned({"ab": 0.9})).edges[0]) == "a -- b  P(edge) = 0.90"
     assert str(Edge("a", "b", True, cause=0.9)) == "a -> b: a causes b"
-    assert str(Edge("a", "b", True, 0.9951, 0.9949)).startswith("a -> b  (linked >0.99, this way 0.99): ")
-    assert str(Edge("a", "b", True, 1.0, 0.004)).startswith("a -> b  (linked 1, this way <0.01): ")
+    assert str(Edge("a", "b", True, 0.9951, 0.9949)).startswith("a -> b  P(edge) > 0.99, P(a -> b) = 0.99: ")
+    assert str(Edge("a", "b", True, 1.0, 0.004)).startswith("a -> b  P(edge) = 1, P(a -> b) < 0.01: ")
 
 
 def test_the_csv_file_has_what_an_arrow_says_and_is_read_again(tmp_path: Path) -> None:
@@ -199,7 +199,9 @@ def test_undecided_are_the_pairs_in_between() -> None:
     assert [(p.a + p.b, p.linked) for p in one.undecided] == [("ac", 0.45), ("bc", 0.2), ("ab", 0.09)]
     assert [p.a + p.b for p in one.at(0.85).undecided] == ["de", "ae", "ac", "bc", "cd", "ab"]
     assert [p.a + p.b for p in one.at("best-f1").undecided] == ["ae", "ac", "bc"]
-    assert "3 undecided pairs, neither drawn nor ruled out: a, c (linked 0.45); b, c (linked 0.20); a, b" in str(one)
+    assert "3 undecided pairs, neither drawn nor ruled out: a, c (P(edge) = 0.45); b, c (P(edge) = 0.20); a, b" in str(
+        one
+    )
     assert "undecided" not in str(found(learned({"ab": 0.9})))
 
 

@@ -65,7 +65,7 @@ def test_copies_and_a_bad_fit_lower_it_and_are_named():
 def test_it_says_how_much_more_is_needed_and_that_is_enough():
     weak = Expected(drawn=9, right=7.0, missed=9.0)
     said = str(on(LOUD, expected=weak, budget=Budget(epsilon=1, delta=1e-10)))
-    epsilon, rows = said.split("A clear view takes about epsilon = ")[1].split(" rows.")[0].split(" or ")
+    epsilon, rows = said.split("Good power takes about epsilon = ")[1].split(" rows.")[0].split(" or ")
     times = 1.03 * float(rows.replace(",", "")) / LOUD.rows  # it is rounded to two digits
     more = replace(LOUD, rows=times * LOUD.rows, variance=5e-4 / times + (0.02 - 5e-4) / times**2)
     assert verdict_on(more, columns=15, declared=None).level == "fine"
@@ -78,7 +78,7 @@ def test_it_says_how_much_more_is_needed_and_that_is_enough():
 def test_where_rows_are_what_lacks_no_epsilon_is_asked_for():
     few = NoiseLevel(rows=100, rows_noise=1, variance=0.0101, coordinates=1)
     said = str(on(few, expected=Expected(drawn=9, right=7.0, missed=9.0), budget=Budget(epsilon=1, delta=1e-10)))
-    assert "A clear view takes about" in said
+    assert "Good power takes about" in said
     assert "epsilon =" not in said
 
 

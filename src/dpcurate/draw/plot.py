@@ -89,7 +89,7 @@ _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
 
 
 def _numbers(ax: Any, edge: DrawnEdge, layout: GraphLayout, scale: float) -> None:
-    """P(linked) and, of an arrow, P(this way), beside its middle."""
+    """P(edge) and, of an arrow, P(direction), beside its middle."""
     said = [p for p in (edge.linked, edge.direction if edge.directed else None) if p is not None]
     x, y = halfway(trimmed(edge, layout))
     text = ", ".join(map(shown_probability, said))

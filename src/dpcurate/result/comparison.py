@@ -51,7 +51,7 @@ class Finding:
         return cls(graph, {ends: _from(probabilities, *ends, *edge) for ends, edge in known.items()}, name)
 
     def probability(self, a: str, b: str) -> EdgeProbability:
-        """P(linked) and P(a -> b | linked), as far as they are known."""
+        """P(edge) and P(a -> b | edge), as far as they are known."""
         if (a, b) in self.probabilities:
             return self.probabilities[a, b]
         return self.probabilities.get((b, a), EdgeProbability()).turned()
@@ -69,7 +69,7 @@ def _from(probabilities: EdgeProbabilities, a: str, b: str, x: str, y: str) -> E
 class EdgeChange:
     """One pair of columns: its edge before and after, empty if there was none, and the numbers before and after.
 
-    `direction` is of the pair as `a` and `b` stand: P(a -> b | linked).
+    `direction` is of the pair as `a` and `b` stand: P(a -> b | edge).
     """
 
     kind: ChangeKind
@@ -125,12 +125,12 @@ class Difference:
 
     @property
     def surer(self) -> tuple[EdgeChange, ...]:
-        """Pairs drawn alike, or in neither, whose P(linked) or P(this way) rose."""
+        """Pairs drawn alike, or in neither, whose P(edge) or P(direction) rose."""
         return self.of("surer")
 
     @property
     def less_sure(self) -> tuple[EdgeChange, ...]:
-        """Pairs drawn alike, or in neither, whose P(linked) or P(this way) fell."""
+        """Pairs drawn alike, or in neither, whose P(edge) or P(direction) fell."""
         return self.of("less sure")
 
     @property
@@ -203,7 +203,7 @@ def _change(
 def _surer(
     a: str, b: str, edge: Written, was: EdgeProbability, now: EdgeProbability, least: float
 ) -> Iterator[EdgeChange]:
-    """P(linked), and of an edge P(this way), each if it moved; of a line, which way is the likelier one now."""
+    """P(edge), and of an edge P(direction), each if it moved; of a line, which way is the likelier one now."""
     if edge is not None and edge[1] != "->" and (now.direction or 0.0) < 0.5:
         a, b, was, now = b, a, was.turned(), now.turned()
     text = "" if edge is None else " ".join(edge)

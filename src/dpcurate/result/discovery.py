@@ -74,7 +74,7 @@ class Discovery(Exports):
         return graph_at(self.learned, replace(Threshold(), linked=CERTAIN) if noise else self.cut, self.knowledge)
 
     def at(self, linked: float | str, *, direction: float | None = None) -> Discovery:
-        """The same finding at another cut: pairs of at least this P(linked), arrows of at least this P(direction).
+        """The same finding at another cut: pairs of at least this P(edge), arrows of at least this P(direction).
 
         `direction` is 0.8 unless given. `at("best-f1")` has the edges that make the expected F1 highest: more
         of the true ones, and more that are not there. Costs nothing: the probabilities are released.
@@ -229,8 +229,8 @@ class Discovery(Exports):
             return ""
         if self.cut is None:
             return "the edges of the highest expected F1"
-        arrows = f", arrows of P(this way) at least {self.cut.direction:g}" if self.learned.direction else ""
-        return f"pairs of P(linked) at least {self.cut.linked:g}{arrows}"
+        arrows = f", arrows with P(direction) at least {self.cut.direction:g}" if self.learned.direction else ""
+        return f"edges with P(edge) at least {self.cut.linked:g}{arrows}"
 
     @property
     def open_pairs(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from dpcurate._messages import one_line, shown_probability
+from dpcurate._messages import one_line, probability
 from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, ordered_edges
 from dpcurate.graphs.pag import meaning
 from dpcurate.result.threshold import Threshold, Way
@@ -58,10 +58,9 @@ class Edge:
         return ()
 
     def __str__(self) -> str:
-        way = "this way" if self.directed else "->"
-        said = [("linked", self.linked), (way, self.direction)]
-        sure = ", ".join(f"{word} {shown_probability(p)}" for word, p in said if p is not None)
-        edge = one_line(f"{self.a} {'->' if self.directed else '--'} {self.b}") + (f"  ({sure})" if sure else "")
+        known = [("P(edge)", self.linked), (f"P({self.a} -> {self.b})", self.direction)]
+        sure = ", ".join(probability(name, p) for name, p in known if p is not None)
+        edge = one_line(f"{self.a} {'->' if self.directed else '--'} {self.b}{f'  {sure}' if sure else ''}")
         return f"{edge}: {one_line(self.meaning)}" if self.directed else edge
 
 
@@ -85,17 +84,17 @@ class MarkedEdge(Edge):
         return tuple(p for end in ends for p in end)
 
     def __str__(self) -> str:
-        said = [] if self.linked is None else [f"linked {shown_probability(self.linked)}"]
+        said = [] if self.linked is None else [probability("P(edge)", self.linked)]
         for word, both in (("tail", self.tails), ("head", self.heads)):
             ends = zip((self.a, self.b), both or (), strict=False)
-            said += [f"{word} at {end} {shown_probability(p)}" for end, p in ends if p >= LIKELY]
-        sure = f"  ({', '.join(said)})" if said else ""
+            said += [probability(f"P({word} at {end})", p) for end, p in ends if p >= LIKELY]
+        sure = f"  {', '.join(said)}" if said else ""
         return one_line(f"{self.a} {self.sign} {self.b}{sure}: {self.meaning}")
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnPair:
-    """Two columns, a before b: P(linked), P(a -> b | linked), and what that makes of them at the cut.
+    """Two columns, a before b: P(edge), P(a -> b | edge), and what that makes of them at the cut.
 
     *linked* pairs have an edge. *undecided* ones have none, but may well be linked. The others are *apart*.
     """
@@ -107,7 +106,7 @@ class ColumnPair:
     state: State
 
     def __str__(self) -> str:
-        sure = "" if self.linked is None else f" (linked {shown_probability(self.linked)})"
+        sure = "" if self.linked is None else f" ({probability('P(edge)', self.linked)})"
         return one_line(f"{self.a}, {self.b}{sure}")
 
 

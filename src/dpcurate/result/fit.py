@@ -178,7 +178,7 @@ class FitResult:
     causes: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def way(self, a: str, b: str) -> float | None:
-        """P(a -> b | linked), where the method has one."""
+        """P(a -> b | edge), where the method has one."""
         if (a, b) in self.direction:
             return self.direction[a, b]
         other = self.direction.get((b, a))

@@ -18,7 +18,7 @@ from dpcurate.result.fit import FitResult
 BEST_F1 = "best-f1"
 """The method's own graph, where it has probabilities the one of the highest expected F1."""
 Way = Callable[[str, str], float | None]
-"""P(a -> b | linked) of two columns, None where it is not known."""
+"""P(a -> b | edge) of two columns, None where it is not known."""
 CERTAIN = 1 - 1e-12
 """A cut above what evidence gives: it draws what background knowledge requires, and nothing else."""
 DOUBTFUL = 0.2
@@ -27,7 +27,7 @@ DOUBTFUL = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Pairs are drawn from this P(linked) on, as arrows from this P(this way | linked) on, else as lines."""
+    """Pairs are drawn from this P(edge) on, as arrows from this P(direction | edge) on, else as lines."""
 
     linked: float = 0.5
     direction: float = 0.8
@@ -35,7 +35,7 @@ class Threshold:
     def __post_init__(self) -> None:
         if not (_is_number(self.linked) and 0 < self.linked < 1):
             raise QueryError(
-                f"a cut of P(linked) lies between 0 and 1, not {shown(self.linked)}; 0.5 draws every pair that is more "
+                f"a cut of P(edge) lies between 0 and 1, not {shown(self.linked)}; 0.5 draws every pair that is more "
                 f"likely linked than not, {BEST_F1!r} the graph of the highest expected F1"
             )
         if not (_is_number(self.direction) and 0.5 <= self.direction <= 1):
@@ -57,7 +57,7 @@ class Threshold:
 
     @property
     def doubtful(self) -> float:
-        """P(linked) from which on a pair that is not drawn is undecided."""
+        """P(edge) from which on a pair that is not drawn is undecided."""
         return min(DOUBTFUL, 1 - self.linked)
 
 
@@ -85,7 +85,7 @@ def graph_at(learned: FitResult, cut: Threshold | None, knowledge: Knowledge | N
 def directed_at(
     direction: float, nodes: tuple[str, ...], edges: frozenset[UnorderedPair], way: Way, knowledge: Knowledge | None
 ) -> Cpdag:
-    """Edges as arrows from this P(this way) on, else as lines; see `graph_at` for what else holds."""
+    """Edges as arrows from this P(direction) on, else as lines; see `graph_at` for what else holds."""
     known, sure = knowledge or Knowledge(), dict[Arrow, float]()
     for a, b in combinations(nodes, 2):
         if frozenset((a, b)) in edges:
@@ -134,7 +134,7 @@ def drawn_pairs(learned: FitResult, cut: Threshold, knowledge: Knowledge) -> fro
 
 
 def surely_linked(learned: FitResult, knowledge: Knowledge | None, a: str, b: str) -> float | None:
-    """P(linked), 1 or 0 where knowledge says so; None if the method has no probability."""
+    """P(edge), 1 or 0 where knowledge says so; None if the method has no probability."""
     if not learned.linked:
         return None
     if knowledge is not None and (knowledge.requires(a, b) or not knowledge.allows(a, b)):
@@ -143,7 +143,7 @@ def surely_linked(learned: FitResult, knowledge: Knowledge | None, a: str, b: st
 
 
 def way_round(learned: FitResult, knowledge: Knowledge | None, a: str, b: str) -> float | None:
-    """P(a -> b | linked), 1 or 0 where knowledge leaves one way; None if the method has no directions."""
+    """P(a -> b | edge), 1 or 0 where knowledge leaves one way; None if the method has no directions."""
     if not learned.direction:
         return None
     if knowledge is not None and knowledge.may_point(a, b) != knowledge.may_point(b, a):

@@ -19,7 +19,7 @@ HOPELESS = 0.3
 WORTHWHILE = 0.5
 """The skeleton F1 for which it is told what would be needed where all is noise."""
 PARTIAL, WEAK = 0.8, 0.55
-"""An expected skeleton F1 below these is no clear view, and a weak one."""
+"""Expected skeleton F1 below which power is moderate, and low."""
 RIGHT = 0.8
 """Where at least this share of the drawn edges is expected to be right, they can be read, however few they are."""
 MISFIT, MISFITS = 0.1, 3
@@ -31,7 +31,7 @@ MOST_DROPPED = 0.5
 """Of the rows a schema declares; where fewer are seen, it is told."""
 MOST_TIMES = 1000.0
 """More than so many times the budget or the rows is no advice."""
-TITLES = {"fine": "A clear view", "partial": "A partial view", "weak": "A weak view", "hopeless": "MOSTLY NOISE"}
+TITLES = {"fine": "Power: good", "partial": "Power: moderate", "weak": "Power: low", "hopeless": "MOSTLY NOISE"}
 BELOW, ABOVE = 1.2, 0.16
 """In 8 of 10 tables F1 lies at most BELOW times what the expected one lacks below it, and ABOVE above it."""
 
@@ -97,10 +97,10 @@ class Verdict:
     @property
     def lines(self) -> tuple[str, ...]:
         """For a terminal."""
-        return f"{self.title}:", *(f"  {sentence}" for sentence in self.sentences)
+        return f"{self.title}.", *(f"  {sentence}" for sentence in self.sentences)
 
     def __str__(self) -> str:
-        return f"{self.title}: {' '.join(self.sentences)}"
+        return f"{self.title}. {' '.join(self.sentences)}"
 
 
 def verdict_on(
@@ -213,7 +213,7 @@ def _needed(noise: NoiseLevel, columns: int, budget: Budget | None, power: Power
 
     goal = WORTHWHILE if level == "hopeless" and power.f1 < WORTHWHILE else PARTIAL
     ways = ways_to(goal, seen, epsilon=None if budget is None else budget.epsilon, rows=max(noise.rows, 1.0))
-    what = f"An F1 of {WORTHWHILE:g}" if goal == WORTHWHILE else "A clear view"
+    what = f"An F1 of {WORTHWHILE:g}" if goal == WORTHWHILE else "Good power"
     return [f"{what} takes about {ways}."] if ways else []
 
 
@@ -259,7 +259,7 @@ def visible(power: Power) -> tuple[str, str]:
         )
     low, high = power.range
     return (
-        f"Links show from a correlation of about {power.effect:.2g} on; most weaker ones are missed.",
+        f"Detects correlations above about {power.effect:.2g}; most weaker ones are missed.",
         f"On tables of this shape such a run finds about {power.recall:.0%} of the edges; "
         f"skeleton F1 about {power.f1:.2f} ({low:.2f} to {high:.2f} in 8 of 10 tables).",
     )

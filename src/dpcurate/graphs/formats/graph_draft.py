@@ -23,7 +23,7 @@ EFFECT_COLUMNS = "effect", "effect_low", "effect_high", "effect_in_words"
 
 @dataclass(frozen=True, slots=True)
 class EdgeProbability:
-    """Of an edge from a to b as it is written: P(linked), and P(a -> b | linked); None where unknown.
+    """Of an edge from a to b as it is written: P(edge), and P(a -> b | edge); None where unknown.
 
     Of an edge of a PAG also the probabilities of a tail and of an arrowhead at a, and of each at b.
     """
