@@ -20,15 +20,14 @@ from dpcurate.audit import (
     audit_published,
     bounds,
     forecast,
-    long,
     pairs,
 )
 from dpcurate.audit.__main__ import main
+from dpcurate.audit.cases import Case, cases, methods, sample_of_equal_rows, study
+from dpcurate.audit.charge_order import order_cases, order_faults
 from dpcurate.audit.controls import published, reachable
 from dpcurate.audit.examples import examples
-from dpcurate.audit.order import order_cases, order_faults
 from dpcurate.audit.page import write
-from dpcurate.audit.proved import Case, cases, methods, sample_of_equal_rows
 from dpcurate.audit.run import WEAK, measure, target_of
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, Truth, linked
 from dpcurate.cli import main as cli
@@ -495,7 +494,7 @@ def test_a_gate_that_never_says_yes_ends():
 
 
 def test_a_study_audits_a_case_with_all_and_with_seven_tenths_of_its_noise(capsys):
-    found = long.study(named("exponential mechanism, add-remove"), 1)
+    found = study(named("exponential mechanism, add-remove"), 1)
     assert not found.honest.accused
     assert found.weak.accused
     assert not found.wrong

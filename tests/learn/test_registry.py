@@ -11,8 +11,8 @@ from inspect import isabstract
 import pytest
 
 from dpcurate import Budget, Curator, discover, published
-from dpcurate.audit.proved import cases
-from dpcurate.audit.proved import methods as audited
+from dpcurate.audit.cases import cases
+from dpcurate.audit.cases import methods as audited
 from dpcurate.cli import main
 from dpcurate.errors import NotPrivate, QueryError
 from dpcurate.graphs.graph import Skeleton

@@ -1,10 +1,9 @@
 """Privacy audits: lower bounds on what a mechanism really tells, beside what it is charged."""
 
-from dpcurate.audit.controls import Control, all_controls
 from dpcurate.audit.pairs import Pair
-from dpcurate.audit.run import Audit, Bound, audit, audit_published, forecast, power_sentence
+from dpcurate.audit.run import Audit, Bound, all_controls, audit, audit_published, forecast, power_sentence
+from dpcurate.audit.targets import Control, Sampled, Script
 from dpcurate.audit.targets import OpenedGate as Gate
-from dpcurate.audit.targets import Sampled, Script
 
 __all__ = [
     "Audit",

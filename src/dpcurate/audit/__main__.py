@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dpcurate.audit import page
-from dpcurate.audit.long import all_studies, control_audits, workers
+from dpcurate.audit.cases import all_studies, control_audits, workers
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,7 +7,6 @@ the papers or from a calculation, and speaks for the second table. References ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.accounting import Budget, gaussian_multiplier
 from dpcurate.audit import pairs
 from dpcurate.audit.pairs import Pair
-from dpcurate.audit.targets import pieces
+from dpcurate.audit.targets import Control, Hits, pieces
 from dpcurate.audit.transcript import Observer, Tally, Truth, laplace_below
 from dpcurate.errors import QueryError
 from dpcurate.learn.methods import Method
@@ -28,22 +27,7 @@ from dpcurate.published.gradients import PublishedGradients, stated_sensitivity
 from dpcurate.published.schedules import Spending
 from dpcurate.queries import Laplace, Moments, Release, Statistic
 
-Hits = tuple[int, int]
 BATCH = 1 << 19
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Control:
-    """A mechanism with a claim that does not hold, and how often an event occurs on either table."""
-
-    name: str
-    method: str
-    pair: str
-    event: str
-    claimed: float
-    runs: int
-    hits: Callable[[int, int], Hits]
-    delta: float = 0.0
 
 
 def laplace(u: FloatArray, scale: float) -> FloatArray:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
 from dpcurate.audit import pairs
-from dpcurate.audit.controls import published_pair
 from dpcurate.audit.pairs import Pair
 from dpcurate.errors import QueryError
 from dpcurate.private.replay import proved_statistics
@@ -103,9 +103,12 @@ def _has_both(kind: type[Statistic]) -> bool:
 
 def worst_pair(statistic: Statistic, relation: Neighbours) -> Pair:
     """The built-in pair for a statistic over the columns that the pair has: a, b and c."""
-    published = published_pair(statistic)
-    if published is not None:
-        return published
+    if "dpcurate.published" in sys.modules:  # or there is no published statistic
+        from dpcurate.audit.controls import published_pair
+
+        published = published_pair(statistic)
+        if published is not None:
+            return published
     known = [e for e in _EXAMPLES if type(e.statistic) is type(statistic)]
     if not known:
         raise QueryError(f"there is no built-in pair of tables for {type(statistic).__name__}: give pair=")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpcurate._files import save_text
-from dpcurate.audit.long import Study
+from dpcurate.audit.cases import CaseStudy
 from dpcurate.audit.run import Audit
 from dpcurate.errors import QueryError
 from dpcurate.queries import Release
@@ -27,7 +27,7 @@ def controls_table(audits: Sequence[Audit]) -> str:
     return "\n".join(lines)
 
 
-def proved_table(studies: Sequence[Study]) -> str:
+def proved_table(studies: Sequence[CaseStudy]) -> str:
     """A row for each case: what was charged, and what audits found with all and with 0.7 of the noise."""
     lines = [
         "| audited | statistic | charged | runs | found | found with 0.7 of the noise | 0.7 accused |",
@@ -36,7 +36,7 @@ def proved_table(studies: Sequence[Study]) -> str:
     return "\n".join(lines + [_row(one) for one in studies])
 
 
-def _row(one: Study) -> str:
+def _row(one: CaseStudy) -> str:
     first, weak = one.honest.bounds[0], one.weak.bounds[0]
     charged = f"{first.limit.currency} {first.limit.value:.3g}"
     asked = one.case.audited

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass, replace
 
@@ -10,10 +11,10 @@ from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit import pairs
 from dpcurate.audit.bounds import LowerBound, hits_bound, lower_bound
 from dpcurate.audit.bounds import power as power_of
-from dpcurate.audit.controls import Control, is_published, published
 from dpcurate.audit.examples import worst_pair
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.targets import (
+    Control,
     Limit,
     OpenedGate,
     Sampled,
@@ -191,6 +192,8 @@ def audit_published(
     method: str, *, confidence: float = CONFIDENCE, seed: int = 0, scale: float = 1.0
 ) -> tuple[Audit, ...]:
     """The negative controls of a method's published variant, with `scale` times their usual number of runs."""
+    from dpcurate.audit.controls import published
+
     return tuple(_control(c, max(10, int(c.runs * scale)), confidence, seed) for c in published(method))
 
 
@@ -238,10 +241,26 @@ def target_of(subject: Audited, pair: Pair | None, budget: Budget, relation: Nei
 
 def _of_method(subject: Method | str, pair: Pair | None, budget: Budget, relation: Neighbours) -> Target:
     method = get(subject)
-    if is_published(method):
+    if _is_published(method):
         raise QueryError("a published variant states no cost: audit its parts with audit_published()")
     name = subject if isinstance(subject, str) else type(method).__name__
     return of_method(name, method, pair or method_pair(method, relation), budget)
+
+
+def _is_published(method: Method) -> bool:
+    """Whether a recipe is a paper's and states no proved cost; while none is loaded there is none."""
+    if "dpcurate.published" not in sys.modules:
+        return False
+    from dpcurate.audit.controls import is_published
+
+    return is_published(method)
+
+
+def all_controls() -> tuple[Control, ...]:
+    """Every negative control; this loads the published mechanisms, which are NOT PRIVATE."""
+    from dpcurate.audit import controls
+
+    return controls.all_controls()
 
 
 def method_pair(method: Method, relation: Neighbours) -> Pair:

@@ -50,6 +50,24 @@ class Target:
     delta: float = 0.0
 
 
+Hits = tuple[int, int]
+"""How often an event occurred on either table."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Control:
+    """A mechanism with a claim that does not hold, and how often an event occurs on either table."""
+
+    name: str
+    method: str
+    pair: str
+    event: str
+    claimed: float
+    runs: int
+    hits: Callable[[int, int], Hits]
+    delta: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedGate:
     """An above-threshold gate that is asked these scores until it says yes."""

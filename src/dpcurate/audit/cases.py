@@ -7,14 +7,16 @@ is audited or refused, never forgotten.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, cast
 
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit.examples import ABC, examples
 from dpcurate.audit.pairs import Pair, equal_rows, mixed, quarters
-from dpcurate.audit.run import Audited
+from dpcurate.audit.run import CONFIDENCE, WEAK, Audit, Audited, all_controls, audit, measure, target_of
 from dpcurate.audit.targets import OpenedGate, Sampled, Script
 from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.methods import Method, private
@@ -159,3 +161,53 @@ def _of_method(name: str, method: Method) -> list[Case]:
             Case(f"{name} by features, replayed", Script(method), relation, 2 * METHOD_RUNS, METHOD, mixed(relation)),
         ]
     return found
+
+
+# --- the long audit -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CaseStudy:
+    """One audit of a case, and one of the same case with 0.7 of its noise."""
+
+    case: Case
+    honest: Audit
+    weak: Audit
+
+    @property
+    def wrong(self) -> bool:
+        """Something proved was accused, or something broken was not where the audit should have power."""
+        return self.honest.accused or (self.case.powerful and not self.weak.accused)
+
+
+def study(case: Case, seed: int) -> CaseStudy:
+    """Both audits, each with the runs of the case."""
+    target = target_of(case.audited, case.pair, case.budget, case.neighbours)
+    honest = measure(target, case.runs, CONFIDENCE, seed)
+    return CaseStudy(case, honest, measure(target, case.runs, CONFIDENCE, seed + 1, WEAK))
+
+
+def _one(index: int, seed: int) -> CaseStudy:
+    return study(cases()[index], seed)
+
+
+def all_studies(*, seed: int, workers: int, progress: Callable[[int, int], None], only: str = "") -> list[CaseStudy]:
+    """Every case, in order; with `only` those whose name contains it."""
+    chosen = [i for i, case in enumerate(cases()) if only in case.name]
+    done: dict[int, CaseStudy] = {}
+    with ProcessPoolExecutor(workers) as pool:
+        waiting = {pool.submit(_one, i, seed + 1000 * i): i for i in chosen}
+        for future in as_completed(waiting):
+            done[waiting[future]] = future.result()
+            progress(len(done), len(chosen))
+    return [done[i] for i in chosen]
+
+
+def control_audits(seed: int) -> list[Audit]:
+    """Every negative control with its usual number of runs."""
+    return [audit(c, runs=c.runs, seed=seed) for c in all_controls()]
+
+
+def workers() -> int:
+    """How many processes a long audit uses."""
+    return min(2, os.cpu_count() or 1)
