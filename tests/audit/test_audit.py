@@ -22,12 +22,11 @@ from dpcurate.audit import (
     forecast,
     pairs,
 )
-from dpcurate.audit.__main__ import main
+from dpcurate.audit.__main__ import main, write
 from dpcurate.audit.cases import Case, cases, methods, sample_of_equal_rows, study
 from dpcurate.audit.charge_order import order_cases, order_faults
 from dpcurate.audit.controls import published, reachable
 from dpcurate.audit.examples import examples
-from dpcurate.audit.page import write
 from dpcurate.audit.run import WEAK, measure, target_of
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, Truth, linked
 from dpcurate.cli import main as cli
