@@ -22,7 +22,7 @@ from dpcurate.graphs.metrics import score
 from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.methods import PC
 from dpcurate.networks import random_dag, random_mixed
-from dpcurate.networks.hidden import HiddenWorld
+from dpcurate.networks.interventions import HiddenWorld
 from dpcurate.result.fit import FitResult
 
 WORLDS = ("cancer", "earthquake", "survey", "asia", "sachs", "child", "mixed")

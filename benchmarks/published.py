@@ -32,8 +32,8 @@ from dpcurate.published import (
     PublishedPrivPC,
     PublishedSVTPC,
 )
+from dpcurate.published.reproduction.grid import ROWS, world
 from dpcurate.published.reproduction.rehearsal import Rehearsal, memory
-from dpcurate.published.reproduction.world import ROWS, world
 
 NETWORKS = ("cancer", "earthquake", "survey", "asia", "sachs")
 SMALL = NETWORKS[:4]

@@ -18,8 +18,8 @@ import numpy as np
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.score.acyclic import dag_of, reachable
 from dpcurate.published import PublishedCurateScore, PublishedNoleaks
+from dpcurate.published.reproduction.grid import ROWS, world
 from dpcurate.published.reproduction.rehearsal import Rehearsal, memory
-from dpcurate.published.reproduction.world import ROWS, world
 
 NETWORKS = ("cancer", "earthquake", "survey", "asia")
 MAKERS: dict[str, Any] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dpcurate.published.reproduction.page import write_page
+from dpcurate.published.reproduction.paper_page import write_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

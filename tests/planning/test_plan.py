@@ -300,7 +300,7 @@ def test_other_reports(tmp_path, small):
     assert len(figures["cells"]) == 4 * len(small.methods)
     assert figures["advice"].startswith("For a skeleton F1")
     assert small.report(tmp_path / "p.txt", accuracy=0.1).read_text().startswith(str(small))
-    with pytest.raises(FormatError, match=r"known are \.html"):
+    with pytest.raises(FormatError, match=r"use .html"):
         small.report(tmp_path / "p.doc")
 
 

@@ -19,11 +19,10 @@ from dpcurate.published import (
     PublishedSVTPC,
     curate,
 )
-from dpcurate.published.curate import PublishedCurate
-from dpcurate.published.opt import PublishedLeak
-from dpcurate.published.orientation import coded_arcs
+from dpcurate.published.constraint import coded_arcs
+from dpcurate.published.curate import PublishedCurate, PublishedLeak
+from dpcurate.published.reproduction.grid import world
 from dpcurate.published.reproduction.rehearsal import Rehearsal, memory
-from dpcurate.published.reproduction.world import world
 
 ROWS = 100_000
 PRINTED, SCRIPT = CurateReading.printed(), CurateReading.script()

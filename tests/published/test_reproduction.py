@@ -9,8 +9,10 @@ from dpcurate.graphs.graph import Dag
 from dpcurate.published import PublishedKendallP, PublishedPrivPC, schedules
 from dpcurate.published.claims import READINGS
 from dpcurate.published.reproduction import figures, main, store
+from dpcurate.published.reproduction.comparisons import StatementVerdict, View, conclusion
 from dpcurate.published.reproduction.grid import (
     ALL_READINGS,
+    AUTHORS_ARCS,
     LITERAL,
     PUBLISHED,
     TARGETS,
@@ -18,9 +20,9 @@ from dpcurate.published.reproduction.grid import (
     full,
     quick,
     tiny,
+    world,
 )
-from dpcurate.published.reproduction.page import page, table
-from dpcurate.published.reproduction.readings import conclusion
+from dpcurate.published.reproduction.paper_page import CURATE_READINGS, page, table
 from dpcurate.published.reproduction.rehearsal import RANGE, Rehearsal, memory
 from dpcurate.published.reproduction.runs import (
     COLUMNS,
@@ -31,12 +33,17 @@ from dpcurate.published.reproduction.runs import (
     recipe,
     run,
 )
-from dpcurate.published.reproduction.statement import StatementVerdict, View
 from dpcurate.published.reproduction.statements import STATEMENTS
-from dpcurate.published.reproduction.store import grouped, read_runs, run_grid, write_runs
-from dpcurate.published.reproduction.summary import METRICS, Runs, Summary, beats
-from dpcurate.published.reproduction.texts import CURATE_READINGS
-from dpcurate.published.reproduction.world import AUTHORS_ARCS, world
+from dpcurate.published.reproduction.store import (
+    METRICS,
+    Runs,
+    Summary,
+    beats,
+    grouped,
+    read_runs,
+    run_grid,
+    write_runs,
+)
 from dpcurate.queries import Exact, Laplace, Release
 
 ROWS = 2_000

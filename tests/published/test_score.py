@@ -12,8 +12,7 @@ from dpcurate.learn.score.descent import Descent, Lagrangian, StageOver
 from dpcurate.networks import load
 from dpcurate.published import PublishedCurateScore, PublishedNoleaks, schedules
 from dpcurate.published import score as published_score
-from dpcurate.published.encoding import Encoding, numbers_of
-from dpcurate.published.gradients import PublishedGradients, stated_sensitivity
+from dpcurate.published.gradients import Encoding, PublishedGradients, numbers_of, stated_sensitivity
 from dpcurate.published.schedules import Spending
 
 

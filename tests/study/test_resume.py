@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import dpcurate
-from dpcurate._files import Folder
+from dpcurate._files import OutputFolder
 from dpcurate.cli import main
 from dpcurate.errors import LedgerError, QueryError
 from dpcurate.networks import load
@@ -302,7 +302,7 @@ def test_a_command_that_was_stopped_while_it_wrote_its_files_goes_on(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, nth: int, after: bool
 ) -> None:
     with monkeypatch.context() as patch, killed():
-        dying(patch, Folder, "write", nth, after=after)
+        dying(patch, OutputFolder, "write", nth, after=after)
         main(WORDS)
     written = sorted(file.name for file in Path("result").iterdir())
     assert len(written) == nth + after  # and no half a file beside them

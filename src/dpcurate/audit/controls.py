@@ -22,8 +22,7 @@ from dpcurate.learn.score.objectives import ReleasedMoments
 from dpcurate.private.replay import randomness, uniforms
 from dpcurate.published import METHODS, CurateReading, PublishedCuratePC, PublishedFlips, PublishedKendallP
 from dpcurate.published.draws import pick
-from dpcurate.published.encoding import LENGTH
-from dpcurate.published.gradients import PublishedGradients, stated_sensitivity
+from dpcurate.published.gradients import LENGTH, PublishedGradients, stated_sensitivity
 from dpcurate.published.schedules import Spending
 from dpcurate.queries import Laplace, Moments, Release, Statistic
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from dpcurate._typing import FloatArray
 from dpcurate.graphs.graph import Dag
-from dpcurate.networks.inference import Factor, joint
-from dpcurate.networks.network import Network
+from dpcurate.networks.network import Factor, Network, joint
 
 DRAW = "\0draw"
 """The axis of draws; no column can be called so."""

@@ -22,8 +22,7 @@ from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
 from dpcurate.models.purchase import family_weights
 from dpcurate.models.scores import buy_products
-from dpcurate.networks.inference import joint
-from dpcurate.networks.network import Network, Variable
+from dpcurate.networks.network import Network, Variable, joint
 from dpcurate.networks.streams import stream
 from dpcurate.queries import Queryable
 from dpcurate.schema import Schema

@@ -21,7 +21,7 @@ from dpcurate.models import draws
 from dpcurate.models.family import FittedFamily
 from dpcurate.models.synthetic import NOTE, cells_of
 from dpcurate.models.tables import ConditionalTable, combinations_of
-from dpcurate.networks import bif
+from dpcurate.networks.library import write as write_bif
 from dpcurate.networks.network import Network
 from dpcurate.schema import Schema
 
@@ -134,7 +134,7 @@ class Model:
 
     def file_text(self) -> str:
         """What `save` writes."""
-        return bif.write(self.network, note=f"{self}\n{self.note}")
+        return write_bif(self.network, note=f"{self}\n{self.note}")
 
     def __str__(self) -> str:
         columns, arrows = len(self.dag.nodes), how_many(len(self.dag.arrows), "arrow")

@@ -1,9 +1,7 @@
 """Worlds to test in: the benchmark networks as data, BIF both ways, samplers, random worlds."""
 
-from dpcurate.networks.bif import parse, write
-from dpcurate.networks.hidden import HiddenWorld
-from dpcurate.networks.interventions import Intervened
-from dpcurate.networks.library import SHIPPED, load, names
+from dpcurate.networks.interventions import HiddenWorld, Intervened
+from dpcurate.networks.library import SHIPPED, load, names, parse, write
 from dpcurate.networks.mixed import MixedWorld, random_mixed
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import (

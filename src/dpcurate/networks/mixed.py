@@ -20,8 +20,7 @@ from scipy.special import ndtr, ndtri
 from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
-from dpcurate.networks.hidden import HiddenWorld
-from dpcurate.networks.interventions import Intervened, set_to
+from dpcurate.networks.interventions import HiddenWorld, Intervened, set_to
 from dpcurate.networks.streams import stream, streams, whole
 from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Schema
 

@@ -18,10 +18,8 @@ import numpy.typing as npt
 from dpcurate._typing import FloatArray
 from dpcurate.errors import DomainTooLarge, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
-from dpcurate.networks.hidden import HiddenWorld
-from dpcurate.networks.inference import MAX_CELLS
-from dpcurate.networks.interventions import Intervened, set_to
-from dpcurate.networks.network import Network, Variable
+from dpcurate.networks.interventions import HiddenWorld, Intervened, set_to
+from dpcurate.networks.network import MAX_CELLS, Network, Variable
 from dpcurate.networks.streams import stream, streams, whole
 from dpcurate.schema import Numeric, Schema
 

@@ -9,9 +9,13 @@ from dpcurate.learn.methods import Family, Listed, Method
 from dpcurate.private.statistics.registry import register_unproved
 from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedLearned
 from dpcurate.published.constraint import PublishedCuratePC, PublishedEMPC, PublishedPC, PublishedPrivPC, PublishedSVTPC
-from dpcurate.published.queries import PublishedFlips, PublishedKendallP
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
-from dpcurate.published.statistics import PublishedFlipsTransformation, PublishedKendallPTransformation
+from dpcurate.published.statistics import (
+    PublishedFlips,
+    PublishedFlipsTransformation,
+    PublishedKendallP,
+    PublishedKendallPTransformation,
+)
 
 __all__ = [
     "METHODS", "READINGS", "Claim", "CurateReading", "PublishedCuratePC", "PublishedCurateScore", "PublishedEMPC",

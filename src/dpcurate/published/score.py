@@ -21,8 +21,14 @@ from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, learned
 from dpcurate.learn.score.descent import Descent, Lagrangian
 from dpcurate.learn.score.noised_gradients import check_spread
 from dpcurate.published import schedules
-from dpcurate.published.encoding import Encoding
-from dpcurate.published.gradients import CLIP, Point, PublishedGradients, StatedSensitivity, stated_sensitivity
+from dpcurate.published.gradients import (
+    CLIP,
+    Encoding,
+    Point,
+    PublishedGradients,
+    StatedSensitivity,
+    stated_sensitivity,
+)
 from dpcurate.published.schedules import Spending
 from dpcurate.queries import Queryable
 from dpcurate.result.fit import FitResult

@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal, get_args
 
 import numpy as np
 
+from dpcurate import _validation
+from dpcurate._messages import shown
 from dpcurate._typing import FloatArray, IntArray
 from dpcurate.errors import QueryError
 from dpcurate.private.mechanisms import Sensitivity
 from dpcurate.private.statistics.kendall import P_STEPS, UNDEFINED, PairTransformation, strata, upper_tail
-from dpcurate.published.queries import PublishedFlips, PublishedKendallP
+from dpcurate.queries import PairStatistic
 from dpcurate.schema import Neighbours
 
 FEWEST_FLIPS = 20_000
@@ -115,3 +118,36 @@ def _flips(cells: FloatArray, level: float) -> int:
         columns[y, s] -= 1
         totals[s] -= 1
     return sign * most
+
+
+# --- the queries, with the sensitivities that their authors state: NOT PROVED ----------------------------
+# A session answers them only if it was opened with allow_unproved=True.
+
+StatedBound = Literal["priv-pc", "curate-printed", "curate-code"]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedKendallP(PairStatistic):
+    """The p-value as the published systems compute it, with the sensitivity they state: NOT PROVED.
+
+    `bound` is 'priv-pc', 'curate-printed' (the paper's formula) or 'curate-code'.
+    """
+
+    bound: StatedBound = "curate-code"
+
+    def __post_init__(self) -> None:
+        PairStatistic.__post_init__(self)
+        if _validation.text(self.bound) not in get_args(StatedBound):
+            raise QueryError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {shown(self.bound)}")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFlips(PairStatistic):
+    """How many rows would have to go to change a G test's mind, as EM-PC's code counts: NOT PROVED."""
+
+    level: float = 0.05
+
+    def __post_init__(self) -> None:
+        PairStatistic.__post_init__(self)
+        if _validation.between(0, self.level, 1) is None:
+            raise QueryError(f"a level lies between 0 and 1, got {shown(self.level)}")

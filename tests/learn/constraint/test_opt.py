@@ -21,7 +21,7 @@ from dpcurate.learn.constraint.budget_plan import (
     uniform,
     zcdp_leak,
 )
-from dpcurate.published.opt import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
+from dpcurate.published.curate import OpenErrors, PublishedLeak, optimise_from_zero, worst_tests
 
 CODE = OpenErrors((0.05 * 0.2, 0.05 * 0.2), 0.3626748 / math.sqrt(1e5))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the grid, write runs.parquet, figures and paper.md; 0 if all of it was done."""
     from dpcurate.published.reproduction.grid import GRIDS
-    from dpcurate.published.reproduction.page import write_page
+    from dpcurate.published.reproduction.paper_page import write_page
     from dpcurate.published.reproduction.store import run_grid
 
     parser = argparse.ArgumentParser(prog="dpcurate reproduce", description="Reproduce the paper's tables and figures.")

@@ -3,12 +3,88 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from dpcurate.published import schedules
 from dpcurate.published.reproduction.grid import CONSTRAINT, PUBLISHED, RIVALS, SCORE, TESTED
-from dpcurate.published.reproduction.statement import Outcomes, Rule, View
-from dpcurate.published.reproduction.summary import AXES, LABELS, Runs, Summary, beats
+from dpcurate.published.reproduction.store import AXES, LABELS, Runs, Summary, beats
+
+# --- a statement of the paper, how it is looked at, and the verdict that the comparisons of runs make --
+# The verdict follows from how many comparisons agree and how many disagree.
+
+Outcome = tuple[str, int]
+"""Where, and 1 (as stated), -1 (the opposite) or 0 (cannot be told)."""
+FOR, AGAINST = 0.7, 0.125
+"""A statement holds if at least the first part of its comparisons is for it and at most the second against."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementVerdict:
+    """A word, and the comparisons behind it: for, against, open."""
+
+    word: str
+    counts: tuple[int, int, int]
+    against: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome]) -> StatementVerdict:
+        found = list(outcomes)
+        yes, no, open_ = (sum(s == sign for _, s in found) for sign in (1, -1, 0))
+        return cls(_word(yes, no, open_), (yes, no, open_), tuple(where for where, s in found if s == -1))
+
+    def __str__(self) -> str:
+        return f"{self.word} {'/'.join(map(str, self.counts))}" if any(self.counts) else "-"
+
+
+def _word(yes: int, no: int, open_: int) -> str:
+    number = yes + no + open_
+    if number and yes >= FOR * number and no <= AGAINST * number:
+        return "holds"
+    if yes + no < open_ or not number:
+        return "cannot be told"
+    return "holds in part" if yes > no else "does not hold"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a statement is looked at: the F1 (or count) it is about, the kind of leakage, and CURATE's reading."""
+
+    metric: str
+    axis: str
+    reading: str
+
+
+Outcomes = Iterator[Outcome]
+Rule = Callable[[Runs, View], Outcomes]
+Rows = Literal["constraint", "score", "tests", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence of the paper, how it is read as comparisons, and what should be known about it.
+
+    `parts` are the comparisons by name; `rows` says which readings they are made for: those of
+    constraint-based or of score-based CURATE, of constraint-based CURATE in two units of tests, or none.
+    """
+
+    where: str
+    text: str
+    rule: str
+    why: str
+    parts: Mapping[str, Rule]
+    rows: Rows = "plain"
+    axes: tuple[str, ...] = ("spent", "nominal")
+
+    def readings(self, runs: Runs) -> list[str]:
+        if self.rows == "plain":
+            return [""]
+        return runs.readings("curate-score" if self.rows == "score" else "curate-pc")
+
+    def verdict(self, runs: Runs, part: str, view: View) -> StatementVerdict:
+        return StatementVerdict.of(self.parts[part](runs, view))
+
 
 SMALL, LARGE = ("cancer", "earthquake", "survey"), ("sachs", "child")
 SAME = 0.05
@@ -217,3 +293,74 @@ def later_get_more(low: float, high: float) -> Rule:
             yield f"eps_0 {first:g}", 1 if budgets[-1] > budgets[0] else -1
 
     return outcomes
+
+
+# --- which reading of the paper makes a statement true -------------------------------------------------
+
+
+def looked_at(statement: Statement) -> dict[str, str]:
+    """Columns that a statement is judged by, in words: F1 scores, or units of tests."""
+    if statement.rows == "tests":
+        return {"counted": "the authors' unit", "answered": "answered tests"}
+    if statement.rows == "plain":
+        return {"": ""}
+    return {"pc_f1": "arcs, PC run", "authors_f1": "arcs, authors' list", "skeleton_f1": "skeleton, network"}
+
+
+def axes_of(statement: Statement) -> tuple[str, ...]:
+    return ("nominal",) if statement.rows in ("tests", "plain") else statement.axes
+
+
+def literal(statement: Statement, runs: Runs) -> str:
+    """Verdicts of the most literal reading, part by part."""
+    found = []
+    for name, views in _views(statement, runs):
+        found.append(f"{name}: {statement.verdict(runs, _part(statement, name), views[0])}".removeprefix(": "))
+    return "; ".join(found)
+
+
+def conclusion(statement: Statement, runs: Runs) -> str:
+    """One sentence: what makes the statement true, part by part."""
+    found = [_makes_true(statement, runs, name, views) for name, views in _views(statement, runs)]
+    return "; ".join(found) + "."
+
+
+def _views(statement: Statement, runs: Runs) -> Iterator[tuple[str, list[View]]]:
+    """The views of each part, in the order in which they count; units of tests are parts of their own."""
+    looks, readings, axes = looked_at(statement), statement.readings(runs), axes_of(statement)
+    if statement.rows == "tests":
+        for metric, words in looks.items():
+            yield words, [View(metric, a, r) for r in readings for a in axes]
+        return
+    for part in statement.parts:
+        name = part if len(statement.parts) > 1 else ""
+        yield name, [View(m, a, r) for m in looks for r in readings for a in axes]
+
+
+def _part(statement: Statement, name: str) -> str:
+    return name if name in statement.parts else next(iter(statement.parts))
+
+
+def _makes_true(statement: Statement, runs: Runs, name: str, views: list[View]) -> str:
+    found = [(view, statement.verdict(runs, _part(statement, name), view)) for view in views]
+    true = next((view for view, verdict in found if verdict.word == "holds"), None)
+    if true is not None:
+        return f"{name}: **true**{_words(statement, true)}".removeprefix(": ")
+    told = [(view, v) for view, v in found if any(v.counts)]
+    if not told:
+        return f"{name}: not run".removeprefix(": ")
+    view, near = max(told, key=lambda p: (p[1].counts[0] - p[1].counts[1]) / sum(p[1].counts))
+    if len(views) == 1:
+        why = f"against: {', '.join(near.against[:4])}" if near.against else "the rest is open"
+        return f"{name}: {near.word} ({why})".removeprefix(": ")
+    return f"{name}: true under no reading; nearest{_words(statement, view)} ({near})".removeprefix(": ")
+
+
+def _words(statement: Statement, view: View) -> str:
+    """A view in words, after a word such as 'true'."""
+    parts = [f"as *{view.reading}*"] if view.reading else []
+    if len(axes_of(statement)) > 1:
+        parts.append(f"at {view.axis} leakage")
+    if statement.rows != "tests" and (words := looked_at(statement)[view.metric]):
+        parts.append(f"by {words}")
+    return f" {', '.join(parts)}" if parts else ""

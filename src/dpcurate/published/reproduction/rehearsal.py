@@ -15,8 +15,8 @@ from dpcurate import Budget
 from dpcurate.accounting import Privacy
 from dpcurate.errors import QueryError
 from dpcurate.published.edge_tests import UNDEFINED
-from dpcurate.published.queries import PublishedKendallP
-from dpcurate.published.reproduction.world import world
+from dpcurate.published.reproduction.grid import world
+from dpcurate.published.statistics import PublishedKendallP
 from dpcurate.queries import Answer, Exact, Gate, Laplace, Query, Queryable, Release, Statistic, T
 from dpcurate.schema import Neighbours, Schema
 

@@ -23,9 +23,8 @@ from dpcurate.learn.score.acyclic import AllowedArrows, Growing, acyclic_part, d
 from dpcurate.published import schedules
 from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedLearned
 from dpcurate.published.constraint import PublishedCuratePC, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
-from dpcurate.published.reproduction.grid import SCORE, GridCell
+from dpcurate.published.reproduction.grid import SCORE, THRESHOLD, Arcs, GridCell, World, arcs_of, world
 from dpcurate.published.reproduction.rehearsal import ExactAnswers, Rehearsal, memory
-from dpcurate.published.reproduction.world import THRESHOLD, Arcs, World, arcs_of, world
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
 from dpcurate.queries import Queryable
 from dpcurate.result.fit import FitResult

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcurate.published.reproduction.comparisons import (
+    Statement,
     against,
     faster,
     features,
@@ -21,8 +22,7 @@ from dpcurate.published.reproduction.comparisons import (
     tenth,
 )
 from dpcurate.published.reproduction.grid import FIRSTS, RIVALS, SCORE
-from dpcurate.published.reproduction.statement import Statement
-from dpcurate.published.reproduction.summary import LABELS
+from dpcurate.published.reproduction.store import LABELS
 
 _BOTH = ("curate-pc", "curate-score")
 _TRUTH = (
