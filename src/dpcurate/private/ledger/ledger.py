@@ -102,7 +102,7 @@ class Ledger(Filter):
         return ledger
 
     def use(self, schema: Schema) -> None:
-        """Write a schema down before it is used. One of another unit of privacy is refused: see docs/proofs/ledger.md.
+        """Write a schema down before it is used. One of another unit of privacy is refused: docs/proofs/schemas.md.
 
         All other changes (levels, bounds, bins, columns, the cap) go on spending the same budget.
         """
