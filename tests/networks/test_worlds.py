@@ -14,9 +14,9 @@ from scipy.stats import chisquare, kstest
 from dpcurate.errors import DomainTooLarge, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks import (
-    Effect,
     LinearWorld,
     NonlinearWorld,
+    ParentEffect,
     random_dag,
     random_linear,
     random_network,
@@ -165,8 +165,8 @@ def test_a_nonlinear_world_is_its_effects_plus_normal_noise() -> None:
 def test_shapes_stay_within_one() -> None:
     grid = np.linspace(-50, 50, 10_001)
     for shape in SHAPES:
-        assert np.abs(Effect(shape, 1.0)(grid)).max() <= 1
-    assert np.array_equal(Effect("bowl", 1.0)(grid), Effect("bowl", 1.0)(-grid))
+        assert np.abs(ParentEffect(shape, 1.0)(grid)).max() <= 1
+    assert np.array_equal(ParentEffect("bowl", 1.0)(grid), ParentEffect("bowl", 1.0)(-grid))
 
 
 @pytest.mark.parametrize("make", [random_linear, random_nonlinear])
@@ -210,9 +210,9 @@ DAG = Dag(("a", "b"), frozenset({("a", "b")}))
         lambda: LinearWorld(DAG, np.full((2, 2), np.nan), np.ones(2)),
         lambda: LinearWorld(DAG, np.zeros((2, 2)), np.zeros(2)),
         lambda: NonlinearWorld(DAG, {}, np.ones(2)),
-        lambda: NonlinearWorld(DAG, {("b", "a"): Effect("tanh", 1.0)}, np.ones(2)),
-        lambda: Effect("cube", 1.0),
-        lambda: Effect("tanh", float("inf")),
+        lambda: NonlinearWorld(DAG, {("b", "a"): ParentEffect("tanh", 1.0)}, np.ones(2)),
+        lambda: ParentEffect("cube", 1.0),
+        lambda: ParentEffect("tanh", float("inf")),
     ],
 )
 def test_worlds_that_contradict_themselves_are_refused(make) -> None:  # type: ignore[no-untyped-def]

@@ -81,10 +81,9 @@ class EffectTable:
     def __str__(self) -> str:
         heads = self.outcomes
         width = max(len(x) for x in self.causes)
-        cells = [
-            [f"{v:.3g} ± {e:.1g}" for v, e in zip(*row, strict=True)]
-            for row in zip(self.values, self.errors, strict=True)
-        ]
+        cells = []
+        for values, errors in zip(self.values, self.errors, strict=True):
+            cells.append([f"{v:.3g} ± {e:.1g}" for v, e in zip(values, errors, strict=True)])
         wide = [max(len(h), *(len(row[j]) for row in cells)) for j, h in enumerate(heads)]
         lines = [" " * width + "  " + "  ".join(h.rjust(w) for h, w in zip(heads, wide, strict=True))]
         for name, row in zip(self.causes, cells, strict=True):

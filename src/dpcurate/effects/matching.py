@@ -58,10 +58,8 @@ class Targets:
         counted = np.concatenate(values)
         by_mean = products.noise / (MEANS_WEIGHT * released.clip.square)
         noise = [np.full(len(products.mean), by_mean), products.noise * np.where(first == second, 2.0, 1.0)]
-        margins = [
-            MatchedMargin.of(known, features)
-            for known, features in zip(released.distributions, released.features, strict=True)
-        ]
+        columns = zip(released.distributions, released.features, strict=True)
+        margins = [MatchedMargin.of(known, features) for known, features in columns]
         values += [one.values for one in margins]
         noise += [one.noise for one in margins]
         total = np.diag(np.concatenate(noise))

@@ -222,9 +222,12 @@ def _colliders(graph: Cpdag | Dag, at: Iterable[str]) -> set[tuple[str, Unordere
     for a, b in graph.arrows:
         if b in parents:
             parents[b].append(a)
-    edges = graph.edges
-    pairs = ((name, frozenset(pair)) for name, above in parents.items() for pair in combinations(above, 2))
-    return {(name, pair) for name, pair in pairs if pair not in edges}
+    edges, found = graph.edges, set()
+    for name, above in parents.items():
+        for pair in map(frozenset, combinations(above, 2)):
+            if pair not in edges:
+                found.add((name, pair))
+    return found
 
 
 def _locally(graph: Cpdag, cause: str, outcome: str, more: tuple[str, ...]) -> Adjustment:

@@ -130,7 +130,8 @@ class Knowledge:
 
     def forced_arrows(self, nodes: Iterable[str]) -> frozenset[Arrow]:
         """Arrows a -> b that are possible while b -> a is not."""
-        return frozenset((a, b) for a, b in permutations(nodes, 2) if self.may_point(a, b) and not self.may_point(b, a))
+        pairs = permutations(nodes, 2)
+        return frozenset((a, b) for a, b in pairs if self.may_point(a, b) and not self.may_point(b, a))
 
     @classmethod
     def loads(cls, text: str) -> Knowledge:

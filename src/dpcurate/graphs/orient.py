@@ -285,6 +285,9 @@ def _colliders(graph: Cpdag) -> set[tuple[UnorderedPair, str]]:
     parents: dict[str, list[str]] = {}
     for a, c in graph.arrows:
         parents.setdefault(c, []).append(a)
-    pairs = ((frozenset(pair), c) for c, above in parents.items() for pair in combinations(above, 2))
-    linked = graph.edges
-    return {(pair, c) for pair, c in pairs if pair not in linked}
+    linked, found = graph.edges, set()
+    for c, above in parents.items():
+        for pair in map(frozenset, combinations(above, 2)):
+            if pair not in linked:
+                found.add((pair, c))
+    return found

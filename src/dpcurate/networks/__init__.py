@@ -5,9 +5,9 @@ from dpcurate.networks.library import SHIPPED, load, names, parse, write
 from dpcurate.networks.mixed import MixedWorld, random_mixed
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import (
-    Effect,
     LinearWorld,
     NonlinearWorld,
+    ParentEffect,
     random_dag,
     random_linear,
     random_network,
@@ -16,13 +16,13 @@ from dpcurate.networks.worlds import (
 
 __all__ = [
     "SHIPPED",
-    "Effect",
     "HiddenWorld",
     "Intervened",
     "LinearWorld",
     "MixedWorld",
     "Network",
     "NonlinearWorld",
+    "ParentEffect",
     "Variable",
     "load",
     "names",

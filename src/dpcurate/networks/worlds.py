@@ -179,7 +179,7 @@ class LinearWorld:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ParentEffect:
     """What one parent adds to its child: weight * SHAPES[shape](parent)."""
 
     shape: str
@@ -199,7 +199,7 @@ class NonlinearWorld:
     """X_j = sum of the effects of its parents, plus N(0, variances[j]); variances in order of dag.nodes."""
 
     dag: Dag
-    effects: Mapping[tuple[str, str], Effect]
+    effects: Mapping[tuple[str, str], ParentEffect]
     variances: FloatArray
 
     def __post_init__(self) -> None:
@@ -252,7 +252,7 @@ def random_nonlinear(
     names = list(SHAPES)
     place = {name: i for i, name in enumerate(dag.nodes)}
     effects = {
-        (i, j): Effect(names[shape[place[i], place[j]]], float(drawn[place[i], place[j]])) for i, j in dag.arrows
+        (i, j): ParentEffect(names[shape[place[i], place[j]]], float(drawn[place[i], place[j]])) for i, j in dag.arrows
     }
     return NonlinearWorld(dag, effects, _uniform(source, "variances", variances, (size,)))
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 MEANS = (
     "An arrow a → b says, under the assumptions below, that b does not cause a. Either a causes b, relative to "
-    "the columns in this table, or something not in the table drives both; an arrow that says only that a causes b is "
-    "one that no hidden cause explains as well.",
-    "A line a — b says that the two are directly related, and that neither direction is sure enough to draw; often "
+    "the columns in this table, or something outside the table drives both. An arrow that says only that a causes b is "
+    "one that no hidden cause can explain.",
+    "A line a — b says that the two are directly related, and that neither direction is probable enough to draw: often "
     "graphs with either direction imply the same independences. Where directions cannot be read, every edge is a line "
     "unless background knowledge directs it.",
     "No edge says that some other columns, or none, account for the dependence that was seen between the two, or that "
@@ -40,28 +40,29 @@ MEANS_NOT_HIDDEN = (
 MEANS_NOT = (
     "A missing edge is not proof of no effect. Noise for privacy hides weak effects: the smaller epsilon or the "
     "table, the more edges are missed.",
-    "Probabilities are about whether an edge is there, and which way it points, under the assumptions below; not about "
-    "how strong it is.",
+    "P(edge) and P(direction) say whether an edge exists and where it points, under the assumptions below. They do not "
+    "measure its strength.",
     "Another run with the same settings draws other noise and can give another graph. Choosing among several runs "
     "spends budget for each, and favours flukes.",
 )
-NO_EFFECTS = "The picture does not say how strong an effect is, nor its sign."
+NO_EFFECTS = "The graph shows neither the size of an effect nor its sign."
 EFFECTS = (
     "An effect beside an edge a → b is what setting a would do to b, along all paths, if the graph is right. Its 95 % "
-    "interval holds sampling and privacy noise, not the doubt about the graph."
+    "interval holds sampling and privacy noise, not the uncertainty about the graph."
 )
 ASSUMES = (
-    "Causal sufficiency: no common cause of two columns is missing from the table. With a hidden one, an "
-    "edge can mean the hidden cause.",
+    "Causal sufficiency: no common cause of two columns is missing from the table. Where one is, an "
+    "edge can stand for that hidden cause.",
     "Faithfulness: effects do not cancel exactly. Where they do, a real edge is missed.",
     "No feedback: causes do not run in a circle.",
     "Rows are drawn independently from one population, and which rows were kept does not depend on two columns "
     "at once (no selection effect).",
-    "Columns measured as levels or bins keep what matters about the quantity. Coarse bins leave traces of a common "
-    "cause behind, which show up as extra edges.",
+    "Levels and bins keep what matters about a quantity. Coarse bins leave part of a common cause unexplained, which "
+    "shows up as extra edges.",
 )
 CITATION = (
-    "The dpcurate developers. dpcurate {version}: causal graph discovery with a privacy guarantee. Python package."
+    "The dpcurate developers. dpcurate {version}: differentially private causal discovery with proven guarantees. "
+    "Python package."
 )
 
 

@@ -275,7 +275,11 @@ def write_dot(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES)
     rows += [quote(name) for name in graph.nodes]
     for a, mark, b in ordered_edges(graph):
         arrow = "--" if plain else "->"
-        said = _marks(mark) if graph.latent else ["dir=none"] if mark == "--" and not plain else []
+        said: list[str] = []
+        if graph.latent:
+            said = _marks(mark)
+        elif mark == "--" and not plain:
+            said = ["dir=none"]
         said += [f"{name}={value}" for name, value in probabilities.get((a, b), EdgeProbability()).items()]
         rows.append(f"{quote(a)} {arrow} {quote(b)}" + (f" [{', '.join(said)}]" if said else ""))
     body = "".join(f"  {row};\n" for row in rows)
