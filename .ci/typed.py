@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 ENOUGH = 0.999
-"""Of all public symbols, the part whose type is known; what lacks one inherits from Dask, or is NOT PRIVATE."""
+"""Of all public symbols, the part whose type is known; what lacks one is NOT PRIVATE."""
 
 
 def main() -> None:

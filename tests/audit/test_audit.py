@@ -190,6 +190,7 @@ def test_every_proved_statistic_of_the_registry_is_audited():
         assert {type(r.statistic) for r in ordered if isinstance(r.noise, noise_kind)} == kinds
 
 
+@pytest.mark.slow(but=["add-remove"])
 @pytest.mark.parametrize("relation", list(Neighbours))
 def test_every_mechanism_is_audited(monkeypatch, relation):
     seen, charged = set(), OpenPair.charged
@@ -254,6 +255,7 @@ def test_examples_with_a_clip_have_rows_that_are_longer(name):
 # --- what is broken ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(but=["CURATE's free answers", "EM-PC's utility", "NOLEAKS' aggregate clip"])
 @pytest.mark.parametrize("control", all_controls(), ids=lambda c: c.name)
 def test_every_negative_control_is_caught(control):
     runs = {"SVT-PC's re-drawn Gaussian threshold": 10_000_000, "CURATE's free answers": 400}.get(control.name, QUICK)
@@ -366,6 +368,7 @@ def test_shared_noise_is_seen_where_likelihoods_see_nothing():
     assert linked([Coordinates(Gaussian, second + drawn, second, second)]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "runs"), [("counts, laplace", 4_000), ("exponential mechanism", 2_000)])
 def test_a_forecast_agrees_with_audits_of_seven_tenths_of_the_noise(name, runs):
     case = named(f"{name}, add-remove")

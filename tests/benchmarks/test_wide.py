@@ -25,6 +25,7 @@ def told(monkeypatch, capsys, *words):
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_resumed_and_written(tmp_path, monkeypatch, capsys):
     kept, text = tmp_path / "some" / "runs.json", tmp_path / "wide.md"
     words = ("--networks", "cancer", "--epsilons", 5, "--rows", 20_000, "--seeds", 2, "--results", kept)

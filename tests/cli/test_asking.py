@@ -157,6 +157,7 @@ def test_the_estimate_rises_with_rows_and_epsilon(name):
     assert worth[0][0] < HOPELESS < 0.9 < worth[-1][-1]
 
 
+@pytest.mark.slow
 def test_the_estimate_is_near_what_a_run_then_measures():
     for name, low in (("cancer", 0.5), ("sachs", 0.6), ("child", 0.6)):
         network = networks.load(name)

@@ -61,6 +61,7 @@ def test_pc_with_the_published_kendall_test(name, low, high):
     assert low <= skeleton_rates(found.graph, network.dag).f1 <= high
 
 
+@pytest.mark.slow(but=["cancer", "survey"])
 @pytest.mark.parametrize("name", SIX)
 def test_with_a_huge_budget_proved_methods_return_what_exact_pc_returns(name):
     _, table, schema = world(name, rows=20_000)

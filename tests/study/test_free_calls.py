@@ -65,6 +65,7 @@ def test_every_call_is_looked_at():
     assert public(Model) - TOOLS == public(ScoreModel) - TOOLS == {*ON_MODEL, *ON_TABLES}
 
 
+@pytest.mark.slow(but=["levels"])
 @pytest.mark.parametrize("schema", [LEVELS, MIXED], ids=["levels", "numbers and levels"])
 def test_a_ledger_is_the_same_after_every_call(schema, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")

@@ -44,6 +44,7 @@ def rejections(statistic, kind, deviation, told=None):
     return (found < 0.01).mean(), (found < 0.05).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NOISES)
 @pytest.mark.parametrize("deviation", [0.01, 40.0, 200.0])
 @pytest.mark.parametrize("statistic", NOISED_TESTS)

@@ -86,6 +86,7 @@ def left_over(released, constants):
     return float(values @ np.linalg.solve(null, values)) / len(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [100.0, 300.0, 1000.0])
 def test_what_adds_up_on_either_scale_is_explained(noise):
     found = {}
@@ -113,6 +114,7 @@ def test_where_products_cannot_matter_nothing_is_fitted(monkeypatch):
     left_over(answers, CURVED)
 
 
+@pytest.mark.slow
 def test_two_strong_causes_make_no_edge_between_their_effects():
     """Erk and PKA separate Akt from Mek in Sachs; of these a linear regression leaves a correlation of .13."""
     network, joined = networks.load("sachs"), 0

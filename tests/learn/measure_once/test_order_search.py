@@ -184,6 +184,7 @@ def test_the_order_of_columns_does_not_matter():
     assert found[0].lines == found[1].lines
 
 
+@pytest.mark.slow
 def test_climbing_from_equivalent_graphs_helps():
     world, curator = sampled("child", rows=20_000)
     rows = row_count(curator)

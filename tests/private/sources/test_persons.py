@@ -135,6 +135,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ids", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA], ids=["none", "nan", "NA"])
 def test_ids_of_another_kind_or_of_two_kinds_are_refused(ids, missing):
