@@ -140,7 +140,7 @@ class Discovery(Exports):
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """Edges in the columns' order."""
-        if isinstance(self.graph, Pag):
+        if self.graph.latent:
             return found_marked(self.graph, self._linked, self.learned.marks)
         return found_edges(self.graph, self._linked, self._way, self._cause)
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Literal
 
 from dpcurate._messages import one_line, probability
-from dpcurate.graphs.graph import Cpdag, Dag, Graph, Pag, ordered_edges
+from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.graphs.pag import meaning
 from dpcurate.result.threshold import Threshold, Way
 
@@ -110,7 +110,7 @@ class ColumnPair:
         return one_line(f"{self.a}, {self.b}{sure}")
 
 
-def found_edges(graph: Cpdag | Dag, linked: Way, way: Way, cause: Way) -> tuple[Edge, ...]:
+def found_edges(graph: Graph, linked: Way, way: Way, cause: Way) -> tuple[Edge, ...]:
     """Every edge, in the columns' order."""
     return tuple(
         Edge(a, b, mark == "->", linked(a, b), way(a, b), cause(a, b) if mark == "->" else None)
@@ -118,7 +118,7 @@ def found_edges(graph: Cpdag | Dag, linked: Way, way: Way, cause: Way) -> tuple[
     )
 
 
-def found_marked(graph: Pag, linked: Way, marks: MarkProbabilities) -> tuple[MarkedEdge, ...]:
+def found_marked(graph: Graph, linked: Way, marks: MarkProbabilities) -> tuple[MarkedEdge, ...]:
     """Every edge of a PAG, in the columns' order."""
     edges = []
     for a, sign, b in ordered_edges(graph):
