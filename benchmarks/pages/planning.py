@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.learn.power import Curve, Power
+from dpcurate.learn.power import Power, PowerCurve
 
 if TYPE_CHECKING:
     from benchmarks.plan_check import Cell
@@ -93,7 +93,7 @@ def curves(cells: Sequence[Cell]) -> str:
     return "\n".join(f"{name} = Curve({c.top:.2f}, {c.middle:.2f}, {c.steepness:.1f})" for name, c in lines)
 
 
-def _fitted(effect: FloatArray, values: FloatArray, quantile: float | None) -> Curve:
+def _fitted(effect: FloatArray, values: FloatArray, quantile: float | None) -> PowerCurve:
     from scipy.optimize import minimize
 
     def loss(parameters: FloatArray) -> float:
@@ -107,4 +107,4 @@ def _fitted(effect: FloatArray, values: FloatArray, quantile: float | None) -> C
         (minimize(loss, s, method="Nelder-Mead", options={"maxiter": 4000}) for s in starts), key=lambda r: r.fun
     )
     top, middle, steepness = best.x
-    return Curve(float(top), float(np.exp(middle)), float(np.exp(steepness)))
+    return PowerCurve(float(top), float(np.exp(middle)), float(np.exp(steepness)))

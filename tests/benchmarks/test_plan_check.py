@@ -12,7 +12,7 @@ from benchmarks.pages.planning import curves, page
 from benchmarks.plan_check import Cell, is_fitted, worlds
 
 from benchmarks import plan_check
-from dpcurate.learn.power import Curve
+from dpcurate.learn.power import PowerCurve
 
 CELL = Cell("asia", False, 5000, 1.0, 8, 0.1, (6, 8, 8))
 
@@ -53,7 +53,7 @@ def test_half_of_each_kind_is_for_fitting():
 
 
 def test_a_curve_is_found_again():
-    true = Curve(0.9, 0.3, 2.0)
+    true = PowerCurve(0.9, 0.3, 2.0)
     effects = [0.01 * 1.2**i for i in range(30)]
     counts = [(e, (round(1000 * true.at(e)), 1000, 1000)) for e in effects]
     cells = [replace(CELL, effect=e, counts=three) for e, three in counts]

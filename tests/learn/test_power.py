@@ -22,7 +22,7 @@ from dpcurate.learn.measure_once.released import of_contrasts, of_features
 from dpcurate.learn.power import HIGH, LOW, Power, log_prior_odds, smallest_effect
 from dpcurate.planning.estimate import _of_features, _of_levels
 from dpcurate.result.fit import NoiseLevel
-from dpcurate.result.verdict import HOPELESS, NOTHING, verdict_on, visible
+from dpcurate.result.verdict import F1_IF_BLIND, HOPELESS, verdict_on, visible
 
 
 def noise(rows=10_000.0, *, rows_noise=30.0, variance=1e-4, coordinates=1):
@@ -101,7 +101,7 @@ def test_among_three_columns_noise_hides_effects_although_the_prior_odds_are_eve
 def test_nothing_is_seen_where_the_row_count_is_lost_in_its_noise():
     clear, lost = (Power.of(variance=1e-4, coordinates=1, columns=8, rows=rows, rows_noise=20) for rows in (61.0, 59.0))
     assert clear == Power.of(variance=1e-4, coordinates=1, columns=8)
-    assert lost.f1 < NOTHING
+    assert lost.f1 < F1_IF_BLIND
     assert visible(lost)[0] == "Noise hides every link, even between columns that determine each other."
 
 
@@ -134,7 +134,7 @@ def test_prior_odds_are_those_of_the_search():
 
 
 def test_below_what_f1_nothing_shows():
-    assert Power(effect=1, columns=8).f1 < NOTHING < HOPELESS
+    assert Power(effect=1, columns=8).f1 < F1_IF_BLIND < HOPELESS
     before, after = (visible(Power(effect=effect, columns=8)) for effect in (1.2, 3.0))
     assert before == after  # two estimates of nothing say the same
     assert visible(Power(effect=0.9, columns=8)) != before

@@ -240,7 +240,7 @@ def test_the_reach_of_noise_and_sampling_is_what_it_says():
     for scale, spread, candidates in ((100.0, 1.0, 25), (1.0, 100.0, 25), (50.0, 60.0, 3)):
         rows = reach(scale, spread, candidates)
         wrong = np.minimum(1, candidates * np.exp(-(rows - spread * random.normal(size=400_000)) / scale)).mean()
-        assert 0.8 * quantiles.WRONG < wrong <= 1.05 * quantiles.WRONG
+        assert 0.8 * quantiles.END_ERROR < wrong <= 1.05 * quantiles.END_ERROR
 
 
 def test_ladders_lie_on_one_side_and_cover_the_range():

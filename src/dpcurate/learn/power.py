@@ -13,16 +13,16 @@ from math import exp, inf, log, log1p, sqrt
 from dpcurate.accounting.conversions import doubled, least
 from dpcurate.learn.measure_once.constants import Constants
 
-CLEARLY = 3.0
+CLEAR_DEVIATIONS = 3.0
 """Standard deviations of noise that make a difference clear."""
-HIDDEN = 10.0
+UNSEEN_EFFECT = 10.0
 """An effect that no pair has, since it is no correlation: nothing is seen."""
 EDGES_PER_COLUMN = 1.2
 """In published networks of 5 to 76 columns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class PowerCurve:
     """A figure that falls from `top` towards 0 as the smallest effect seen grows, halfway at `middle`."""
 
     top: float
@@ -34,10 +34,10 @@ class Curve:
         return float(self.top / (1 + (effect / self.middle) ** self.steepness))
 
 
-RECALL = Curve(1.0, 0.21, 1.7)
-PRECISION = Curve(0.95, 1.3, 4.0)
-LOW = Curve(0.90, 0.11, 4.0)
-HIGH = Curve(1.0, 0.96, 2.2)
+RECALL = PowerCurve(1.0, 0.21, 1.7)
+PRECISION = PowerCurve(0.95, 1.3, 4.0)
+LOW = PowerCurve(0.90, 0.11, 4.0)
+HIGH = PowerCurve(1.0, 0.96, 2.2)
 """Of edges more likely than not, which is what a result shows; LOW and HIGH: where F1 lies in 8 of 10 tables."""
 
 
@@ -57,7 +57,7 @@ class Power:
         Where the count is lost in its noise nothing is seen: every share of the rows is a share of that number.
         """
         effect = smallest_effect(variance=variance, coordinates=coordinates, columns=columns)
-        return cls(effect=max(effect, HIDDEN) if lost(rows, rows_noise) else effect, columns=columns)
+        return cls(effect=max(effect, UNSEEN_EFFECT) if lost(rows, rows_noise) else effect, columns=columns)
 
     @property
     def edges(self) -> float:
@@ -97,7 +97,7 @@ class Power:
 
 def lost(rows: float, rows_noise: float) -> bool:
     """Whether a released number of rows does not differ from none."""
-    return rows < CLEARLY * rows_noise
+    return rows < CLEAR_DEVIATIONS * rows_noise
 
 
 def smallest_effect(*, variance: float, coordinates: int, columns: int, constants: Constants | None = None) -> float:

@@ -13,7 +13,7 @@ from dpcurate.accounting import after_sampling
 from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.learn.constraint.budget_plan import Errors, Leak, as_tests, slsqp
 from dpcurate.learn.constraint.pc_search import Decided
-from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
+from dpcurate.learn.constraint.working_graph import PairQuestion, Scope, WorkingGraph
 from dpcurate.published.claims import CurateReading
 from dpcurate.published.edge_tests import UNDEFINED, OneByOne, p_value
 from dpcurate.queries import Laplace, Queryable, Release, Sample, SampleGate
@@ -98,7 +98,7 @@ class PublishedCurate(OneByOne):
     def _sensitivity(self) -> float:
         """C / sqrt n, with n the rows of the table or of the sample."""
         first, second = self.queryable.schema.names[:2]
-        stated = self.queryable.sensitivity(p_value(Question(first, second, ()), self.reading.bound))
+        stated = self.queryable.sensitivity(p_value(PairQuestion(first, second, ()), self.reading.bound))
         return stated / math.sqrt(self.rate) if self.reading.size == "sample" else stated
 
     def _leak(self, tests: float, epsilon: float) -> float:
@@ -107,17 +107,17 @@ class PublishedCurate(OneByOne):
 
     # --- tests ----------------------------------------------------------------------------------------
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+    def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
         return super().decide([q for q in tests if self.reading.pairs == "ordered" or self._new(q)], graph)
 
-    def _new(self, q: Question) -> bool:
+    def _new(self, q: PairQuestion) -> bool:
         """Whether the pair has not been tested on the set."""
         test = q.pair, frozenset(q.given)
         known = test in self._asked
         self._asked.add(test)
         return not known
 
-    def _cuts(self, q: Question) -> bool:
+    def _cuts(self, q: PairQuestion) -> bool:
         value = self._value(q)
         if value < UNDEFINED:
             return False
@@ -129,7 +129,7 @@ class PublishedCurate(OneByOne):
         self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
         return cut
 
-    def _value(self, q: Question) -> float:
+    def _value(self, q: PairQuestion) -> float:
         epsilon = max(after_sampling(epsilon=self.epsilons[-1], rate=self._amplifying), LEAST)
         asked = Release(p_value(q, self.reading.bound), Laplace(scale=self._sensitivity / epsilon))
         if self.rate == 1:

@@ -18,7 +18,7 @@ from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.learn.constraint.edge_decisions import Steady
 from dpcurate.learn.constraint.independence import PValueTest
 from dpcurate.learn.constraint.pc_search import Decided
-from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
+from dpcurate.learn.constraint.working_graph import PairQuestion, Scope, WorkingGraph
 from dpcurate.published.claims import Claim
 from dpcurate.published.draws import laplace, normal, pick
 from dpcurate.published.statistics import PublishedFlips, PublishedKendallP, StatedBound
@@ -29,7 +29,7 @@ UNDEFINED = -1e5
 """Below this a published p-value means that its test was undefined; the authors keep the edge."""
 
 
-def p_value(q: Question, bound: StatedBound) -> PublishedKendallP:
+def p_value(q: PairQuestion, bound: StatedBound) -> PublishedKendallP:
     return PublishedKendallP(q.x, q.y, q.given, bound=bound)
 
 
@@ -41,7 +41,7 @@ def priv_pc_sensitivity(rows: float) -> float:
 class PublishedExact(PValueTest):
     """Non-private PC as the private papers run it: Kendall's p-value, exact."""
 
-    def _statistic(self, q: Question) -> PublishedKendallP:
+    def _statistic(self, q: PairQuestion) -> PublishedKendallP:
         return p_value(q, "priv-pc")
 
 
@@ -51,13 +51,13 @@ class OneByOne(Steady, ABC):
 
     answered: int = 0
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+    def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
         for q in tests:
             self.answered += 1
             yield q, self._cuts(q)
 
     @abstractmethod
-    def _cuts(self, q: Question) -> bool:
+    def _cuts(self, q: PairQuestion) -> bool:
         """Whether the test cuts its edge."""
 
 
@@ -87,7 +87,7 @@ class PublishedSvt(OneByOne):
             self._threshold = self.level + laplace(self.queryable, 2 * priv_pc_sensitivity(self.rows) / self.epsilon)
         return True
 
-    def _cuts(self, q: Question) -> bool:
+    def _cuts(self, q: PairQuestion) -> bool:
         self.claim.check_room(self.limit, self.hits + 1, self.epsilon)
         scale = priv_pc_sensitivity(self.rows) / self.epsilon
         value = float(self.queryable.ask(Release(p_value(q, "priv-pc"), Laplace(scale=8 * scale))))
@@ -138,7 +138,7 @@ class PublishedSieve(OneByOne):
         self._threshold = self.level - self.tweak + laplace(self.queryable, self._scale)
         self._sample = self.queryable if self.rate == 1 else self.queryable.open(Sample(rate=self.rate, epsilon=1.0))
 
-    def _cuts(self, q: Question) -> bool:
+    def _cuts(self, q: PairQuestion) -> bool:
         self.claim.check_room(self.limit, self.hits + 1, self.epsilon, parts=2)
         statistic = p_value(q, "priv-pc")
         assert self._sample is not None
@@ -182,14 +182,14 @@ class PublishedChoice(Steady):
         """The authors' epsilon, from the visits that happened."""
         return self.claim.total(self.visits, self.epsilon)
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+    def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
         self.claim.check_room(self.limit, self.visits + 1, self.epsilon)
         self.visits += 1
         self.answered += len(tests)
         best = self._best(tests)
         flips = list(map(float, self.queryable.ask_all([Release(self._flips(q), Exact()) for q, _ in best])))
         number = pick(self.queryable, self._number_scores(flips, [p for _, p in best]), self.epsilon / 2)
-        chosen: list[Question] = []
+        chosen: list[PairQuestion] = []
         for place in range(number):
             index = pick(self.queryable, flips, self.epsilon / (2 * number))
             flips[index] = -10_000.0
@@ -201,12 +201,12 @@ class PublishedChoice(Steady):
             self.evidence.append(Evidence((q.x, q.y), q.given, "cut"))
         return ((q, q in chosen) for q in tests)
 
-    def _flips(self, q: Question) -> PublishedFlips:
+    def _flips(self, q: PairQuestion) -> PublishedFlips:
         return PublishedFlips(q.x, q.y, q.given, level=self.level)
 
-    def _best(self, tests: Sequence[Question]) -> list[tuple[Question, float]]:
+    def _best(self, tests: Sequence[PairQuestion]) -> list[tuple[PairQuestion, float]]:
         """For each partner the set with the largest p-value."""
-        found: dict[str, tuple[Question, float]] = {}
+        found: dict[str, tuple[PairQuestion, float]] = {}
         asked = [Release(p_value(q, "priv-pc"), Exact()) for q in tests]
         for q, answer in zip(tests, self.queryable.ask_all(asked), strict=True):
             p = -1.0 if float(answer) < UNDEFINED else float(answer)

@@ -12,12 +12,12 @@ from dpcurate.graphs.graph import Graph, ordered_edges
 from dpcurate.graphs.pag import meaning
 from dpcurate.result.threshold import Threshold, Way
 
-State = Literal["linked", "undecided", "apart"]
+PairState = Literal["linked", "undecided", "apart"]
 MarkProbabilities = Mapping[tuple[str, str], tuple[float, float]]
 """P(tail) and P(arrowhead) by the end they stand at."""
-LIKELY = 0.5
+LEAST_MARK_SHOWN = 0.5
 """MarkProbabilities that are likelier than not are told of an edge."""
-CLEARLY = 0.75
+LEAST_CAUSE = 0.75
 """From this P(a causes b) on an arrow says that a causes b."""
 
 
@@ -43,7 +43,7 @@ class Edge:
         """What the edge says, in words."""
         if not self.directed:
             return f"{self.a} and {self.b} are linked; the direction is open"
-        if self.cause is not None and self.cause >= CLEARLY:
+        if self.cause is not None and self.cause >= LEAST_CAUSE:
             return f"{self.a} causes {self.b}"
         return f"{self.a} causes {self.b}, or something not in the table drives both"
 
@@ -87,7 +87,7 @@ class MarkedEdge(Edge):
         said = [] if self.linked is None else [probability("P(edge)", self.linked)]
         for word, both in (("tail", self.tails), ("head", self.heads)):
             ends = zip((self.a, self.b), both or (), strict=False)
-            said += [probability(f"P({word} at {end})", p) for end, p in ends if p >= LIKELY]
+            said += [probability(f"P({word} at {end})", p) for end, p in ends if p >= LEAST_MARK_SHOWN]
         sure = f"  {', '.join(said)}" if said else ""
         return one_line(f"{self.a} {self.sign} {self.b}{sure}: {self.meaning}")
 
@@ -103,7 +103,7 @@ class ColumnPair:
     b: str
     linked: float | None
     direction: float | None
-    state: State
+    state: PairState
 
     def __str__(self) -> str:
         sure = "" if self.linked is None else f" ({probability('P(edge)', self.linked)})"
@@ -136,6 +136,6 @@ def found_pairs(graph: Graph, best: Graph, cut: Threshold | None, linked: Way, w
     for a, b in combinations(graph.nodes, 2):
         p, pair = linked(a, b), frozenset((a, b))
         maybe = pair in doubted or (p is not None and p >= least)
-        state: State = "linked" if pair in drawn else "undecided" if maybe else "apart"
+        state: PairState = "linked" if pair in drawn else "undecided" if maybe else "apart"
         pairs.append(ColumnPair(a, b, p, way(a, b), state))
     return tuple(pairs)

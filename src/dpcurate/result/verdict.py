@@ -9,7 +9,7 @@ from typing import Literal
 
 from dpcurate.accounting import Budget
 from dpcurate.accounting.conversions import least
-from dpcurate.learn.power import CLEARLY, Power, lost
+from dpcurate.learn.power import CLEAR_DEVIATIONS, Power, lost
 from dpcurate.result.fit import GoodnessOfFit, NoiseLevel
 
 Level = Literal["fine", "partial", "weak", "hopeless"]
@@ -25,7 +25,7 @@ RIGHT = 0.8
 MISFIT, MISFITS = 0.1, 3
 """Where a larger share of the pairs without an edge, and at least so many, stay dependent, the graph does not explain
 the table; in a small one a single weak edge that is missed would be a tenth of them."""
-NOTHING = 0.15
+F1_IF_BLIND = 0.15
 """Below this F1 is where even the strongest links are hidden."""
 MOST_DROPPED = 0.5
 """Of the rows a schema declares; where fewer are seen, it is told."""
@@ -127,7 +127,7 @@ def verdict_on(
         rows_noise=noise.rows_noise,
     )
     empty = lost(noise.rows, noise.rows_noise)
-    few = declared is not None and noise.rows + CLEARLY * noise.rows_noise < MOST_DROPPED * declared
+    few = declared is not None and noise.rows + CLEAR_DEVIATIONS * noise.rows_noise < MOST_DROPPED * declared
     misfit = fit is not None and fit.dependent >= MISFITS and fit.unexplained > MISFIT
     f1 = power.f1 if expected is None else expected.f1
     level: Level = "fine" if f1 >= PARTIAL else "partial" if f1 >= WEAK else "weak"
@@ -255,7 +255,7 @@ def visible(power: Power) -> tuple[str, str]:
     if power.effect >= 1:
         return (
             "Noise hides every link, even between columns that determine each other.",
-            f"On tables of this shape such a run finds hardly any edges: skeleton F1 below {NOTHING:g}.",
+            f"On tables of this shape such a run finds hardly any edges: skeleton F1 below {F1_IF_BLIND:g}.",
         )
     low, high = power.range
     return (

@@ -36,9 +36,9 @@ COUNT, POINT, END = Fraction(1, 20), Fraction(9, 20), Fraction(1, 4)
 """Shares of the budget: for the count, for where the quantiles lie, and for each end of their intervals."""
 KEPT_BACK = Fraction(1, 10**6)
 """Left unspent, for the rounding of costs."""
-WRONG = 0.0225
+END_ERROR = 0.0225
 """The chance that an end lies on the wrong side of its quantile, because of noise or of sampling."""
-MANY = 2.807034
+COUNT_DEVIATIONS = 2.807034
 """How many standard deviations a noised count may be off, with a chance of 0.0025 to one side."""
 
 
@@ -154,7 +154,7 @@ class _Ends:
         """
         cuts, (rows, replace) = ladder(cell, side), self.unit
         moved = rows * (1 if replace else max(p, 1 - p))
-        most, least_rows = (self.rows + sign * MANY * self.noise for sign in (1, -1))
+        most, least_rows = (self.rows + sign * COUNT_DEVIATIONS * self.noise for sign in (1, -1))
         shift = reach(2 * moved / self.epsilon, math.sqrt(max(1.0, most) * p * (1 - p)), len(cuts) - 1)
         if (p if side < 0 else 1 - p) * least_rows <= shift:
             return None
@@ -188,7 +188,7 @@ def ladder(cell: int, side: int) -> tuple[int, ...]:
 
 
 def reach(scale: float, spread: float, candidates: int) -> int:
-    """The rows beyond a quantile at which an end is sought, so that it is wrong with a chance of at most WRONG.
+    """The rows beyond a quantile at which an end is sought, so that it is wrong with a chance of at most END_ERROR.
 
     `scale` is that of the mechanism's weights, exp(-rows / scale), `spread` the standard deviation of the
     quantile's rank in a sample: E min(1, candidates exp(-(reach - spread Z) / scale)) for a normal Z.
@@ -198,6 +198,6 @@ def reach(scale: float, spread: float, candidates: int) -> int:
     def good(rows: float) -> bool:
         certain = (rows - scale * math.log(candidates)) / spread
         rest = math.log(candidates) - rows / scale + (spread / scale) ** 2 / 2 + log_ndtr(certain - spread / scale)
-        return bool(math.exp(log_ndtr(-certain)) + math.exp(min(rest, 1.0)) <= WRONG)
+        return bool(math.exp(log_ndtr(-certain)) + math.exp(min(rest, 1.0)) <= END_ERROR)
 
-    return math.ceil(least(good, 0.0, scale * math.log(candidates / WRONG) + 3 * spread)) + 1
+    return math.ceil(least(good, 0.0, scale * math.log(candidates / END_ERROR) + 3 * spread)) + 1

@@ -15,7 +15,7 @@ from dpcurate.graphs.latent import ancestors, true_pag
 from dpcurate.graphs.pag import Pag
 from dpcurate.learn.constraint.fci import possible_d_sep
 from dpcurate.learn.constraint.pc_search import search_in
-from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
+from dpcurate.learn.constraint.working_graph import PairQuestion, WorkingGraph
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, Noleaks, PrivPC, with_hidden
 from dpcurate.result.fit import Evidence
 from oracle import OracleQueryable
@@ -108,7 +108,7 @@ class CutGivenBoth:
     def begin(self, *_: object) -> bool:
         return True
 
-    def decide(self, tests: Sequence[Question], _: WorkingGraph) -> Iterator[tuple[Question, bool]]:
+    def decide(self, tests: Sequence[PairQuestion], _: WorkingGraph) -> Iterator[tuple[PairQuestion, bool]]:
         for test in tests:
             self.asked.append(test.given)
             yield test, set(test.given) == {"x", "y"}

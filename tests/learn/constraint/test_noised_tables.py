@@ -9,7 +9,7 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.errors import QueryError
 from dpcurate.learn.constraint.independence import p_values
 from dpcurate.learn.constraint.noised_values import LAPLACE_EXCESS, NOISED_TESTS, TableValues, p_value
-from dpcurate.learn.constraint.working_graph import Question
+from dpcurate.learn.constraint.working_graph import PairQuestion
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
 
 ROWS, RUNS = 50_000, 2500
@@ -82,7 +82,7 @@ def test_tests_over_the_same_columns_share_one_paid_table():
     )
     a, b, c = curator.schema.names[:3]
     values = TableValues(curator, "g", 2000.0)
-    tests = [Question(a, b, (c,)), Question(c, a, (b,)), Question(b, c, (a,))]
+    tests = [PairQuestion(a, b, (c,)), PairQuestion(c, a, (b,)), PairQuestion(b, c, (a,))]
     assert len(list(values.ask(tests, 0.1))) == len(list(values.ask(tests, 0.1))) == 3
     (event,) = curator.ledger.events
     assert (event.mechanism, float(event.cost.rho)) == ("gaussian", pytest.approx(0.1**2 / 2))

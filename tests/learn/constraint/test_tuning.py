@@ -8,10 +8,10 @@ import pytest
 from dpcurate import Budget, Curator, networks
 from dpcurate.errors import QueryError
 from dpcurate.learn.constraint import recipes
-from dpcurate.learn.constraint.budget_plan import Decision, expected_f1, tuned
+from dpcurate.learn.constraint.budget_plan import DecisionRule, expected_f1, tuned
 from dpcurate.learn.methods import CuratePC, CurateScore
 
-GIVEN = Decision(0.05, 0.2, 0.2)
+GIVEN = DecisionRule(0.05, 0.2, 0.2)
 
 
 def answers(stream, strength, dependent, independent):
@@ -31,7 +31,7 @@ def test_expected_f1_is_near_the_real_one():
     stream = np.random.default_rng(1)
     for strength in (2.0, 4.0):  # weaker ones pass for independent in part, so fewer are expected
         p, truth = answers(stream, strength, 300, 700)
-        for decision in (GIVEN, Decision(0.2, 0.0, 0.1), Decision(0.001, 0.1, 0.0)):
+        for decision in (GIVEN, DecisionRule(0.2, 0.0, 0.1), DecisionRule(0.001, 0.1, 0.0)):
             assert expected_f1(decision, p) == pytest.approx(f1(decision, p, truth), abs=0.06)
 
 
@@ -49,7 +49,7 @@ def test_tuning_costs_nothing_sees_every_answer_of_order_0_and_its_choice_is_use
     network = networks.load("asia")
     table = network.sample(5000, seed=1)
     seen = []
-    monkeypatch.setattr(recipes, "tuned", lambda p, given: seen.append(p) or Decision(0.3, 0.0, 0.0))
+    monkeypatch.setattr(recipes, "tuned", lambda p, given: seen.append(p) or DecisionRule(0.3, 0.0, 0.0))
 
     def run(tune):
         curator = Curator(table, network.schema, budget=Budget(epsilon=0.3, delta=1e-9), insecure_seed=2)

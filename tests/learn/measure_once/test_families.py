@@ -14,7 +14,7 @@ from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.decide import Decision
-from dpcurate.learn.measure_once.prune import Separators, _apart, pruned
+from dpcurate.learn.measure_once.prune import Explanations, _apart, pruned
 from dpcurate.learn.measure_once.release_plan import family_sets
 
 NAMES = ("a", "b", "s", "t")
@@ -221,7 +221,7 @@ class Told:
 )
 def test_no_larger_set_explains_more_clearly(given, evidence, clearer):
     """X1 and X3 went for X2 at -5; X1 and X2 may go instead, for a set of X3."""
-    separators = Separators(
+    separators = Explanations(
         decided((), (), (), ()), np.zeros((4, 4), bool), Told({(0, 1, given): evidence, (0, 2, (1,)): -5.0})
     )
     separators.sets[frozenset((0, 2))] = (1,)

@@ -35,7 +35,7 @@ from dpcurate.learn.measure_once.decide import (
 )
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.order_search import BestParents, Order, best_order, climbed_on, number_of_starts
+from dpcurate.learn.measure_once.order_search import BestParents, SearchOrder, best_order, climbed_on, number_of_starts
 from dpcurate.learn.measure_once.release import (
     first_weights,
     noise_over_sampling,
@@ -136,7 +136,7 @@ def test_a_climb_ends_where_no_column_moves():
     for seed in range(12):
         dag = random_dag(9, degree=2.5, seed=seed)
         families = FamilySearch.of(Oracle(dag), Constraints.of(dag.nodes, None), Constants())
-        order = Order(families, Random(seed).sample(range(9), 9))
+        order = SearchOrder(families, Random(seed).sample(range(9), 9))
         order.climb(Random(seed))
         assert not any(order.move_to_best_place(column) for column in range(9))
 
@@ -164,7 +164,7 @@ class Landscape(BestParents):
     [((-5, -14, 30, -1), 4, 3), ((-5, -16, 90, 90), 2, 0), ((5, -21, 90, 90), 2, 1), ((30, 30, -15, -4), 4, 2)],
 )
 def test_a_slide_ends_far_below_its_best_place_and_nowhere_else(gains, asked, place):
-    order = Order(Landscape(*gains), range(5))
+    order = SearchOrder(Landscape(*gains), range(5))
     assert order.move_to_best_place(0) == (place > 0)
     assert order.families.asked == list(range(1, 5))[:asked]
     assert order.columns.index(0) == place
@@ -175,7 +175,7 @@ def test_a_search_that_slides_less_far_asks_for_less_evidence():
     for hopeless in (Constants().hopeless, np.inf):
         dag = random_dag(12, degree=2.5, seed=3)
         families = FamilySearch.of(Oracle(dag), Constraints.of(dag.nodes, None), Constants(hopeless=hopeless))
-        Order(families, Random(1).sample(range(12), 12)).climb(Random(1))
+        SearchOrder(families, Random(1).sample(range(12), 12)).climb(Random(1))
         asked.append(len(families.rows) + len(families.ones))
     assert asked[0] < asked[1]
 
@@ -183,13 +183,13 @@ def test_a_search_that_slides_less_far_asks_for_less_evidence():
 def test_a_climb_prepares_the_first_swaps_of_several_columns(monkeypatch):
     """What was prepared before the first column moved; a climb that prepares nothing ends at the same place."""
     monkeypatch.setattr(order_search, "AHEAD", 2)
-    order = Order(Landscape(-1, -2, -3, -4), range(5))
+    order = SearchOrder(Landscape(-1, -2, -3, -4), range(5))
     first, second = Random(1).sample(range(5), 5)[:2]
     order.climb(Random(1))
     swaps = [(x, y) for x in (first, second) for y in (x - 1, x + 1) if 0 <= y < 5]
     assert order.families.prepared[: 2 * len(swaps)] == [pair for x, y in swaps for pair in ((y, x), (x, y))]
-    monkeypatch.setattr(Order, "_look_ahead", lambda *_: None)
-    plain = Order(Landscape(-1, -2, -3, -4), range(5))
+    monkeypatch.setattr(SearchOrder, "_look_ahead", lambda *_: None)
+    plain = SearchOrder(Landscape(-1, -2, -3, -4), range(5))
     plain.climb(Random(1))
     assert plain.columns == order.columns
 

@@ -20,7 +20,7 @@ from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.order_search import Order
+from dpcurate.learn.measure_once.order_search import SearchOrder
 from dpcurate.learn.measure_once.release import noise_over_sampling
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import random_dag, random_network
@@ -128,12 +128,12 @@ def test_scores_of_swapped_neighbours_agree_with_scoring_anew():
     network = networks.load("survey")
     constraints = Constraints.of(network.nodes, None)
     families = FamilySearch.of(evidence(network, 20_000, 0.1, 2), constraints, Constants())
-    order = Order(families, range(6))
+    order = SearchOrder(families, range(6))
     for i in range(5):
         gain, before = order.swap_gain(i), order.total()
         order.swap(i)
         assert order.total() == pytest.approx(before + gain)
-        assert order.total() == pytest.approx(Order(families, order.columns).total())
+        assert order.total() == pytest.approx(SearchOrder(families, order.columns).total())
 
 
 # --- the promise --------------------------------------------------------------------------------------------

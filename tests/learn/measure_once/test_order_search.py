@@ -16,7 +16,13 @@ from dpcurate.errors import BudgetExceeded, NotPrivate, QueryError
 from dpcurate.learn.measure_once import order_search
 from dpcurate.learn.measure_once.blocks import bits
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.order_search import BestParents, Order, climbed_on, equivalent_order, lawful_order
+from dpcurate.learn.measure_once.order_search import (
+    BestParents,
+    SearchOrder,
+    climbed_on,
+    equivalent_order,
+    lawful_order,
+)
 from dpcurate.learn.methods import OrderSearch
 from dpcurate.learn.score.exact_search import ParentSearch
 from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, TableScores, row_count
@@ -193,7 +199,7 @@ def test_climbing_from_equivalent_graphs_helps():
     for seed in range(4):
         families = ParentSearch(scores, Constraints.of(world.schema.names, None), 6)
         random = Random(seed)
-        order = Order(families, lawful_order(families.constraints, random))
+        order = SearchOrder(families, lawful_order(families.constraints, random))
         order.climb(random)
         gained.append(climbed_on(order, order.families.constraints, random, 3).total() - order.total())
     assert min(gained) >= 0
@@ -314,7 +320,7 @@ def test_a_search_climbs_no_more_often_than_it_may(monkeypatch, most):
         assert len(climbs) <= most  # or it would go on for ever
         return Scored(families, starts[0], len(climbs))
 
-    class Scored(Order):
+    class Scored(SearchOrder):
         def __init__(self, families, columns, score):
             super().__init__(families, columns)
             self.score = score

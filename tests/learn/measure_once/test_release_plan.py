@@ -13,7 +13,7 @@ from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.release import first_weights
-from dpcurate.learn.measure_once.release_plan import CONTRASTS, EVERY_PAIR, Known, Step, run
+from dpcurate.learn.measure_once.release_plan import CONTRASTS, EVERY_PAIR, Known, ReleaseStep, run
 
 WORLD = networks.load("cancer")
 LEVELS = [column.size for column in WORLD.schema.columns]
@@ -47,14 +47,14 @@ def test_each_release_is_paid_from_the_share_of_its_step(curator):
 
 
 def test_a_step_without_a_share_is_not_even_looked_at(curator):
-    never = Step("never", lambda _: 0.0, lambda _: pytest.fail("looked at"))
+    never = ReleaseStep("never", lambda _: 0.0, lambda _: pytest.fail("looked at"))
     assert len(run((EVERY_PAIR, never), curator, known(), 0.01).purchases) == 1
 
 
 def test_where_nothing_is_in_doubt_the_last_sets_are_released_again(curator):
     first = {(0, 1): 1.0}
-    once = Step("some", lambda _: 0.25, lambda _: (first, (1, 0, 2, 3, 4)))
-    nothing = Step("nothing", lambda _: 0.25, lambda _: ({}, (2, 0, 1, 3, 4)))
+    once = ReleaseStep("some", lambda _: 0.25, lambda _: (first, (1, 0, 2, 3, 4)))
+    nothing = ReleaseStep("nothing", lambda _: 0.25, lambda _: ({}, (2, 0, 1, 3, 4)))
     done = run((EVERY_PAIR, once, nothing), curator, known(), 0.01)
     assert [set(p.answers) for p in done.purchases[1:]] == [set(first)] * 2
     assert done.order == (2, 0, 1, 3, 4)

@@ -17,7 +17,14 @@ from dpcurate.learn.score.acyclic import (
 )
 from dpcurate.learn.score.descent import ConvergenceError, Descent, Lagrangian, Path
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Regressed, Search, checked
-from dpcurate.learn.score.objectives import Look, Margins, Quadratic, ReleasedMoments, factors, fit_second_moments
+from dpcurate.learn.score.objectives import (
+    Margins,
+    NoisyGradient,
+    Quadratic,
+    ReleasedMoments,
+    factors,
+    fit_second_moments,
+)
 from dpcurate.networks import random_dag, random_linear
 from dpcurate.published.draws import normals
 from dpcurate.published.gradients import PublishedGradients
@@ -244,7 +251,7 @@ def test_second_moments_are_recovered_from_gradients():
         weights = some_weights(5, seed)
         gradient = -second @ (np.eye(5) - weights) + source.normal(0, 1e-4, (5, 5))
         np.fill_diagonal(gradient, 0)
-        looks.append(Look(weights, gradient, 1e-4, 1.0, 0.1))
+        looks.append(NoisyGradient(weights, gradient, 1e-4, 1.0, 0.1))
     np.testing.assert_allclose(fit_second_moments(looks, margins), second, atol=5e-4)
 
 

@@ -26,7 +26,7 @@ GAIN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionRule:
     """A threshold T on p, and the margins around it in which a coin decides."""
 
     level: float
@@ -39,13 +39,13 @@ class Decision:
         return np.where(p < low, 1.0, np.where(p <= high, 0.5, 0.0))
 
 
-def tuned(p_values: Sequence[float], given: Decision) -> Decision:
+def tuned(p_values: Sequence[float], given: DecisionRule) -> DecisionRule:
     """The decision of the highest expected F1, where it promises a gain; of equal ones the narrowest margins.
 
     The threshold only rises: what is kept wrongly a later order may still cut, what is cut stays so.
     """
     p = np.asarray(p_values, dtype=np.float64)
-    choices = [Decision(level, b1, b2) for b1, b2, level in product(BETAS, BETAS, _from(given.level))]
+    choices = [DecisionRule(level, b1, b2) for b1, b2, level in product(BETAS, BETAS, _from(given.level))]
     best = max(choices, key=lambda choice: expected_f1(choice, p))
     return best if expected_f1(best, p) > expected_f1(given, p) + GAIN else given
 
@@ -54,7 +54,7 @@ def _from(level: float) -> list[float]:
     return [level, *(other for other in LEVELS if other > level)]
 
 
-def expected_f1(decision: Decision, p: FloatArray) -> float:
+def expected_f1(decision: DecisionRule, p: FloatArray) -> float:
     """With m0 independent tests a decision keeps T m0 of them; what else it keeps depends indeed."""
     independent = min(len(p), 2 * float((p > 0.5).sum()) + 1)
     kept = float(decision.kept(p).sum())

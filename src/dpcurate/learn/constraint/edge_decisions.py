@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 
 from dpcurate.learn.constraint.pc_search import Decided
-from dpcurate.learn.constraint.working_graph import Question, Scope, WorkingGraph
+from dpcurate.learn.constraint.working_graph import PairQuestion, Scope, WorkingGraph
 from dpcurate.queries import (
     Choose,
     Counts,
@@ -66,13 +66,13 @@ class TauMeasure:
     side: ClassVar[Literal["below"]] = "below"
     rows: float
 
-    def statistic(self, question: Question) -> Tau:
+    def statistic(self, question: PairQuestion) -> Tau:
         return Tau(question.x, question.y, question.given)
 
     def cut(self, level: float) -> float:
         return normal_quantile(min(level, 0.499)) * math.sqrt(self.rows) / 1.5
 
-    def score(self, question: Question, level: float) -> Score:
+    def score(self, question: PairQuestion, level: float) -> Score:
         return Score(self.statistic(question), self.cut(level), self.side)
 
     def scaled(self, rate: float) -> TauMeasure:
@@ -85,13 +85,13 @@ class PMeasure:
 
     side: ClassVar[Literal["above"]] = "above"
 
-    def statistic(self, question: Question) -> KendallP:
+    def statistic(self, question: PairQuestion) -> KendallP:
         return KendallP(question.x, question.y, question.given)
 
     def cut(self, level: float) -> float:
         return level
 
-    def score(self, question: Question, level: float) -> Score:
+    def score(self, question: PairQuestion, level: float) -> Score:
         return Score(self.statistic(question), self.cut(level), self.side)
 
     def scaled(self, rate: float) -> PMeasure:
@@ -129,7 +129,7 @@ class Recorder(Steady):
     def __init__(self) -> None:
         self.evidence: list[Evidence] = []
 
-    def note(self, q: Question, verdict: str, value: float | None = None, noise: float | None = None,
+    def note(self, q: PairQuestion, verdict: str, value: float | None = None, noise: float | None = None,
              threshold: float | None = None) -> None:  # fmt: skip
         self.evidence.append(Evidence((q.x, q.y), q.given, verdict, value, noise, threshold))
 
@@ -168,7 +168,7 @@ class ExponentialTest(Recorder):
         self._queryable, self._measure, self._level = queryable, measure, level
         self._epsilon = EvenShare.of(queryable).epsilon(choices, range_bounded=True)
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+    def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
         candidates = tuple(self._measure.score(q, self._level) for q in tests)
         index = self._queryable.ask(Choose(candidates=candidates, epsilon=self._epsilon, or_none=True))
         if index < len(tests):

@@ -24,7 +24,7 @@ from dpcurate.learn.constraint.pc_search import EdgeTest, Searched, search_in
 from dpcurate.learn.constraint.working_graph import Style, WorkingGraph
 
 Sets = Literal["neighbours", "possible-d-sep"]
-Rows = Literal["random", "selected"]
+Sampling = Literal["random", "selected"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Fci:
     """Where separating sets are looked for, and whether rows may have been selected by their columns."""
 
     sets: Sets
-    rows: Rows
+    rows: Sampling
 
     def search(
         self,
@@ -127,7 +127,7 @@ def _together(first: Searched, second: Searched) -> Searched:
     return replace(second, tests=first.tests + second.tests, too_large=large)
 
 
-def fci_of(latent: bool, sets: Sets | None, rows: Rows, otherwise: Sets) -> Fci | None:
+def fci_of(latent: bool, sets: Sets | None, rows: Sampling, otherwise: Sets) -> Fci | None:
     """What a recipe's options say, None where no cause is hidden; refuses what would be ignored."""
     check_choice("rows", rows, ("random", "selected"))
     if sets is not None:

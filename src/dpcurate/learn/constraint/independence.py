@@ -12,7 +12,7 @@ import numpy as np
 from dpcurate._typing import FloatArray
 from dpcurate.learn.constraint.edge_decisions import Recorder
 from dpcurate.learn.constraint.pc_search import Decided
-from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
+from dpcurate.learn.constraint.working_graph import PairQuestion, WorkingGraph
 from dpcurate.queries import Exact, KendallP, Moments, PairStatistic, Queryable, Release, Tables
 
 Measured = tuple[FloatArray, FloatArray]
@@ -159,7 +159,7 @@ class ExactTest(Recorder, ABC):
         super().__init__()
         self._queryable, self._level = queryable, level
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+    def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
         for q, p in zip(tests, self._p_values(tests), strict=True):
             if graph.joined(q.x, q.y):
                 cut = p > self._level
@@ -167,7 +167,7 @@ class ExactTest(Recorder, ABC):
                 yield q, cut
 
     @abstractmethod
-    def _p_values(self, tests: Sequence[Question]) -> list[float]:
+    def _p_values(self, tests: Sequence[PairQuestion]) -> list[float]:
         """One for each test."""
 
 
@@ -178,7 +178,7 @@ class TableTest(ExactTest):
         super().__init__(queryable, level)
         self._test = test
 
-    def _p_values(self, tests: Sequence[Question]) -> list[float]:
+    def _p_values(self, tests: Sequence[PairQuestion]) -> list[float]:
         columns = [tuple(sorted((q.x, q.y, *q.given))) for q in tests]
         sets = dict.fromkeys(columns)
         parts = self._queryable.ask(Release(Tables(tuple(sets)), Exact())).parts
@@ -197,12 +197,12 @@ class PartialCorrelationTest(ExactTest):
         self._names = queryable.schema.names
         self._moments: FloatArray | None = None
 
-    def _p_values(self, tests: Sequence[Question]) -> list[float]:
+    def _p_values(self, tests: Sequence[PairQuestion]) -> list[float]:
         if self._moments is None:
             self._moments = self._queryable.ask(Release(Moments(self._names), Exact())).value
         return [self._partial(q, self._moments) for q in tests]
 
-    def _partial(self, q: Question, moments: FloatArray) -> float:
+    def _partial(self, q: PairQuestion, moments: FloatArray) -> float:
         x, y, *given = (self._names.index(n) for n in (q.x, q.y, *q.given))
         return fisher_test(moments, x, y, tuple(given))
 
@@ -210,15 +210,15 @@ class PartialCorrelationTest(ExactTest):
 class PValueTest(ExactTest):
     """P-values that the session computes itself."""
 
-    def _p_values(self, tests: Sequence[Question]) -> list[float]:
+    def _p_values(self, tests: Sequence[PairQuestion]) -> list[float]:
         asked = [Release(self._statistic(q), Exact()) for q in tests]
         return [float(answer) for answer in self._queryable.ask_all(asked)]
 
-    def _statistic(self, q: Question) -> PairStatistic:
+    def _statistic(self, q: PairQuestion) -> PairStatistic:
         return KendallP(q.x, q.y, q.given)
 
 
-def turned(table: FloatArray, names: tuple[str, ...], q: Question) -> FloatArray:
+def turned(table: FloatArray, names: tuple[str, ...], q: PairQuestion) -> FloatArray:
     """The table with x and y in front, the smaller first: tests are symmetric, and fewer shapes go faster."""
     x, y = names.index(q.x), names.index(q.y)
     if table.shape[x] > table.shape[y]:

@@ -16,7 +16,7 @@ from dpcurate.errors import BudgetExceeded
 from dpcurate.learn.constraint.budget_plan import Errors, GaussianErrors, LaplaceErrors, likely_tables, likely_tests
 from dpcurate.learn.constraint.edge_decisions import Measure, TauMeasure, beyond, normal_quantile
 from dpcurate.learn.constraint.independence import turned
-from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
+from dpcurate.learn.constraint.working_graph import PairQuestion, WorkingGraph
 from dpcurate.queries import Answer, Counts, Gaussian, Laplace, Noise, Queryable, Release, Sample, Statistic
 
 # Tests of conditional independence on noised tables: G, chi-squared and Spearman with a null that knows the noise.
@@ -196,17 +196,17 @@ def p_value(statistic: str, table: FloatArray, deviation: float, excess: float =
     return NOISED_TESTS[statistic](strata).tail() if len(strata.totals) else 1.0
 
 
-Value = tuple[float, float]
+NoisedValue = tuple[float, float]
 """A released value and the standard deviation of the noise in it."""
 
 
-class Values(Protocol):
+class NoisedValues(Protocol):
     """Where the values of tests come from. A test at `epsilon` costs epsilon^2 / 2 in rho, or epsilon."""
 
-    def ask(self, tests: Sequence[Question], epsilon: float) -> Iterator[Value]:
+    def ask(self, tests: Sequence[PairQuestion], epsilon: float) -> Iterator[NoisedValue]:
         """The value of every test, charged together; as many as can be paid where not all can."""
 
-    def sampled(self, test: Question, epsilon: float, rate: float) -> Value:
+    def sampled(self, test: PairQuestion, epsilon: float, rate: float) -> NoisedValue:
         """The value of a test on a fresh secret sample, on the scale of the whole table."""
 
     def cut(self, level: float) -> float:
@@ -229,7 +229,7 @@ class PairValues:
     queryable: Queryable
     measure: Measure
 
-    def ask(self, tests: Sequence[Question], epsilon: float) -> Iterator[Value]:
+    def ask(self, tests: Sequence[PairQuestion], epsilon: float) -> Iterator[NoisedValue]:
         asked = [Release(self.measure.statistic(q), Laplace(epsilon=epsilon)) for q in tests]
         try:
             answers: Iterable[Answer] = self.queryable.ask_all(asked)
@@ -237,13 +237,13 @@ class PairValues:
             answers = map(self.queryable.ask, asked)
         return map(self.read, answers)
 
-    def sampled(self, test: Question, epsilon: float, rate: float) -> Value:
+    def sampled(self, test: PairQuestion, epsilon: float, rate: float) -> NoisedValue:
         answer = _sampled(self.queryable, self.measure.statistic(test), epsilon, rate)
         # On a sample g is smaller; bring it to the scale of the threshold.
         factor = 1 / math.sqrt(rate) if isinstance(self.measure, TauMeasure) else 1.0
         return self.read(Answer((answer.value * factor,), (answer.scale * factor,)))
 
-    def read(self, answer: Answer) -> Value:
+    def read(self, answer: Answer) -> NoisedValue:
         return float(answer), answer.scale
 
     def cut(self, level: float) -> float:
@@ -253,7 +253,7 @@ class PairValues:
         return beyond(self.measure, value, level)
 
     def errors(self, graph: WorkingGraph, orders: Sequence[int], margins: tuple[float, float]) -> Errors:
-        tests = (self.measure.statistic(Question(a, b, ())) for a, b in graph.edges)
+        tests = (self.measure.statistic(PairQuestion(a, b, ())) for a, b in graph.edges)
         return LaplaceErrors(*margins, max(self.queryable.sensitivity(t) for t in tests))
 
     def steps(self, graph: WorkingGraph, order: int) -> float:
@@ -276,7 +276,7 @@ class NoisedTau(PairValues):
 
     rows: float
 
-    def read(self, answer: Answer) -> Value:
+    def read(self, answer: Answer) -> NoisedValue:
         deviation = math.sqrt(self.rows / 2.25 + answer.scale**2)
         p = math.erfc(abs(float(answer)) / deviation / math.sqrt(2))
         return normal_score(p), answer.scale / deviation
@@ -288,7 +288,7 @@ class NoisedTau(PairValues):
         return self.cut(level) - value
 
     def errors(self, graph: WorkingGraph, orders: Sequence[int], margins: tuple[float, float]) -> Errors:
-        tests = (self.measure.statistic(Question(a, b, ())) for a, b in graph.edges)
+        tests = (self.measure.statistic(PairQuestion(a, b, ())) for a, b in graph.edges)
         largest = max(self.queryable.sensitivity(t) for t in tests)
         return LaplaceErrors(*margins, largest * 1.5 / math.sqrt(self.rows))
 
@@ -305,7 +305,7 @@ class TableValues:
     rows: float
     released: dict[tuple[str, ...], Answer] = field(default_factory=dict)
 
-    def ask(self, tests: Sequence[Question], epsilon: float) -> Iterator[Value]:
+    def ask(self, tests: Sequence[PairQuestion], epsilon: float) -> Iterator[NoisedValue]:
         noise = self._noise(epsilon)
         wanted = [c for c in dict.fromkeys(map(_columns, tests)) if c not in self.released]
         try:
@@ -320,13 +320,13 @@ class TableValues:
                 self.released[columns] = self.queryable.ask(Release(Counts(columns), noise))
             yield self._read(test, self.released[columns], excess)
 
-    def sampled(self, test: Question, epsilon: float, rate: float) -> Value:
+    def sampled(self, test: PairQuestion, epsilon: float, rate: float) -> NoisedValue:
         return self._read(test, _sampled(self.queryable, Counts(_columns(test)), epsilon, rate), LAPLACE_EXCESS)
 
     def _noise(self, epsilon: float) -> Noise:
         return Laplace(epsilon=epsilon) if self.queryable.budget.pure else Gaussian(rho=epsilon**2 / 2)
 
-    def _read(self, test: Question, answer: Answer, excess: float) -> Value:
+    def _read(self, test: PairQuestion, answer: Answer, excess: float) -> NoisedValue:
         table = turned(answer.value, _columns(test), test)
         p = p_value(self.statistic, table, answer.scale, excess)
         ratio = answer.scale * math.sqrt(table.size / max(1.0, float(table.sum())))
@@ -349,5 +349,5 @@ class TableValues:
         return likely_tables(graph.reach(), order)
 
 
-def _columns(test: Question) -> tuple[str, ...]:
+def _columns(test: PairQuestion) -> tuple[str, ...]:
     return tuple(sorted((test.x, test.y, *test.given)))

@@ -16,7 +16,7 @@ from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.constraint.working_graph import Question, Scope, Style, WorkingGraph
+from dpcurate.learn.constraint.working_graph import PairQuestion, Scope, Style, WorkingGraph
 from dpcurate.queries import MOST_CELLS
 from dpcurate.result.fit import Evidence
 
@@ -26,16 +26,16 @@ MOST_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class TableSizes:
     """How large the table of a test is, from public sizes; without sizes nothing is large."""
 
     levels: Mapping[str, int]
 
-    def cells(self, test: Question) -> int:
+    def cells(self, test: PairQuestion) -> int:
         levels = self.levels
         return math.prod([levels[n] for n in (test.x, test.y, *test.given)]) if levels else 1
 
-    def fits(self, test: Question) -> bool:
+    def fits(self, test: PairQuestion) -> bool:
         return self.cells(test) <= MOST_CELLS
 
     def none_fits(self, order: int) -> bool:
@@ -58,7 +58,7 @@ class Rounds:
     scope: Scope
     style: Style
     growth: int
-    sizes: Sizes
+    sizes: TableSizes
 
     def owed(self, graph: WorkingGraph, order: int) -> dict[UnorderedPair, int]:
         """Edges to be tested at this order, with the number of tests after which each is settled."""
@@ -67,7 +67,7 @@ class Rounds:
         deep = ((a, b) for a, b in graph.open_edges if max(graph.degrees([(a, b)])[0]) > order)
         return dict.fromkeys(map(frozenset, deep), 1)
 
-    def of(self, graph: WorkingGraph, order: int, owed: Mapping[UnorderedPair, int]) -> Iterator[list[Question]]:
+    def of(self, graph: WorkingGraph, order: int, owed: Mapping[UnorderedPair, int]) -> Iterator[list[PairQuestion]]:
         """The rounds; the graph and what is owed change while they are made."""
         if self.scope == "node":
             return _by_node(graph, order)
@@ -77,21 +77,26 @@ class Rounds:
             return ([test] for test in _sequential(graph, order))
         return self._stable(graph, order, owed)
 
-    def _stable(self, graph: WorkingGraph, order: int, owed: Mapping[UnorderedPair, int]) -> Iterator[list[Question]]:
+    def _stable(
+        self, graph: WorkingGraph, order: int, owed: Mapping[UnorderedPair, int]
+    ) -> Iterator[list[PairQuestion]]:
         """Neighbours as they were when the order began, so that the result does not depend on names."""
         asked = [(a, b) for a, b in graph.open_edges if frozenset((a, b)) in owed]
         waiting = [(a, b, _sets(graph, a, b, order)) for a, b in asked]
         width = 1
         while waiting:
             yield from self._capped(
-                Question(a, b, given) for a, b, sets in waiting for given in islice(sets, width) if graph.joined(a, b)
+                PairQuestion(a, b, given)
+                for a, b, sets in waiting
+                for given in islice(sets, width)
+                if graph.joined(a, b)
             )
             waiting = [w for w in waiting if graph.joined(w[0], w[1]) and owed[frozenset(w[:2])] > 0]
             width = min(width * self.growth, MOST_TESTS)
 
-    def _capped(self, tests: Iterable[Question]) -> Iterator[list[Question]]:
+    def _capped(self, tests: Iterable[PairQuestion]) -> Iterator[list[PairQuestion]]:
         """Rounds that fit in memory."""
-        round_: list[Question] = []
+        round_: list[PairQuestion] = []
         total = 0
         for test in tests:
             cells = self.sizes.cells(test)
@@ -148,23 +153,23 @@ def _untried(graph: WorkingGraph, a: str, b: str, sets: Iterator[tuple[str, ...]
     return (given for given in sets if not (at_a.issuperset(given) or at_b.issuperset(given)))
 
 
-def _sequential(graph: WorkingGraph, order: int) -> Iterator[Question]:
+def _sequential(graph: WorkingGraph, order: int) -> Iterator[PairQuestion]:
     """The original loop: every ordered pair, neighbours as they are now, edges gone at once."""
     for a in graph.nodes:
         for b in graph.nodes:
             if not graph.joined(a, b) or frozenset((a, b)) in graph.fixed:
                 continue
             for given in combinations(graph.beside(a, b), order):
-                yield Question(a, b, given)
+                yield PairQuestion(a, b, given)
                 if not graph.joined(a, b):
                     break
 
 
-def _by_node(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
+def _by_node(graph: WorkingGraph, order: int) -> Iterator[list[PairQuestion]]:
     """All tests around one node at a time."""
     for a in graph.nodes:
         tests = [
-            Question(a, b, given)
+            PairQuestion(a, b, given)
             for b in graph.nodes
             if graph.joined(a, b) and frozenset((a, b)) not in graph.fixed
             for given in combinations(graph.beside(a, b), order)
@@ -173,11 +178,11 @@ def _by_node(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
             yield tests
 
 
-def _whole_order(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
+def _whole_order(graph: WorkingGraph, order: int) -> Iterator[list[PairQuestion]]:
     """All tests of the order, again after every round that took an edge out."""
     sets = {(a, b): list(_sets(graph, a, b, order)) for a, b in graph.open_edges}
     while True:
-        tests = [Question(*edge, given) for edge in graph.open_edges for given in sets[edge]]
+        tests = [PairQuestion(*edge, given) for edge in graph.open_edges for given in sets[edge]]
         before = len(graph.edges)
         if tests:
             yield tests
@@ -185,7 +190,7 @@ def _whole_order(graph: WorkingGraph, order: int) -> Iterator[list[Question]]:
             return
 
 
-Decided = tuple[Question, bool]
+Decided = tuple[PairQuestion, bool]
 """A test and whether it found independence, which cuts the edge at once."""
 TOO_LARGE = "kept: table too large"
 
@@ -208,7 +213,7 @@ class EdgeTest(Protocol):
     def begin(self, order: int, graph: WorkingGraph) -> bool:
         """Prepare for an order; False ends the search."""
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+    def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
         """Decisions in the round's order, without those on edges that an earlier one has cut."""
 
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
@@ -260,7 +265,7 @@ def search_in(
     """The same from a graph that is already there, and from an order on."""
     largest = len(graph.nodes) - 2
     last = largest if max_order is None else min(max_order, largest)
-    rounds = Rounds(edge_test.scope, style, edge_test.growth, Sizes(sizes or {}))
+    rounds = Rounds(edge_test.scope, style, edge_test.growth, TableSizes(sizes or {}))
     return _Search(graph, edge_test, rounds).run(min_order, last)
 
 
@@ -298,7 +303,7 @@ class _Search:
         return Searched(self.graph.skeleton(), tuple(self.tests), unfinished, self.too_large)
 
     def _order(self, order: int, owed: dict[UnorderedPair, int]) -> None:
-        large: dict[UnorderedPair, set[Question]] = {}
+        large: dict[UnorderedPair, set[PairQuestion]] = {}
         all_fit = self.rounds.sizes.all_fit(order)
         for round_ in self.rounds.of(self.graph, order, owed):
             tests = round_ if all_fit else [t for t in round_ if self._fits(t, owed, large)]
@@ -308,7 +313,9 @@ class _Search:
                 if cut:
                     self.graph.cut(test)
 
-    def _fits(self, test: Question, owed: dict[UnorderedPair, int], large: dict[UnorderedPair, set[Question]]) -> bool:
+    def _fits(
+        self, test: PairQuestion, owed: dict[UnorderedPair, int], large: dict[UnorderedPair, set[PairQuestion]]
+    ) -> bool:
         """Whether a test's table can be built; the first of an edge that cannot is told."""
         if self.rounds.sizes.fits(test):
             return True

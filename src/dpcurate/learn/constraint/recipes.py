@@ -15,7 +15,7 @@ from dpcurate._validation import check_choice, check_threshold
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.constraint.budget_plan import Decision, optimise, pure_leak, tuned, zcdp_leak
+from dpcurate.learn.constraint.budget_plan import DecisionRule, optimise, pure_leak, tuned, zcdp_leak
 from dpcurate.learn.constraint.edge_decisions import (
     ExponentialTest,
     Measure,
@@ -24,12 +24,12 @@ from dpcurate.learn.constraint.edge_decisions import (
     known_rows,
     upper_tail,
 )
-from dpcurate.learn.constraint.fci import Fci, Rows, Sets, fci_of
+from dpcurate.learn.constraint.fci import Fci, Sampling, Sets, fci_of
 from dpcurate.learn.constraint.independence import TABLE_TESTS, ExactTest, PartialCorrelationTest, PValueTest, TableTest
-from dpcurate.learn.constraint.noised_values import NoisedTau, PairValues, TableValues, Value, Values
+from dpcurate.learn.constraint.noised_values import NoisedTau, NoisedValue, NoisedValues, PairValues, TableValues
 from dpcurate.learn.constraint.pc_search import Decided, EdgeTest, Searched, search
 from dpcurate.learn.constraint.sparse_vector import SieveTest, SparseVectorTest
-from dpcurate.learn.constraint.working_graph import Question, Scope, Style, WorkingGraph
+from dpcurate.learn.constraint.working_graph import PairQuestion, Scope, Style, WorkingGraph
 from dpcurate.queries import MOST_CELLS, Queryable
 from dpcurate.result.fit import Evidence, FitResult
 
@@ -46,8 +46,8 @@ class CurateTest:
     """
 
     queryable: Queryable
-    values: Values
-    decision: Decision
+    values: NoisedValues
+    decision: DecisionRule
     rate: float = 1.0
     max_order: int | None = None
     floor: float = 0.7
@@ -83,7 +83,7 @@ class CurateTest:
             abs(cut(now.level * (1 + now.beta2)) - cut(now.level)),
         )
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+    def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
         """Delete, keep, or toss a coin; the coin's zone is never wider than the noise."""
         answers = self._answers(tests)
         if self.tune == "released" and self._order == 0:
@@ -104,7 +104,7 @@ class CurateTest:
             self.evidence.append(Evidence((q.x, q.y), q.given, verdict, value, noise, threshold))
             yield q, cut
 
-    def _answers(self, tests: Sequence[Question]) -> Iterator[Value]:
+    def _answers(self, tests: Sequence[PairQuestion]) -> Iterator[NoisedValue]:
         if self.rate == 1:
             return self.values.ask(tests, self.epsilons[-1])
         return (self.values.sampled(q, self.epsilons[-1], self.rate) for q in tests)
@@ -194,7 +194,7 @@ class PC:
     style: Style = "stable"
     latent: bool = False
     sets: Sets | None = None
-    rows: Rows = "random"
+    rows: Sampling = "random"
 
     def __post_init__(self) -> None:
         check_choice("test", self.test, EXACT_TESTS)
@@ -235,7 +235,7 @@ class _Private(ABC):
     max_order: int | None = None
     latent: bool = False
     sets: Sets | None = None
-    rows: Rows = "random"
+    rows: Sampling = "random"
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
@@ -306,21 +306,21 @@ class SVTPC(_Ordered):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading(_Ordered, ABC):
+class _ByValues(_Ordered, ABC):
     """Recipes that decide on released values: of a pair statistic, or read off noised tables."""
 
     @property
     def _statistics(self) -> tuple[str, ...]:
         return get_args(StatisticName)
 
-    def _values(self, queryable: Queryable, rows: float) -> Values:
+    def _values(self, queryable: Queryable, rows: float) -> NoisedValues:
         if self.statistic in get_args(TableName):
             return TableValues(queryable, self.statistic, rows)
         return PairValues(queryable, self._measure(rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivPC(_Reading):
+class PrivPC(_ByValues):
     """Priv-PC (Wang, Pang, Song 2020): sieve on a sub-sample, examine on the whole.
 
     The sieve compares scores of tau ('kendall-p' where that is the statistic); what passes is examined by `statistic`.
@@ -337,7 +337,7 @@ class PrivPC(_Reading):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CuratePC(_Reading):
+class CuratePC(_ByValues):
     """Constraint-based CURATE (Bhattacharjee and Tandon 2024): budgets per order by OPT.
 
     `floor` is the least share of an even budget that is left to later orders. `tune` = 'released' chooses
@@ -362,11 +362,11 @@ class CuratePC(_Reading):
             )
 
     def _edge_test(self, queryable: Queryable, pairs: int) -> EdgeTest:
-        decision = Decision(self.threshold, self.beta1, self.beta2)
+        decision = DecisionRule(self.threshold, self.beta1, self.beta2)
         values = self._scored(queryable, known_rows(queryable))
         return CurateTest(queryable, values, decision, self.rate, self.max_order, self.floor, self.tune)
 
-    def _scored(self, queryable: Queryable, rows: float) -> Values:
+    def _scored(self, queryable: Queryable, rows: float) -> NoisedValues:
         """What is tuned must come in normal scores; tables always do."""
         if self.tune == "released" and self.statistic == "tau":
             return NoisedTau(queryable, TauMeasure(rows), rows)

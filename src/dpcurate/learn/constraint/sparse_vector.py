@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from dpcurate.accounting import before_sampling
 from dpcurate.learn.constraint.edge_decisions import EvenShare, Measure, Recorder
-from dpcurate.learn.constraint.noised_values import Values
+from dpcurate.learn.constraint.noised_values import NoisedValues
 from dpcurate.learn.constraint.pc_search import Decided
-from dpcurate.learn.constraint.working_graph import Question, WorkingGraph
+from dpcurate.learn.constraint.working_graph import PairQuestion, WorkingGraph
 from dpcurate.queries import AboveThreshold, Queryable, Sample, Score, ThresholdGate
 
-FEW = 8
+FIRST_SCORES = 8
 """Scores handed over after a hit, then twice as many each time: the rest of a round is not gone through again."""
 
 
@@ -24,7 +24,7 @@ class _Gated(Recorder, ABC):
         self._queryable, self._measure, self._level = queryable, measure, level
         self._gate: ThresholdGate | None = None
 
-    def decide(self, tests: Sequence[Question], graph: WorkingGraph) -> Iterator[Decided]:
+    def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
         scores = [self._score(q) for q in tests]
         start, width = 0, self._reach(len(tests))
         while start < len(tests):
@@ -35,7 +35,7 @@ class _Gated(Recorder, ABC):
             if hit is not None:
                 self._gate = None
                 yield tests[stop], self._examine(tests[stop])
-                start, width = stop + 1, min(FEW, self._reach(len(tests)))
+                start, width = stop + 1, min(FIRST_SCORES, self._reach(len(tests)))
 
     def _open_gate(self) -> ThresholdGate:
         if self._gate is None:
@@ -51,15 +51,15 @@ class _Gated(Recorder, ABC):
         """A new gate."""
 
     @abstractmethod
-    def _score(self, q: Question) -> Score:
+    def _score(self, q: PairQuestion) -> Score:
         """What a gate is asked about a test."""
 
     @abstractmethod
-    def _miss(self, q: Question) -> Decided:
+    def _miss(self, q: PairQuestion) -> Decided:
         """Keep it."""
 
     @abstractmethod
-    def _examine(self, q: Question) -> bool:
+    def _examine(self, q: PairQuestion) -> bool:
         """Whether a yes cuts."""
 
 
@@ -81,14 +81,14 @@ class SparseVectorTest(_Gated):
     def _fresh(self) -> ThresholdGate:
         return self._queryable.open(AboveThreshold(epsilon=self._epsilon))
 
-    def _score(self, q: Question) -> Score:
+    def _score(self, q: PairQuestion) -> Score:
         return self._measure.score(q, self._level)
 
-    def _miss(self, q: Question) -> Decided:
+    def _miss(self, q: PairQuestion) -> Decided:
         self.note(q, "kept", threshold=self._threshold)
         return q, False
 
-    def _examine(self, q: Question) -> bool:
+    def _examine(self, q: PairQuestion) -> bool:
         self.note(q, "cut", threshold=self._threshold)
         return True
 
@@ -105,7 +105,7 @@ class SieveTest(_Gated):
         queryable: Queryable,
         measure: Measure,
         level: float,
-        examined: Values,
+        examined: NoisedValues,
         *,
         tweak: float,
         rate: float,
@@ -127,14 +127,14 @@ class SieveTest(_Gated):
         raw = before_sampling(epsilon=self._epsilon, rate=self._rate)
         return self._queryable.open(Sample(rate=self._rate, epsilon=raw)).open(AboveThreshold(epsilon=raw))
 
-    def _score(self, q: Question) -> Score:
+    def _score(self, q: PairQuestion) -> Score:
         return self._small.score(q, max(self._level - self._tweak, 1e-6))
 
-    def _miss(self, q: Question) -> Decided:
+    def _miss(self, q: PairQuestion) -> Decided:
         self.note(q, "kept by the sieve")
         return q, False
 
-    def _examine(self, q: Question) -> bool:
+    def _examine(self, q: PairQuestion) -> bool:
         ((value, noise),) = self._examined.ask([q], self._epsilon)
         cut = self._examined.beyond(value, self._level) >= 0
         self.note(q, "cut" if cut else "kept", value, noise, self._examined.cut(self._level))

@@ -14,11 +14,11 @@ from dpcurate.graphs.knowledge import Knowledge
 Scope = Literal["test", "node", "order"]
 Style = Literal["stable", "sequential"]
 Allows = Callable[[str, str], bool]
-Ends = tuple[str, str]
+EdgeEnds = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PairQuestion:
     """Whether x is independent of y given some others."""
 
     x: str
@@ -42,10 +42,10 @@ class WorkingGraph:
     around: dict[str, set[str]]
     fixed: frozenset[UnorderedPair]
     separating_sets: dict[UnorderedPair, tuple[str, ...]] = field(default_factory=dict)
-    wider: Mapping[Ends, set[str]] = field(default_factory=dict)
+    wider: Mapping[EdgeEnds, set[str]] = field(default_factory=dict)
     tried: dict[str, set[str]] = field(default_factory=dict)
 
-    def widen(self, wider: Mapping[Ends, set[str]]) -> None:
+    def widen(self, wider: Mapping[EdgeEnds, set[str]]) -> None:
         """Look for sets here from now on; those among neighbours have been tried."""
         self.wider, self.tried = wider, {node: set(near) for node, near in self.around.items()}
 
@@ -91,7 +91,7 @@ class WorkingGraph:
     def open_edges(self) -> list[tuple[str, str]]:
         return [(a, b) for a, b in self.edges if frozenset((a, b)) not in self.fixed]
 
-    def cut(self, test: Question) -> None:
+    def cut(self, test: PairQuestion) -> None:
         self.around[test.x].discard(test.y)
         self.around[test.y].discard(test.x)
         self.separating_sets.setdefault(test.pair, test.given)

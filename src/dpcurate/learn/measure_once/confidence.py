@@ -30,7 +30,7 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 # What no collider decides is left at a half: in a drawn order an edge counts as directed only if all DAGs of the
 # order's Markov class direct it so.
 
-Arrow = tuple[int, int]
+Direction = tuple[int, int]
 
 MOST_LOG_ODDS = 5.0
 """No triple is surer than this: its odds know noise and sampling, not whether its edges are right."""
@@ -57,7 +57,7 @@ def ways(directions: Directions, order: Sequence[int], random: Random) -> FloatA
     return np.asarray(np.where(known, 1.0, np.where(known.T, 0.0, ways)))
 
 
-def _with_known(compelled: set[Arrow], known: BoolArray, parents: Sequence[set[int]]) -> set[Arrow]:
+def _with_known(compelled: set[Direction], known: BoolArray, parents: Sequence[set[int]]) -> set[Direction]:
     """And what knowledge directs, with what follows from it by Meek's first two rules."""
     arrows = compelled | {(int(x), int(y)) for x, y in np.argwhere(known)}
     open_ = {(x, y) for y, of in enumerate(parents) for x in of} - arrows
@@ -66,7 +66,7 @@ def _with_known(compelled: set[Arrow], known: BoolArray, parents: Sequence[set[i
     return arrows
 
 
-def _follows(x: int, y: int, arrows: set[Arrow], parents: Sequence[set[int]]) -> bool:
+def _follows(x: int, y: int, arrows: set[Direction], parents: Sequence[set[int]]) -> bool:
     """Whether y -> x would make a new collider, or a cycle."""
     apart = (w for w in parents[x] if w not in parents[y] and y not in parents[w])
     return any((w, x) in arrows for w in apart) or any((x, z) in arrows and (z, y) in arrows for z in parents[y])
@@ -136,10 +136,10 @@ class _Walk:
                 before[y] ^= 1 << column
 
 
-def compelled_arrows(order: Sequence[int], parents: Sequence[set[int]]) -> set[Arrow]:
+def compelled_arrows(order: Sequence[int], parents: Sequence[set[int]]) -> set[Direction]:
     """The arrows that all DAGs of a DAG's Markov class share (Chickering, 1995), given an order of the columns."""
     place = {column: i for i, column in enumerate(order)}
-    compelled: dict[Arrow, bool] = {}
+    compelled: dict[Direction, bool] = {}
     for y in order:
         for x in sorted(parents[y], key=place.__getitem__, reverse=True):
             if (x, y) not in compelled:
@@ -147,7 +147,7 @@ def compelled_arrows(order: Sequence[int], parents: Sequence[set[int]]) -> set[A
     return {arrow for arrow, must in compelled.items() if must}
 
 
-def _label(x: int, y: int, parents: Sequence[set[int]], compelled: dict[Arrow, bool]) -> None:
+def _label(x: int, y: int, parents: Sequence[set[int]], compelled: dict[Direction, bool]) -> None:
     """Settle x -> y and with it other arrows into y; all arrows into x are settled."""
     into_x = [w for w in parents[x] if compelled[w, x]]
     if not set(into_x) <= parents[y]:

@@ -23,8 +23,8 @@ from dpcurate.learn.measure_once.constants import Constants
 from dpcurate.learn.measure_once.designs import Setting, Terms
 from dpcurate.learn.measure_once.evidence import DependenceEvidence, One, Row
 from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals
-from dpcurate.learn.measure_once.log_linear import TINY, excess, member_effects, misfit_variances
-from dpcurate.learn.measure_once.regression import Asked, Regression, Regressions, privacy_noise
+from dpcurate.learn.measure_once.log_linear import LEAST_DIVISOR, excess, member_effects, misfit_variances
+from dpcurate.learn.measure_once.regression import Regressed, Regression, Regressions, privacy_noise
 
 MOST_NUMBERS = 2_000_000
 """In the large arrays of one computation: enough to forget what a call costs, and little memory."""
@@ -34,7 +34,7 @@ CALL = 10_000
 Part = TypeVar("Part")
 
 
-class Sizes(NamedTuple):
+class BatchSizes(NamedTuple):
     """The largest sizes of what is computed together, for each conditioning set."""
 
     cells: int
@@ -55,21 +55,21 @@ class Sizes(NamedTuple):
         of_residuals = 4 * (self.width * self.across * self.third) ** 2
         return (self.cells + self.features) * self.features + self.others * (of_cells + of_residuals)
 
-    def joined(self, other: Sizes) -> Sizes:
+    def joined(self, other: BatchSizes) -> BatchSizes:
         """Large enough for both."""
-        return Sizes(*map(max, self, other))
+        return BatchSizes(*map(max, self, other))
 
 
-def batches(alike: Mapping[Sizes, list[Part]]) -> Iterator[list[Part]]:
+def batches(alike: Mapping[BatchSizes, list[Part]]) -> Iterator[list[Part]]:
     """Parts of like sizes, and of no more numbers than one computation may have."""
     for sizes, parts in _joined(alike):
         at_once = max(1, MOST_NUMBERS // sizes.numbers)
         yield from (parts[start : start + at_once] for start in range(0, len(parts), at_once))
 
 
-def _joined(alike: Mapping[Sizes, list[Part]]) -> list[tuple[Sizes, list[Part]]]:
+def _joined(alike: Mapping[BatchSizes, list[Part]]) -> list[tuple[BatchSizes, list[Part]]]:
     """The largest first; each goes with the first for which padding costs less than a call of its own."""
-    groups: list[tuple[Sizes, int, list[Part]]] = []
+    groups: list[tuple[BatchSizes, int, list[Part]]] = []
     for sizes, own in sorted(((sizes, sizes.numbers) for sizes in alike), key=lambda pair: -pair[1]):
         parts = alike[sizes]
         for place, (largest, most, others) in enumerate(groups):
@@ -188,7 +188,7 @@ class ContrastEvidence(DependenceEvidence):
                 target[where] = row[: len(where)]
         return found
 
-    def _parts(self, others: Sequence[int], column: int, given: Columns) -> Iterator[tuple[Asked, list[int]]]:
+    def _parts(self, others: Sequence[int], column: int, given: Columns) -> Iterator[tuple[Regressed, list[int]]]:
         """What has the same terms and about as many levels, and which of the others these are."""
         parts: dict[tuple[int, Columns, Terms], list[int]] = defaultdict(list)
         complete = self._all_measured((*others, column, *given))
@@ -199,7 +199,7 @@ class ContrastEvidence(DependenceEvidence):
             parts[self._widths[a], known, terms].append(place)
         for (_, known, terms), where in parts.items():
             setting = self.regressions.designs.settings[known, terms]
-            yield Asked(tuple(others[i] for i in where), column, setting), where
+            yield Regressed(tuple(others[i] for i in where), column, setting), where
 
     def _all_measured(self, columns: Columns) -> bool:
         """Whether it is plain that all of these were measured with each other."""
@@ -209,10 +209,10 @@ class ContrastEvidence(DependenceEvidence):
         """Those of a set that were measured with both: some pairs may be forbidden."""
         return tuple(s for s in given if self.measured[a, s] and self.measured[b, s])
 
-    def _sizes(self, asked: Asked) -> Sizes:
+    def _sizes(self, asked: Regressed) -> BatchSizes:
         layout, levels = asked.setting.layout, self.moments.levels
         width = max(levels[a] for a in asked.others) - 1
-        return Sizes(len(layout.cells), len(layout.members), len(asked.others), width, levels[asked.column] - 1)
+        return BatchSizes(len(layout.cells), len(layout.members), len(asked.others), width, levels[asked.column] - 1)
 
     def interactions(self, asked: Sequence[tuple[int, int, Columns]]) -> list[float]:
         """The evidence that a and b depend on each other in another way at other levels of members of a set."""
@@ -232,9 +232,9 @@ class ContrastEvidence(DependenceEvidence):
         known = self._known(a, b, self._fitting(b, given))
         return [(a, b, s, known) for s in known if self.moments.measured(a, b, s)]
 
-    def _sizes_crossed(self, crossed: Crossed) -> Sizes:
+    def _sizes_crossed(self, crossed: Crossed) -> BatchSizes:
         layout, widths = crossed.setting.layout, (self.moments.levels[x] - 1 for x in crossed.triple)
-        return Sizes(len(layout.cells), len(layout.members), 1, *widths)
+        return BatchSizes(len(layout.cells), len(layout.members), 1, *widths)
 
     def _interactions_of(self, crossed: Sequence[Crossed]) -> FloatArray:
         values, null, effect = interaction_residuals(self.regressions, crossed)
@@ -266,9 +266,9 @@ class ContrastEvidence(DependenceEvidence):
 
     def residuals(self, others: Sequence[int], column: int, given: Columns, terms: Terms) -> Residuals:
         """What the terms leave of the dependence of each of `others` with `column`."""
-        return self.stacked([Asked(tuple(others), column, self.regressions.designs.settings[given, terms])])
+        return self.stacked([Regressed(tuple(others), column, self.regressions.designs.settings[given, terms])])
 
-    def stacked(self, asked: Sequence[Asked]) -> Residuals:
+    def stacked(self, asked: Sequence[Regressed]) -> Residuals:
         """The same for many of these, one after the other, as many others each as the one that has most."""
         left, right = self.regressions.sides(asked)
         values = self.regressions.observed(left, right) - left.covariances @ right.coefficients.swapaxes(2, 3)
@@ -281,7 +281,7 @@ class ContrastEvidence(DependenceEvidence):
         if lacking.any() and self.constants.interaction:
             missed = self._missed(settings, left, right)
             if self.constants.log_linear:
-                noise = np.trace(null, axis1=2, axis2=3) / np.maximum(np.trace(effect, axis1=2, axis2=3), TINY)
+                noise = np.trace(null, axis1=2, axis2=3) / np.maximum(np.trace(effect, axis1=2, axis2=3), LEAST_DIVISOR)
                 values = values - excess(self.regressions, settings, (left, right), missed > MATTERS * noise)
             null = null + effect * (np.clip(missed, least**2, most**2) * lacking[:, None])[:, :, None, None]
         stack, size = left.columns.size, effect.shape[-1]

@@ -15,7 +15,7 @@ from dpcurate.graphs.graph import Skeleton
 from dpcurate.learn.measure_once.blocks import Columns, members_of
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.order_search import Order, best_order, climbed_on, first_orders, number_of_starts
+from dpcurate.learn.measure_once.order_search import SearchOrder, best_order, climbed_on, first_orders, number_of_starts
 from dpcurate.result.fit import Evidence
 
 STEPS_BETWEEN = 10
@@ -60,7 +60,9 @@ def scout(families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] 
     return Decision(tuple(order.parents()), tuple(order.columns), edge_probabilities(order))
 
 
-def _at_best_threshold(families: FamilySearch, start: list[int], probabilities: FloatArray) -> Order[FamilySearch]:
+def _at_best_threshold(
+    families: FamilySearch, start: list[int], probabilities: FloatArray
+) -> SearchOrder[FamilySearch]:
     """The search once more with the log odds of an edge shifted to where it pays in expected F1."""
     threshold = f1_threshold(probabilities[np.triu_indices(families.columns, 1)])
     return best_order(families.shifted(log((1 - threshold) / threshold)), Random(0), [start])
@@ -84,7 +86,7 @@ def f1_threshold(probabilities: FloatArray) -> float:
     return max(float(f1.max()) / 2, LEAST_THRESHOLD)
 
 
-def edge_probabilities(order: Order[FamilySearch]) -> FloatArray:
+def edge_probabilities(order: SearchOrder[FamilySearch]) -> FloatArray:
     """P(edge) of every pair at one order, given the other parents of its later column."""
     families, p = order.families, np.zeros((len(order.columns), len(order.columns)))
     for column, (before, parents) in enumerate(zip(order.before, order.parents(), strict=True)):
@@ -96,7 +98,7 @@ def edge_probabilities(order: Order[FamilySearch]) -> FloatArray:
     return p + p.T
 
 
-def walk(order: Order[FamilySearch], random: Random, steps: int) -> FloatArray:
+def walk(order: SearchOrder[FamilySearch], random: Random, steps: int) -> FloatArray:
     """Average P(edge) over orders visited by a Metropolis walk of adjacent swaps (Friedman and Koller, 2003)."""
     total, visits = edge_probabilities(order), 1
     for step in range(1, steps + 1):

@@ -21,7 +21,7 @@ from dpcurate.learn.measure_once.central_moments import CentralMoments, Margin
 
 
 @dataclass(frozen=True, slots=True)
-class OfColumns:
+class PerColumn:
     """The first axis is the column; coordinates and levels beyond its own are zero."""
 
     levels: IntArray
@@ -37,7 +37,7 @@ class OfColumns:
     noise: FloatArray
 
     @classmethod
-    def of(cls, moments: CentralMoments) -> OfColumns:
+    def of(cls, moments: CentralMoments) -> PerColumn:
         """From the margins."""
         margins, levels = moments.margins, np.array(moments.levels)
         most, ends = int(levels.max()), np.cumsum(levels - 1)
@@ -56,7 +56,7 @@ class OfColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class OfLevels:
+class PerLevel:
     """Of every level of every column; the last row stands for no column at all."""
 
     shares: FloatArray
@@ -67,7 +67,7 @@ class OfLevels:
     """(levels, 2 + coordinates): a 0 and a 1 for features that have no factors or fewer, then centred coordinates."""
 
     @classmethod
-    def of(cls, margins: Sequence[Margin], denoised: FloatArray) -> OfLevels:
+    def of(cls, margins: Sequence[Margin], denoised: FloatArray) -> PerLevel:
         """From the margins and the denoised moments of pairs."""
         shares = np.concatenate([*(m.probabilities for m in margins), np.ones(1)])
         scaled = [*(m.basis / m.probabilities[:, None] for m in margins), np.zeros((1, 1))]
@@ -83,7 +83,7 @@ class OfLevels:
 
 
 @dataclass(frozen=True, slots=True)
-class OfPairs:
+class PerPair:
     """The moments of all pairs: rows and columns are coordinates, 0 if not measured and in the last ones."""
 
     observed: FloatArray
@@ -103,7 +103,7 @@ class OfPairs:
     """A root of the covariance of each column's coordinates."""
 
     @classmethod
-    def of(cls, moments: CentralMoments, columns: OfColumns) -> OfPairs:
+    def of(cls, moments: CentralMoments, columns: PerColumn) -> PerPair:
         """The blocks of sets of two."""
         margins, sizes = moments.margins, [r - 1 for r in moments.levels]
         total = sum(sizes) + 1
@@ -263,9 +263,9 @@ class Designs:
 
     def __init__(self, moments: CentralMoments) -> None:
         self.moments = moments
-        self.columns: OfColumns = OfColumns.of(moments)
-        self.pairs: OfPairs = OfPairs.of(moments, self.columns)
-        self.levels: OfLevels = OfLevels.of(moments.margins, self.pairs.denoised)
+        self.columns: PerColumn = PerColumn.of(moments)
+        self.pairs: PerPair = PerPair.of(moments, self.columns)
+        self.levels: PerLevel = PerLevel.of(moments.margins, self.pairs.denoised)
         self._larger: Remembered[Columns, tuple[Columns, ...]] = Remembered(
             lambda given: tuple(u for u in subsets(given) if len(u) > 2 and u in moments.blocks)
         )

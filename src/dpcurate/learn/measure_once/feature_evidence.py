@@ -24,7 +24,7 @@ LEAST_EIGENVALUE = 0.02
 """A noised correlation matrix need not be one: its eigenvalues are raised to this."""
 LEAST_RESIDUAL = 1e-3
 """What is left of a column after regression, as a share of it: a column that others determine has little."""
-FEW = 8
+MOST_DECORRELATED = 8
 """Features of a column whose noise is made uncorrelated."""
 MISSED_AT_LEAST = 0.01
 """Of a correlation: so much a regression on scores misses where the graph is right."""
@@ -242,7 +242,7 @@ class _Regressed:
         if size == 1:
             variance = np.maximum(left, floor[:, :, None])
             return 1 / np.sqrt(variance), (gram / variance)[:, :, 0]
-        if curved or size > FEW:
+        if curved or size > MOST_DECORRELATED:
             white: FloatArray = np.asarray(np.linalg.inv(_lower(left, floor)), dtype=np.float64).swapaxes(1, 2)
             return white, ((white.swapaxes(1, 2) @ gram) * white.swapaxes(1, 2)).sum(axis=2)
         values, axes = np.linalg.eigh(left)

@@ -63,12 +63,12 @@ def likeliest_share(evidence: FloatArray) -> tuple[float, float]:
 
 
 UNEXPLAINED = 0.10
-CLEARLY = 1.0
+LEAST_LOG_RATIO = 1.0
 """Directions cannot be read if the likeliest share of dependent pairs among those without an edge is so large, and
 makes the answers likelier by this log ratio."""
 DENSE = 2.0
-CROWDED, FEW = 0.65, 6
-"""Nor if a graph has so many edges a column, or of FEW columns and more an edge for so many of its pairs: then the
+CROWDED, FEWEST = 0.65, 6
+"""Nor if a graph has so many edges a column, or of FEWEST columns and more an edge for so many of its pairs: then the
 edges themselves are what hidden causes leave behind."""
 NOISY = 0.12
 """Where no smaller correlation than this can be seen, nothing shows whether directions can be read."""
@@ -122,13 +122,13 @@ def _unexplained(fit: GoodnessOfFit) -> str:
 
 
 def _too_many(fit: GoodnessOfFit) -> str:
-    if fit.share < UNEXPLAINED or fit.log_ratio < CLEARLY:
+    if fit.share < UNEXPLAINED or fit.log_ratio < LEAST_LOG_RATIO:
         return ""
     return f"About {fit.share:.0%} of the {fit.apart} pairs without an edge depend a little on each other. {MISSING}"
 
 
 def _too_dense(fit: GoodnessOfFit) -> str:
-    crowded = fit.columns >= FEW and fit.edges >= CROWDED * (fit.edges + fit.apart)
+    crowded = fit.columns >= FEWEST and fit.edges >= CROWDED * (fit.edges + fit.apart)
     if fit.edges_per_column < DENSE and not crowded:
         return ""
     return (

@@ -101,7 +101,7 @@ SEPARATED = -2.0
 """Log evidence of dependence below which a set separates two columns; without power it stays near 0."""
 MORE = 1.2
 """Log odds of an edge beside those of a search for a DAG: a hidden cause joins all its children."""
-LEAST = 0.3
+LEAST_TO_JOIN = 0.3
 """Log evidence below which nothing is joined, however likely edges are in a small table."""
 CROWD = 2
 CROWDED = 2.0
@@ -213,7 +213,7 @@ def _crowding(common: IntArray) -> FloatArray:
 
 def _needed(families: FamilySearch) -> float:
     """Log evidence from which on a weak dependence is more likely than not; what has no power joins nothing."""
-    return max(-families.edge_log_odds - MORE, LEAST)
+    return max(-families.edge_log_odds - MORE, LEAST_TO_JOIN)
 
 
 def thinned(

@@ -26,7 +26,7 @@ MOST_ROUNDS = 60
 """Of proportional fitting: where members of a set nearly determine each other it takes long, and is given up."""
 CLOSE = 0.3
 """A round that moves a table by less than this share of its sampling error is the last."""
-TINY = 1e-300
+LEAST_DIVISOR = 1e-300
 MOST_SHAPES = 64
 """Of tables whose sums are remembered: those of a large one take megabytes."""
 
@@ -116,11 +116,11 @@ def log_linear(linear: FloatArray, tables: FloatArray, close: float) -> tuple[Fl
     for _ in range(MOST_ROUNDS):
         before, joint = joint, joint.copy()
         for (codes, sums), target in zip(axes, targets, strict=True):
-            joint *= (target / np.maximum(_summed(joint, sums), TINY)).take(codes, axis=2)
-        joint *= table / np.maximum(joint.sum(axis=1, keepdims=True), TINY)
+            joint *= (target / np.maximum(_summed(joint, sums), LEAST_DIVISOR)).take(codes, axis=2)
+        joint *= table / np.maximum(joint.sum(axis=1, keepdims=True), LEAST_DIVISOR)
         before -= joint
         before *= before
-        before /= np.maximum(joint, TINY)
+        before /= np.maximum(joint, LEAST_DIVISOR)
         on = before.reshape(len(joint), -1).sum(axis=1) >= close
         if not on.all():
             found[moving[~on]] = joint[~on]
@@ -130,7 +130,7 @@ def log_linear(linear: FloatArray, tables: FloatArray, close: float) -> tuple[Fl
             break
     found[moving] = joint
     settled = ~np.isin(np.arange(len(linear)), moving)
-    return found / np.maximum(tables.reshape(len(tables), 1, -1), TINY), settled
+    return found / np.maximum(tables.reshape(len(tables), 1, -1), LEAST_DIVISOR), settled
 
 
 def _summed(joint: FloatArray, sums: FloatArray) -> FloatArray:

@@ -67,7 +67,7 @@ ARROW = 0.7
 """The mean of both from which on an edge of the best-f1 graph is an arrow."""
 SETS, SETS_IF_WIDE = 0.5, 0.2
 """What separating sets count in that mean: in a wide table one wrong set turns arrows far from it."""
-PLENTY = 1e4
+MOST_RHO = 1e4
 """More zCDP than this buys nothing: the noise is far below one row."""
 
 
@@ -167,7 +167,7 @@ class MeasureOnce:
 
     def _by_features(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """One covariance of features of all columns, and a search."""
-        bought = buy_features(queryable, min(queryable.remaining, PLENTY), self.features)
+        bought = buy_features(queryable, min(queryable.remaining, MOST_RHO), self.features)
         evidence = FeatureEvidence(bought.released, self.constants.effect_sizes, self.features)
 
         def read(constraints: Constraints, believed: Constants) -> _Reading:
@@ -189,7 +189,7 @@ class MeasureOnce:
         nothing = Released.nothing(levels)
         if len(levels) < self.constants.wide:
             return self._by_contrasts(queryable, constraints, weights, nothing, ())
-        budget = min(queryable.remaining, PLENTY)
+        budget = min(queryable.remaining, MOST_RHO)
         singles = {columns: weight for columns, weight in weights.items() if len(columns) < 2}
         margins = buy(queryable, singles, self.constants.share_margins * budget)
         released = nothing.merged(margins.answers)
@@ -203,7 +203,7 @@ class MeasureOnce:
         self, queryable: Queryable, constraints: Constraints, design: PairDesign, margins: Purchase
     ) -> _Learnt:
         """Pairs around released margins, and a search."""
-        budget = min(queryable.remaining, PLENTY)
+        budget = min(queryable.remaining, MOST_RHO)
         norms = norms_cost(queryable, design.released.rows, self.constants.share_norms * budget)
         costs = norms, budget - norms
         pairs, clip = buy_pairs(queryable, design, costs, self.constants.clip_quantiles)
@@ -239,7 +239,7 @@ class MeasureOnce:
             constants=self.constants, constraints=constraints, random=random, pure=queryable.budget.pure,
             weights=weights, released=released, purchases=purchases,
         )  # fmt: skip
-        known = run(CONTRASTS, queryable, start, min(queryable.remaining, PLENTY))
+        known = run(CONTRASTS, queryable, start, min(queryable.remaining, MOST_RHO))
         released, purchases = known.released, known.purchases
 
         def read(constraints: Constraints, believed: Constants) -> _Reading:

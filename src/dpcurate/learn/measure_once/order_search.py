@@ -58,7 +58,7 @@ class BestParents(Protocol):
 Families = TypeVar("Families", bound=BestParents)
 
 
-class Order(Generic[Families]):
+class SearchOrder(Generic[Families]):
     """An order of the columns, each with its best parents among those before it."""
 
     def __init__(self, families: Families, columns: Sequence[int]) -> None:
@@ -143,9 +143,9 @@ class Order(Generic[Families]):
                 settled.add(column)
 
 
-def best_order(families: Families, random: Random, starts: Iterable[Sequence[int]]) -> Order[Families]:
+def best_order(families: Families, random: Random, starts: Iterable[Sequence[int]]) -> SearchOrder[Families]:
     """Climb from every start and take the best, of equals the first."""
-    orders = [Order(families, columns) for columns in starts]
+    orders = [SearchOrder(families, columns) for columns in starts]
     for order in orders:
         order.climb(random)
     best = orders[0]
@@ -183,8 +183,8 @@ FLIPS = 4
 
 
 def climbed_on(
-    order: Order[Families], constraints: Constraints, random: Random, patience: int, most: int = maxsize
-) -> Order[Families]:
+    order: SearchOrder[Families], constraints: Constraints, random: Random, patience: int, most: int = maxsize
+) -> SearchOrder[Families]:
     """Climb again from orders of equivalent graphs until `patience` climbs in a row gain nothing, or `most` in all."""
     idle = climbs = 0
     while idle < patience and climbs < most:

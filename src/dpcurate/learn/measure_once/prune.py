@@ -20,7 +20,7 @@ from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision, edge_probabilities
 from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.order_search import Order
+from dpcurate.learn.measure_once.order_search import SearchOrder
 
 MOST_GIVEN = 3
 """Columns in a separating set that is tried."""
@@ -30,7 +30,7 @@ IN_PLACE = 0.5
 """The least P(edge) of a pair that is joined in place of another one."""
 
 
-class Separators:
+class Explanations:
     """What explained each edge that went.
 
     Of two columns that say nearly the same either one separates the other from everything: an edge must not go for a
@@ -87,7 +87,7 @@ def settled(decision: Decision, families: FamilySearch, evidence: ContrastEviden
 def pruned(decision: Decision, evidence: ContrastEvidence, constraints: Constraints) -> Decision:
     """Without the edges that a set of neighbours explains away, small sets first."""
     before, forward = adjacency(decision, constraints), _forward(decision.order) & constraints.allowed
-    adjacent, separators = before.copy(), Separators(decision, before, evidence)
+    adjacent, separators = before.copy(), Explanations(decision, before, evidence)
     for size in range(MOST_GIVEN + 1):
         for column, given in _sets(adjacent.copy(), size):
             for other in _apart(column, given, adjacent & ~constraints.required, evidence):
@@ -143,7 +143,7 @@ def _sets(adjacent: BoolArray, size: int) -> Iterator[tuple[int, Columns]]:
 
 def _at_order(decision: Decision, families: FamilySearch) -> Decision:
     """The parents that the decision's order asks for."""
-    order = Order(families, decision.order)
+    order = SearchOrder(families, decision.order)
     again = replace(decision, parents=tuple(order.parents()))
     sure = np.maximum(decision.probabilities, edge_probabilities(order))
     kept = adjacency(again, families.constraints)

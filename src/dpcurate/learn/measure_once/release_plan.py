@@ -208,7 +208,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReleaseStep:
     """One release: its share of the budget and the sets it asks for, with the order that looking at them found."""
 
     name: str
@@ -216,7 +216,7 @@ class Step:
     choose: Callable[[Known], tuple[Weights, tuple[int, ...]]]
 
 
-def run(plan: Sequence[Step], queryable: Queryable, known: Known, budget: float) -> Known:
+def run(plan: Sequence[ReleaseStep], queryable: Queryable, known: Known, budget: float) -> Known:
     """Release step by step; a step without a share, or with nothing to ask for, is left out."""
     for step in plan:
         share = step.share(known)
@@ -259,9 +259,9 @@ def _doubtful(known: Known) -> tuple[Weights, tuple[int, ...]]:
     return with_margins(dict.fromkeys(doubtful, 1.0), known.weights), look.order
 
 
-EVERY_PAIR = Step("every pair", lambda k: 1 - k.constants.share_later, lambda k: (k.weights, ()))
-DECIDING = Step("deciding sets", lambda k: k.constants.share_later * (1 - k.last_share), _deciding)
-DOUBTFUL = Step("doubts or families", lambda k: k.constants.share_later * k.last_share, _doubtful)
+EVERY_PAIR = ReleaseStep("every pair", lambda k: 1 - k.constants.share_later, lambda k: (k.weights, ()))
+DECIDING = ReleaseStep("deciding sets", lambda k: k.constants.share_later * (1 - k.last_share), _deciding)
+DOUBTFUL = ReleaseStep("doubts or families", lambda k: k.constants.share_later * k.last_share, _doubtful)
 CONTRASTS = (EVERY_PAIR, DECIDING, DOUBTFUL)
 """The plan of the default for tables of levels."""
 

@@ -52,7 +52,7 @@ class StageOver(DpcurateError):
     """What a source of gradients gives one minimisation is used up: it ends where it is, and the next begins."""
 
 
-class Rule(Protocol):
+class MultiplierRule(Protocol):
     """How the multipliers of h grow, and from where the next stage starts."""
 
     def begin(self) -> tuple[float, float]:
@@ -138,7 +138,7 @@ class Descent:
 
     penalty: float = 0.05
     acyclicity: str = "logdet"
-    rule: Rule = field(default_factory=Path)
+    rule: MultiplierRule = field(default_factory=Path)
     tolerance: float = 1e-5
     steps: int = 5000
 

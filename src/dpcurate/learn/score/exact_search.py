@@ -15,7 +15,7 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.measure_once.blocks import Columns, members_of, sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
-from dpcurate.learn.measure_once.order_search import BestParents, Order, best_order, climbed_on, lawful_order
+from dpcurate.learn.measure_once.order_search import BestParents, SearchOrder, best_order, climbed_on, lawful_order
 from dpcurate.learn.score.acyclic import dag_of, markov_class
 from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, SetScores, TableScores, row_count
 from dpcurate.queries import Exact, Moments, Queryable, Release
@@ -155,12 +155,12 @@ class OrderSearch:
         _check_required(names, families)
         return _learned(names, self._best_order(families), knowledge, self.score)
 
-    def _best_order(self, families: ParentSearch) -> Order[ParentSearch]:
+    def _best_order(self, families: ParentSearch) -> SearchOrder[ParentSearch]:
         random = Random(0)  # a fixed stream: a run can be repeated
         known = families.constraints
         starts = [lawful_order(known, random) for _ in range(self.starts)]
         orders = [climbed_on(best_order(families, random, [start]), known, random, self.patience) for start in starts]
-        return max(orders, key=Order.total)
+        return max(orders, key=SearchOrder.total)
 
     def _scores(self, queryable: Queryable) -> SetScores:
         schema = queryable.schema
@@ -197,7 +197,9 @@ def _check_required(names: tuple[str, ...], families: ParentSearch) -> None:
             )
 
 
-def _learned(names: tuple[str, ...], order: Order[ParentSearch], knowledge: Knowledge | None, score: str) -> FitResult:
+def _learned(
+    names: tuple[str, ...], order: SearchOrder[ParentSearch], knowledge: Knowledge | None, score: str
+) -> FitResult:
     arrows = np.zeros((len(names), len(names)), dtype=bool)
     for y, parents in enumerate(order.parents()):
         arrows[list(parents), y] = True
@@ -207,7 +209,7 @@ def _learned(names: tuple[str, ...], order: Order[ParentSearch], knowledge: Know
     return FitResult(graph, graph.skeleton, evidence=tuple(_evidence(names, order)), tests=(len(sets),), notes=(note,))
 
 
-def _evidence(names: tuple[str, ...], order: Order[ParentSearch]) -> Iterable[Evidence]:
+def _evidence(names: tuple[str, ...], order: SearchOrder[ParentSearch]) -> Iterable[Evidence]:
     """What every edge adds to the score, given the other parents of its later column."""
     families = order.families
     for y, parents in enumerate(order.parents()):

@@ -18,10 +18,10 @@ from dpcurate.learn.score.objectives import Gradients, Margins, TooNoisy
 from dpcurate.queries import Gaussian, GradientNorms, Queryable, Release
 from dpcurate.result.fit import FitResult
 
-Shape = Literal["even", "additive", "exponential", "geometric"]
+BudgetShape = Literal["even", "additive", "exponential", "geometric"]
 
 
-def spread(total: float, iterations: int, shape: Shape = "geometric", *, ratio: float = 4.0) -> tuple[float, ...]:
+def spread(total: float, iterations: int, shape: BudgetShape = "geometric", *, ratio: float = 4.0) -> tuple[float, ...]:
     """Never falling budgets that sum to the total exactly, and not a rounding error more.
 
     'additive' rises from 1 to 2, 'exponential' from 1 to e, 'geometric' from 1 to `ratio` >= 1 (the
@@ -72,7 +72,7 @@ class Noleaks:
     steepest: float = 1e7
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
-        plan = Spending("even", 1.0, self.iterations, self.margin, self.clip)
+        plan = GradientBudget("even", 1.0, self.iterations, self.margin, self.clip)
         return _by_gradients(queryable, knowledge, plan, self)
 
 
@@ -89,7 +89,7 @@ class CurateScore:
 
     iterations: int = 20
     threshold: float = 0.05
-    schedule: Shape = "geometric"
+    schedule: BudgetShape = "geometric"
     ratio: float | None = None
     budgets: Literal["planned", "released"] = "planned"
     clipping: Literal["fixed", "quantile"] = "fixed"
@@ -103,7 +103,7 @@ class CurateScore:
 
     def __post_init__(self) -> None:
         check_choice("tune", self.tune, ("none", "released"))
-        check_choice("schedule", self.schedule, get_args(Shape))
+        check_choice("schedule", self.schedule, get_args(BudgetShape))
         check_choice("budgets", self.budgets, ("planned", "released"))
         check_choice("clipping", self.clipping, ("fixed", "quantile"))
         if self.ratio is not None and self.schedule != "geometric":
@@ -120,15 +120,15 @@ class CurateScore:
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         kept = (self.kept or KEPT) if self._adaptive else None
         ratio, reacting = self.ratio or RATIO, self.budgets == "released"
-        plan = Spending(self.schedule, ratio, self.iterations, self.margin, self.clip, reacting, kept)
+        plan = GradientBudget(self.schedule, ratio, self.iterations, self.margin, self.clip, reacting, kept)
         return _by_gradients(queryable, knowledge, plan, self)
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class GradientBudget:
     """How a proved run over gradients spends: shape of the prices, clip, and what may react to releases."""
 
-    shape: Shape
+    shape: BudgetShape
     ratio: float
     iterations: int
     margin: float
@@ -145,7 +145,7 @@ class Spending:
 class _Spender:
     """Prices and clips of a run over gradients; only released numbers steer it."""
 
-    def __init__(self, plan: Spending, rho: float, size: int) -> None:
+    def __init__(self, plan: GradientBudget, rho: float, size: int) -> None:
         self._plan, self._left, self._clip = plan, rho, plan.clip or math.sqrt(max(2, size * (size - 1)))
         self._prices = list(plan.prices(rho))
         self._done = 0
@@ -184,7 +184,7 @@ def norm_quantile(gradients: Gradients, inside: FloatArray, around: float, kept:
 
 
 def _by_gradients(
-    queryable: Queryable, knowledge: Knowledge | None, plan: Spending, recipe: Noleaks | CurateScore
+    queryable: Queryable, knowledge: Knowledge | None, plan: GradientBudget, recipe: Noleaks | CurateScore
 ) -> FitResult:
     """Margins first, then one paid gradient for each stage of the descent."""
     nodes = queryable.schema.names

@@ -156,7 +156,7 @@ class Gradients:
     margins: Margins
     clip: Callable[[Gradients, FloatArray], float]
     price: Callable[[Gradients], float]
-    looks: list[Look]
+    looks: list[NoisyGradient]
 
     def near(self, weights: FloatArray) -> Loss:
         """Ask for the gradient at these weights, then fit the covariance again."""
@@ -166,18 +166,18 @@ class Gradients:
         second = fit_second_moments(self.looks, self.margins)
         return Quadratic(_correlation(second - np.outer(self.margins.mean, self.margins.mean), spread))
 
-    def look(self, inside: FloatArray, clip: float, rho: float) -> Look:
+    def look(self, inside: FloatArray, clip: float, rho: float) -> NoisyGradient:
         """One paid gradient, kept."""
         statistic = Gradient(self.columns, tuple(map(tuple, inside.tolist())), clip)
         answer = self.queryable.ask(Release(statistic, Gaussian(rho=rho)))
         number = self.margins.count
-        found = Look(inside, answer.value / number, answer.scale / number, clip, rho)
+        found = NoisyGradient(inside, answer.value / number, answer.scale / number, clip, rho)
         self.looks.append(found)
         return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class NoisyGradient:
     """One released mean gradient: where, what, its noise, its clip and its price."""
 
     weights: FloatArray
@@ -193,7 +193,7 @@ class Look:
         return float(np.linalg.norm(self.gradient)) / max(1e-300, self.noise * math.sqrt(d * (d - 1)))
 
 
-def fit_second_moments(looks: Sequence[Look], margins: Margins) -> FloatArray:
+def fit_second_moments(looks: Sequence[NoisyGradient], margins: Margins) -> FloatArray:
     """The symmetric S that best explains off-diagonal gradients -S (I - W_k) and the released squares.
 
     Weighted least squares by conjugate gradients: O(looks * d^3) a step.
