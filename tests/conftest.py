@@ -30,14 +30,21 @@ _left_out: list[tuple[str, str]] = []
 _deselected: Counter[str] = Counter()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
     """Whatever opens a page in a browser is marked so; of `slow(but=[...])` the cases with these ids are quick."""
+    meant: set[tuple[str, str]] = set()
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
         slow, case = item.get_closest_marker("slow"), getattr(item, "callspec", None)
-        if slow and case and case.id in slow.kwargs.get("but", ()):
-            item.own_markers.remove(slow)
+        if slow and case:
+            name, quick = item.nodeid.partition("[")[0], slow.kwargs.get("but", ())
+            meant |= {(name, one) for one in quick}
+            if case.id in quick:
+                item.own_markers.remove(slow)
+    cases = {(item.nodeid.partition("[")[0], item.callspec.id) for item in items if hasattr(item, "callspec")}
+    if meant - cases and not any("::" in word for word in config.args):
+        raise pytest.UsageError(f"slow(but=...) names cases that are not there: {sorted(meant - cases)}")
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

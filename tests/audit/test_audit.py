@@ -190,7 +190,7 @@ def test_every_proved_statistic_of_the_registry_is_audited():
         assert {type(r.statistic) for r in ordered if isinstance(r.noise, noise_kind)} == kinds
 
 
-@pytest.mark.slow(but=["add-remove"])
+@pytest.mark.slow(but=["Adjacency.ADD_REMOVE"])
 @pytest.mark.parametrize("relation", list(Neighbours))
 def test_every_mechanism_is_audited(monkeypatch, relation):
     seen, charged = set(), OpenPair.charged
