@@ -24,7 +24,7 @@ import numpy as np
 from dpcurate import Budget, Curator, Model, fit, networks, quantify
 from dpcurate.graphs.metrics import skeleton_rates
 from dpcurate.learn.methods import PC
-from dpcurate.models.chosen import MOST_CELLS
+from dpcurate.models.fitting import MOST_CELLS
 from dpcurate.networks.network import Network
 from dpcurate.networks.worlds import random_dag, random_network
 

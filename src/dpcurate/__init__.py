@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dpcurate.graphs.knowledge import Knowledge
     from dpcurate.graphs.metrics import score, score_pag
     from dpcurate.learn import methods
-    from dpcurate.models import Model, ScoreModel
+    from dpcurate.models import Model
     from dpcurate.planning.plan import Plan, plan
     from dpcurate.private.curator import Curator
     from dpcurate.private.ledger import Ledger
@@ -32,7 +32,7 @@ __all__ = [
     "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery",
     "DpcurateError", "Draft", "Inputs", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate",
     "Numeric", "Ordinal", "OutputFolder", "OwnerError", "Pag", "Person", "Plan", "Preview", "Quantiles", "Schema",
-    "SchemaError", "ScoreModel", "Study", "TextFormat", "Threshold", "accounting", "ask", "asked_from", "audit",
+    "SchemaError", "Study", "TextFormat", "Threshold", "accounting", "ask", "asked_from", "audit",
     "check_table", "diff", "discover", "discover_from", "draft", "draft_schema", "errors", "fit", "messages", "methods",
     "networks", "open", "plan", "quantify", "queries", "reopen", "score", "score_pag",
 ]  # fmt: skip
@@ -51,7 +51,7 @@ _HOMES = {
     "graphs.graph": ("Cpdag", "Dag", "Pag"),
     "graphs.knowledge": ("Knowledge",),
     "graphs.metrics": ("score", "score_pag"),
-    "models": ("Model", "ScoreModel"),
+    "models": ("Model",),
     "planning.plan": ("Plan", "plan"),
     "private.curator": ("Curator",),
     "private.owner.check": ("check_table",),

@@ -17,7 +17,7 @@ from dpcurate.effects.in_graph import Effects
 from dpcurate.effects.links import MultinomialLogit, NormalLink, OrderedProbit
 from dpcurate.effects.matching import Matched, Targets, _fitting, matched, sizes
 from dpcurate.effects.simulated import SimulatedNumber, even_numbers
-from dpcurate.models.scores import buy_products
+from dpcurate.models.regression_model import buy_products
 from dpcurate.networks.mixed import MixedColumn, MixedWorld
 
 ROWS = 20_000

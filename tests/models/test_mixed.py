@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import spearmanr
 
 import dpcurate
-from dpcurate import Budget, Categorical, Curator, Dag, Numeric, Ordinal, Schema, ScoreModel, fit, quantify
+from dpcurate import Budget, Categorical, Curator, Dag, Numeric, Ordinal, Schema, fit, quantify
 from dpcurate.errors import QueryError
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
-from dpcurate.models.scores import Covariance
+from dpcurate.models.regression_model import Covariance, RegressionModel
 
 ROWS = 20_000
 SCHEMA = Schema(
@@ -59,7 +59,7 @@ def drawn(model):
 
 
 def test_products_are_bought_once_more_and_merged(found, model, curator):
-    assert isinstance(model, ScoreModel)
+    assert isinstance(model, RegressionModel)
     before = found.learned.released
     assert isinstance(before, ReleasedFeatures)
     assert model.released.products.noise < before.products.noise
@@ -142,14 +142,38 @@ def test_an_effect_says_why_it_has_none(model):
     assert model.effect("cost", "age").state == "none"
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [lambda m: m.table("x"), lambda m: m.marginal(["x"]), lambda m: m.log_likelihood(), lambda m: m.to_pgmpy()],
-    ids=["table", "marginal", "log_likelihood", "to_pgmpy"],
-)
-def test_what_takes_tables_says_what_to_ask_instead(model, ask):
-    with pytest.raises(QueryError, match="predict says what is likely"):
-        ask(model)
+def test_its_marginals_are_those_of_its_rows(model, drawn):
+    joint = model.marginal(["health", "region"])
+    assert joint.shape == (3, 3)
+    assert joint.sum() == pytest.approx(1)
+    for i, health in enumerate(SCHEMA["health"].levels):
+        for j, region in enumerate(SCHEMA["region"].levels):
+            seen = np.mean((drawn["health"] == health) & (drawn["region"] == region))
+            assert joint[i, j] == pytest.approx(seen, abs=0.015)
+    cost = model.marginal(["cost"])
+    assert cost[-1] == pytest.approx(np.isnan(drawn["cost"]).mean(), abs=0.02)  # the last part is missing cells
+
+
+def test_what_a_column_depends_on_makes_its_rows_likelier(model, found, curator):
+    """By the mutual information of the columns, as the same released answers have it without edges."""
+    apart = type(model).of(model.released, Dag(DAG.nodes, frozenset()), SCHEMA)
+    gain = model.log_likelihood() - apart.log_likelihood()
+    assert 0.1 < gain < 2
+
+
+def test_a_column_without_parents_is_as_likely_as_its_entropy(model):
+    alone = type(model).of(model.released, Dag(DAG.nodes, frozenset()), SCHEMA)
+    entropy = sum(float((p * np.log(np.where(p > 0, p, 1))).sum()) for p in (alone.marginal([x]) for x in SCHEMA.names))
+    assert alone.log_likelihood() == pytest.approx(entropy, abs=0.1)
+
+
+def test_its_table_is_the_regression_of_a_column(model):
+    table = model.table("health")
+    assert (table.features[0], table.given[0]) == ("health", "age")
+    assert table.weights[0, 0] < -0.4  # older people are less healthy
+    assert "left over" in str(table)
+    with pytest.raises(QueryError, match="did you mean 'age'"):
+        model.table("ages")
 
 
 def test_a_model_is_saved_as_json(model, tmp_path):

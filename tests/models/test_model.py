@@ -9,7 +9,7 @@ import pytest
 
 from dpcurate import Budget, Curator, Numeric, Schema, fit, networks, quantify
 from dpcurate.errors import QueryError
-from dpcurate.models.synthetic import cells_of
+from dpcurate.models.table_model import cells_of
 
 ASIA = networks.load("asia")
 

@@ -13,9 +13,8 @@ from dpcurate.learn.measure_once.blocks import helmert, rotate, subsets
 from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.learn.measure_once.release import buy
 from dpcurate.models import fitting
-from dpcurate.models.chosen import MOST_CELLS, checked, graph_of
 from dpcurate.models.family import Shares, _bounded, fit_family
-from dpcurate.models.fitting import fitted
+from dpcurate.models.fitting import MOST_CELLS, checked, fitted, graph_of
 from dpcurate.models.purchase import families, family_weights, importance
 
 ROWS = 100_000

@@ -54,7 +54,7 @@ def draw_column(known: Distribution, features: Features, mean: FloatArray, rest:
 def _scored(known: Distribution, values: FloatArray, mean: FloatArray, rest: FloatArray, draws: Draws) -> Drawn:
     """A normal number behind the score, and its place by rank, so that the column has the released distribution."""
     count = len(mean)
-    signal = mean[:, 0] / (np.sqrt(max(float(rest[0, 0]) + float(np.var(mean[:, 0])), 1e-9)) * _kept(known, values))
+    signal = _signal(known, values, mean, rest)
     score = signal + np.sqrt(max(1 - float(np.var(signal)), 0.0)) * draws.standard_normal(count)
     ranks = np.empty(count)
     ranks[np.argsort(score, kind="stable")] = (np.arange(count) + 0.5) / max(count, 1)
@@ -66,6 +66,35 @@ def _scored(known: Distribution, values: FloatArray, mean: FloatArray, rest: Flo
         gone = draws.random(count) < _missing(known, mean)
         places, cells = np.where(gone, len(ends), places), np.where(gone, np.nan, cells)
     return Drawn(places, cells)
+
+
+def _signal(known: Distribution, values: FloatArray, mean: FloatArray, rest: FloatArray) -> FloatArray:
+    """The mean of the normal number behind a score, whose variance is 1 over all rows."""
+    spread = np.sqrt(max(float(rest[0, 0]) + float(np.var(mean[:, 0])), 1e-9))
+    return np.asarray(mean[:, 0] / (spread * _kept(known, values)))
+
+
+def place_chances(
+    known: Distribution, features: Features, mean: FloatArray, rest: FloatArray, places: Places
+) -> FloatArray:
+    """The probability of each row's place, given the mean of the column's features there."""
+    if not is_scored(known.column):
+        chances = np.empty(len(mean))
+        for start in range(0, len(mean), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            of_levels = level_chances(known, features, mean[some])
+            chances[some] = of_levels[np.arange(len(of_levels)), places[some]]
+        return chances
+    signal = _signal(known, features.values[:, 0], mean, rest)
+    left = np.sqrt(max(1 - float(np.var(signal)), 1e-9))
+    ends = np.concatenate([[0.0], np.cumsum(known.shares)])
+    cuts = ndtri(np.clip(ends / ends[-1], 0.0, 1.0))
+    inside = np.minimum(places, len(known.shares) - 1)
+    seen = ndtr((cuts[inside + 1] - signal) / left) - ndtr((cuts[inside] - signal) / left)
+    if known.column.missing != OWN or not isinstance(known.column, Numeric):
+        return np.asarray(seen)
+    missing = _missing(known, mean)
+    return np.asarray(np.where(places == len(known.shares), missing, (1 - missing) * seen))
 
 
 def _kept(known: Distribution, values: FloatArray) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcurate.errors import QueryError
 from dpcurate.graphs.formats import text_for
-from dpcurate.models.chosen import file_name
+from dpcurate.models.fitting import file_name
 from dpcurate.schema import Column, Numeric
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from dpcurate.graphs.formats.edgelist import edge_rows, unguard, write_table
 from dpcurate.graphs.formats.jsontext import one_a_line
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
+from dpcurate.models.regression_model import RegressionModel
 from dpcurate.report.folder import GRAPHS, REPORTS, result_files
 from dpcurate.result.comparison import Difference, Finding, difference, load_result
 from dpcurate.result.edges import ColumnPair, Edge, found_edges, found_marked, found_pairs
@@ -59,7 +59,7 @@ class Discovery(Exports):
     versions: Mapping[str, str] = field(default_factory=dict)
     cut: Threshold | None = field(default_factory=Threshold)
     run: RunRecord | None = None
-    model: Model | ScoreModel | None = None
+    model: Model | None = None
     inputs: Inputs = field(default=NO_INPUTS, repr=False, compare=False)
 
     @cached_property
@@ -197,7 +197,7 @@ class Discovery(Exports):
 
     @cached_property
     def _effects(self) -> Effects:
-        released = self.model.released if isinstance(self.model, ScoreModel) else self.learned.released
+        released = self.model.released if isinstance(self.model, RegressionModel) else self.learned.released
         return Effects.of(self.graph, released, self.schema, self.not_identified)
 
     @property

@@ -14,7 +14,6 @@ from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import GivenOrder, Knowledge
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Method
-from dpcurate.models.mixed import ScoreModel
 from dpcurate.models.model import Model
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
@@ -159,9 +158,7 @@ def ask(
     return study.ask(question, epsilon=epsilon, by=by, purpose=purpose)
 
 
-def quantify(
-    found: Discovery, curator: Queryable, *, share: float | None = None, dag: Dag | None = None
-) -> Model | ScoreModel:
+def quantify(found: Discovery, curator: Queryable, *, share: float | None = None, dag: Dag | None = None) -> Model:
     """`Study.fit_model` on a curator that is already open; `share` is in the budget's currency."""
     if not hasattr(found, "learned") or not hasattr(curator, "ask_all"):
         raise QueryError(
@@ -171,6 +168,6 @@ def quantify(
     return Study.over(curator).fit_model(found, share=share, dag=dag)
 
 
-def _bought(found: Discovery, runs: Iterable[StoredAnswers], dag: Dag | None) -> Model | ScoreModel | None:
+def _bought(found: Discovery, runs: Iterable[StoredAnswers], dag: Dag | None) -> Model | None:
     """The model of the first run that has one."""
     return next((model for run in runs if (model := model_of(found, run, dag)) is not None), None)

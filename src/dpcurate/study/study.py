@@ -23,9 +23,7 @@ from dpcurate.graphs.knowledge import GivenOrder, Knowledge, with_order
 from dpcurate.learn import methods
 from dpcurate.learn.methods import Method
 from dpcurate.learn.power import Power
-from dpcurate.models.chosen import file_name
-from dpcurate.models.fitting import check_part, fit_model, model_graph
-from dpcurate.models.mixed import ScoreModel
+from dpcurate.models.fitting import check_part, file_name, fit_model, model_graph
 from dpcurate.models.model import Model
 from dpcurate.planning.outlook import Outlook
 from dpcurate.private.curator import Curator
@@ -318,12 +316,12 @@ class Study:
 
     def fit_model(
         self, found: Discovery, *, epsilon: float | None = None, share: float | None = None, dag: Dag | None = None
-    ) -> Model | ScoreModel:
+    ) -> Model:
         """Release what a model of the found graph still needs, and fit it; asking the model is free.
 
         What the run that found the graph has released is used again. The model has the edges of the highest expected
         F1 (`found.at("best-f1")`), because a missing edge harms a table more than one too many; `dag` is another graph
-        to fit. A table of levels gets conditional tables (`Model`), one with numbers regressions (`ScoreModel`).
+        to fit. A table of levels gets conditional tables, one with numbers regressions.
         """
         graph = model_graph(found, self.schema, dag)
         self._check_same_table(found)
@@ -432,7 +430,7 @@ class _Run:
         return found if part is None else replace(found, model=model_of(found, self.queryable))
 
 
-def model_of(found: Discovery, queryable: Queryable, dag: Dag | None = None) -> Model | ScoreModel | None:
+def model_of(found: Discovery, queryable: Queryable, dag: Dag | None = None) -> Model | None:
     """The model of a run with a part for it; none where stored answers are not those that this graph needs."""
     if found.graph.latent:
         return None
