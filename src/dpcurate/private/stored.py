@@ -24,21 +24,20 @@ from dpcurate.schema import Neighbours, Schema
 
 Set = tuple[str, ...]
 Pair = tuple[Query[Any], Answer | int]
-ASKED, QUANTIFIED = "ask", "quantify"
-"""How the method of a run begins that released what a person asked for, or what a model of an earlier one needs."""
 
 
 class StoredAnswers:
     """The answers of one run, for methods that ask what it asked, or for contrasts of sets that it released.
 
-    `ledger` is a ledger or a copy of one, which is read and never written; `run` its number in the log, by
-    default the newest that has stored something, not counting those of `dpcurate ask` and `dpcurate.quantify`.
+    `ledger` is a ledger or a copy of one, which is read and never written. `run` is its number in the log, by
+    default the newest that has stored answers and whose method begins with none of `passing_over`.
     """
 
-    def __init__(self, ledger: str | Path, run: int | None = None) -> None:
+    def __init__(self, ledger: str | Path, run: int | None = None, *, passing_over: tuple[str, ...] = ()) -> None:
         self._path = ledger_path.real(ledger)
         self._runs = stored_runs(self._path)
-        self._run = _chosen(self._path, self._runs, run)
+        self._passing_over = passing_over
+        self._run = _chosen(self._path, self._runs, run, passing_over)
         self._schema = _schema(self._path, self._run)
         self._neighbours = Neighbours.of(self._run.facts.neighbours)
         self._pairs = _decoded(self._path, self._run, self._schema)
@@ -67,21 +66,22 @@ class StoredAnswers:
         """What the log says of the run."""
         return self._run.logged
 
-    @property
-    def graph_run(self) -> StoredAnswers:
-        """Itself, or of a run of `quantify` the run before it that found a graph with the same schema."""
-        if self.logged.facts.method != QUANTIFIED:
-            return self
-        before = [n for n in _graph_runs(self._runs) if n < self.run and self._same_schema(n)]
-        if not before:
-            raise LedgerError(f"{self._path} has no answers of a run that found a graph before run {self.run}")
-        return StoredAnswers(self._path, max(before))
+    def before(self) -> StoredAnswers:
+        """The newest earlier run of the same schema that is not passed over."""
+        earlier = [n for n in _candidates(self._runs, self._passing_over) if n < self.run and self._same_schema(n)]
+        if not earlier:
+            raise LedgerError(
+                f"run {self.run} of {self._path} needs the stored answers of an earlier run; there are none"
+            )
+        return self._another(max(earlier))
 
-    @property
-    def model_runs(self) -> tuple[StoredAnswers, ...]:
-        """Later runs of `quantify` with the same schema, the newest first."""
-        later = [n for n, one in self._runs.items() if n > self.run and one.logged.facts.method == QUANTIFIED]
-        return tuple(StoredAnswers(self._path, n) for n in sorted(filter(self._same_schema, later), reverse=True))
+    def later(self, method: str) -> tuple[StoredAnswers, ...]:
+        """Later runs of a method with the same schema, the newest first."""
+        later = [n for n, one in self._runs.items() if n > self.run and one.logged.facts.method == method]
+        return tuple(self._another(n) for n in sorted(filter(self._same_schema, later), reverse=True))
+
+    def _another(self, run: int) -> StoredAnswers:
+        return StoredAnswers(self._path, run, passing_over=self._passing_over)
 
     def _same_schema(self, number: int) -> bool:
         return self._runs[number].logged.facts.schema == self.logged.facts.schema
@@ -206,18 +206,18 @@ def _check_fits(query: Query[Any], answer: Answer | int, schema: Schema) -> None
         raise DecodeError(f"an answer to {describe(query.statistic)} holds numbers larger than any table gives")
 
 
-def _graph_runs(runs: dict[int, StoredRun]) -> list[int]:
-    return [n for n, one in runs.items() if not one.logged.facts.method.startswith((ASKED, QUANTIFIED))]
+def _candidates(runs: dict[int, StoredRun], passing_over: tuple[str, ...]) -> list[int]:
+    """Runs whose method begins with none of these words."""
+    return [n for n, one in runs.items() if not one.logged.facts.method.startswith(passing_over)]
 
 
-def _chosen(path: Path, runs: dict[int, StoredRun], run: int | None) -> StoredRun:
+def _chosen(path: Path, runs: dict[int, StoredRun], run: int | None, passing_over: tuple[str, ...]) -> StoredRun:
     if not runs:
         raise LedgerError(f"{path} has no run with stored answers ('dpcurate ledger log' lists its runs)")
-    found = _graph_runs(runs)
+    found = _candidates(runs, passing_over)
     if run is None and not found:
-        raise LedgerError(
-            f"{path} has no answers of a run that found a graph; dpcurate ask --from-answers shows others"
-        )
+        others = ", ".join(f"{n} ({one.logged.facts.method})" for n, one in runs.items())
+        raise LedgerError(f"{path} has no run of this kind with stored answers; runs that have: {others}")
     number = max(found) if run is None else run
     if number not in runs:
         raise LedgerError(f"run {number} of {path} has no stored answers; runs that have: {', '.join(map(str, runs))}")

@@ -22,6 +22,7 @@ from dpcurate.result.asked import Asked
 from dpcurate.result.discovery import Discovery
 from dpcurate.schema import Neighbours, Schema
 from dpcurate.study.questions import Question
+from dpcurate.study.run_budget import ASK_RUN, QUANTIFY_RUN
 from dpcurate.study.study import Study, model_of
 
 
@@ -54,7 +55,7 @@ def reopen(ledger: str | Path, run: int | None = None) -> Study:
 
     `run` is its number in the log, by default the newest that found a graph.
     """
-    return Study.over(StoredAnswers(ledger, run))
+    return Study.over(_stored(ledger, run))
 
 
 def discover(
@@ -109,13 +110,13 @@ def discover_from(
     was given, if any.
     """
     methods.check_keeps_budget(method)
-    named = StoredAnswers(ledger, run)
-    stored = named.graph_run
+    named = _stored(ledger, run)
+    stored = named.before() if named.logged.facts.method == QUANTIFY_RUN else named
     found = Study.over(stored).discover(method=method, knowledge=knowledge, order=order, latent=latent)
     found = replace(found, inputs=Inputs.of(knowledge=knowledge, ledger=ledger))
     if stored is not named:
         return replace(found, model=_bought(found, [named], dag))
-    return found if found.model is not None else replace(found, model=_bought(found, stored.model_runs, dag))
+    return found if found.model is not None else replace(found, model=_bought(found, stored.later(QUANTIFY_RUN), dag))
 
 
 def fit(
@@ -166,6 +167,11 @@ def quantify(found: Discovery, curator: Queryable, *, share: float | None = None
             "quantify(found, dpcurate.Curator(table, found.schema, ledger=...))"
         )
     return Study.over(curator).fit_model(found, share=share, dag=dag)
+
+
+def _stored(ledger: str | Path, run: int | None) -> StoredAnswers:
+    """The answers of a run, by default of the newest that found a graph."""
+    return StoredAnswers(ledger, run, passing_over=(ASK_RUN, QUANTIFY_RUN))
 
 
 def _bought(found: Discovery, runs: Iterable[StoredAnswers], dag: Dag | None) -> Model | None:

@@ -12,12 +12,12 @@ from dpcurate.private.ledger.disk_store import stored_runs
 from dpcurate.private.ledger.path import real
 from dpcurate.private.ledger.run_log import FINISHED
 from dpcurate.private.preview import preview
-from dpcurate.private.stored import ASKED, StoredAnswers
+from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Counts, Estimates, Means, Quantile, Queryable, Release, Tables
 from dpcurate.result.asked import Asked
 from dpcurate.schema import Schema
 from dpcurate.study.quantiles import Quantiles, first_queries, last_epsilon, measure, noise_of, tell
-from dpcurate.study.run_budget import RunBudget, RunSpec, record_of
+from dpcurate.study.run_budget import ASK_RUN, RunBudget, RunSpec, record_of
 
 Question = Counts | Tables | Means | Quantiles
 
@@ -28,7 +28,7 @@ def asked_from(ledger: str | Path, run: int | None = None) -> Asked:
     `run` is its number in the log, by default the newest.
     """
     path = real(ledger)
-    runs = [n for n, one in stored_runs(path).items() if one.logged.facts.method.startswith(ASKED)]
+    runs = [n for n, one in stored_runs(path).items() if one.logged.facts.method.startswith(ASK_RUN)]
     if not runs or (run is not None and run not in runs):
         one = "no run" if run is None else f"no run {run}"
         there = f"; it has {', '.join(map(str, runs))}" if runs else ""
@@ -56,7 +56,7 @@ def kind(question: Question) -> str:
     """What the log calls a run that asks this; refuses what is no question."""
     if type(question) not in (Counts, Tables, Means, Quantiles):
         raise QueryError(f"ask for Counts, Tables, Means or Quantiles, not for {type(question).__name__}")
-    return f"{ASKED} {type(question).__name__.lower()}"
+    return f"{ASK_RUN} {type(question).__name__.lower()}"
 
 
 def described(question: Question, schema: Schema) -> str:

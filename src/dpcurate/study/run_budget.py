@@ -24,6 +24,8 @@ from dpcurate.queries.proxies import limited
 from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Neighbours, Schema
 
+ASK_RUN, QUANTIFY_RUN = "ask", "quantify"
+"""How the log calls runs that answer a question (the word begins the name), and runs that buy a model."""
 _ASKED: dict[tuple[str, str], Origin] = {}
 """Of which table a command was, by ledger and command: what this process has asked for."""
 

@@ -28,7 +28,7 @@ from dpcurate.models.model import Model
 from dpcurate.planning.outlook import Outlook
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun
-from dpcurate.private.stored import QUANTIFIED, StoredAnswers
+from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Means, Queryable
 from dpcurate.queries.proxies import Notice, Reporting, Reserving
 from dpcurate.report.folder import SYNTHETIC
@@ -38,7 +38,7 @@ from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Neighbours, Schema
 from dpcurate.study import questions
 from dpcurate.study.questions import Question
-from dpcurate.study.run_budget import RunBudget, RunSpec, record_of, running
+from dpcurate.study.run_budget import QUANTIFY_RUN, RunBudget, RunSpec, record_of, running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +325,7 @@ class Study:
         """
         graph = model_graph(found, self.schema, dag)
         self._check_same_table(found)
-        spec = self._spec(QUANTIFIED, sorted(graph.arrows), epsilon=epsilon, share=share)
+        spec = self._spec(QUANTIFY_RUN, sorted(graph.arrows), epsilon=epsilon, share=share)
         with self._run(spec) as run:
             return fit_model(found, run.queryable, dag)
 
