@@ -21,7 +21,7 @@ from dpcurate.errors import LedgerError, QueryError
 from dpcurate.networks import load
 from dpcurate.private.ledger import Ledger, RunFacts
 from dpcurate.private.ledger.file import File
-from dpcurate.private.origin import Origin
+from dpcurate.private.origin import TableOrigin
 from dpcurate.queries import Counts, Gaussian, Release
 from dpcurate.study.run_budget import RunBudget
 
@@ -357,13 +357,13 @@ def test_a_stopped_run_is_not_resumed_on_another_frame_while_both_are_there(
 
 def test_a_copy_may_resume_when_the_table_is_gone_and_saved_records_know_no_table() -> None:
     frames = [pd.DataFrame({"a": [0, 1]}) for _ in range(2)]
-    one, other = map(Origin.of, frames)
+    one, other = map(TableOrigin.of, frames)
     assert one.differs(other)
-    assert not one.differs(Origin.of(frames[0]))
-    assert not one.differs(Origin.of({"a": [0, 1]}))
+    assert not one.differs(TableOrigin.from_table(frames[0]))
+    assert not one.differs(TableOrigin.from_table({"a": [0, 1]}))
     assert not one.differs(pickle.loads(pickle.dumps(other)))
-    assert Origin.of("a.csv").differs(Origin.of(Path("b.csv")))
-    assert not Origin.of("a.csv").differs(one)
+    assert TableOrigin.from_table("a.csv").differs(TableOrigin.from_table(Path("b.csv")))
+    assert not TableOrigin.from_table("a.csv").differs(one)
     del frames[0]
     gc.collect()
     assert not one.differs(other)

@@ -33,7 +33,7 @@ class Pair:
     def opened(self) -> OpenPair:
         """Open both, after a check that they may be neighbours at all."""
         tables = self.first, self.second
-        binned = OpenPair.of(tables, _binned(self.schema), self.neighbours)
+        binned = OpenPair.from_tables(tables, _binned(self.schema), self.neighbours)
         asked = Release(Counts(self.schema.names), Exact())
         one, two = (binned.unlimited(which, randomness(0)).ask(asked).value for which in (0, 1))
         apart = float(np.abs(one - two).sum())
@@ -41,7 +41,7 @@ class Pair:
             raise QueryError(
                 f"the two tables differ in {apart:g} rows and are no neighbours under {self.neighbours.value}"
             )
-        return OpenPair.of(tables, self.schema, self.neighbours)
+        return OpenPair.from_tables(tables, self.schema, self.neighbours)
 
 
 def _binned(schema: Schema) -> Schema:

@@ -12,7 +12,7 @@ from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import BudgetError, LedgerError, QueryError
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.noise import Randomness, Secure, Seeded
-from dpcurate.private.origin import Origin
+from dpcurate.private.origin import TableOrigin
 from dpcurate.private.session import Session
 from dpcurate.private.sources import check_rows, open_source
 from dpcurate.schema import Neighbours, Schema
@@ -60,7 +60,7 @@ class Curator(Session):
         if insecure_seed is not None and ledger is not None:
             raise LedgerError("insecure_seed= is for simulation: the ledger of a real table cannot hold such a run")
         randomness = _randomness(insecure_seed)
-        self._origin = Origin.of(table)
+        self._origin = TableOrigin.from_table(table)
         source = open_source(table, schema)
         if check:
             for sentence in check_rows(table, schema):
@@ -71,7 +71,7 @@ class Curator(Session):
             charged.charge([Event("insecure-seed", "whoever knows the seed can undo the noise", Cost.infinite())])
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> TableOrigin:
         """Which table it is, as far as that can be told without its rows."""
         return self._origin
 

@@ -71,6 +71,7 @@ class GaussianNoise:
 
     @property
     def cost(self) -> Cost:
+        """What one use of the mechanism costs."""
         return Cost.concentrated(self.sensitivity.l2_squared / (2 * self.sigma * self.sigma))
 
     @property
@@ -109,20 +110,25 @@ class LaplaceNoise:
 
     @property
     def cost(self) -> Cost:
+        """What one use of the mechanism costs."""
         return Cost.pure(self.sensitivity.l1 / self.scale)
 
     @property
     def multiplier(self) -> float:
+        """Noise scale over sensitivity."""
         return float(self.scale / self.sensitivity.l1)
 
     @property
     def deviation(self) -> float:
+        """Standard deviation of the noise in natural units."""
         return float(self.scale) * math.sqrt(2)
 
     def draw(self, unit: Fraction, size: int, randomness: Randomness) -> IntArray:
+        """Noise for `size` coordinates held in integer steps of 1 / unit."""
         return randomness.laplace(integer_scale(self.scale, unit), size)
 
     def check(self, unit: Fraction) -> None:
+        """Refuse noise too large for integers."""
         integer_scale(self.scale, unit)
 
 
@@ -142,13 +148,15 @@ class NoNoise:
 
     @property
     def cost(self) -> Cost:
+        """What one use of the mechanism costs."""
         return Cost.infinite()
 
     def draw(self, unit: Fraction, size: int, randomness: Randomness) -> IntArray:
+        """Noise for `size` coordinates held in integer steps of 1 / unit."""
         return np.zeros(size, dtype=np.int64)
 
     def check(self, unit: Fraction) -> None:
-        pass
+        """Refuse noise too large for integers."""
 
 
 Mechanism = GaussianNoise | LaplaceNoise | NoNoise
@@ -214,9 +222,11 @@ class Exponential:
 
     @property
     def cost(self) -> Cost:
+        """What one use of the mechanism costs."""
         return Cost.bounded_range(self.epsilon)
 
     def pick(self, scores: IntArray, randomness: Randomness) -> int:
+        """The index of the candidate that was picked."""
         return randomness.noisiest(scores, integer_scale(2 * STEPS / self.epsilon, Fraction(1)))
 
 
@@ -242,6 +252,7 @@ class FirstAbove:
 
     @property
     def cost(self) -> Cost:
+        """What one use of the mechanism costs."""
         return Cost.pure(self.epsilon)
 
     def threshold(self, randomness: Randomness) -> int:

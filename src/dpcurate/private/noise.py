@@ -46,9 +46,11 @@ class Ahead:
         self._stock: dict[tuple[str, float], list[int]] = {}
 
     def gaussian(self, scale: float, size: int) -> IntArray:
+        """Discrete Gaussian draws with parameter sigma = scale."""
         return self._drawn("gaussian", scale, size)
 
     def laplace(self, scale: float, size: int) -> IntArray:
+        """Discrete Laplace draws."""
         return self._drawn("laplace", scale, size)
 
     def _drawn(self, law: str, scale: float, size: int) -> IntArray:
@@ -62,12 +64,15 @@ class Ahead:
         return np.array([stock.pop()], dtype=np.int64)
 
     def noisiest(self, scores: IntArray, scale: float) -> int:
+        """The index of the largest score after Gumbel noise."""
         return self._inner.noisiest(scores, scale)
 
     def thin(self, weights: IntArray, rate: int) -> IntArray:
+        """Keep each of weights[i] rows with probability rate / 2**32."""
         return self._inner.thin(weights, rate)
 
     def uniform(self) -> float:
+        """A number in [0, 1)."""
         return self._inner.uniform()
 
 
@@ -133,6 +138,7 @@ class Secure:
         return np.array(self._sampler("gaussian", scale)([0] * size), dtype=np.int64)
 
     def laplace(self, scale: float, size: int) -> IntArray:
+        """Discrete Laplace draws."""
         return np.array(self._sampler("laplace", scale)([0] * size), dtype=np.int64)
 
     def noisiest(self, scores: IntArray, scale: float) -> int:
@@ -140,9 +146,11 @@ class Secure:
         return int(self._sampler("gumbel", scale)([int(s) for s in scores]))
 
     def thin(self, weights: IntArray, rate: int) -> IntArray:
+        """Keep each of weights[i] rows with probability rate / 2**32."""
         return _thin(weights, rate, lambda n: np.frombuffer(os.urandom(4 * n), dtype=np.uint32))
 
     def uniform(self) -> float:
+        """A number in [0, 1)."""
         return (int.from_bytes(os.urandom(7), "big") >> 3) / 2**53
 
 
@@ -183,10 +191,13 @@ class Seeded:
         return np.asarray(pair[0] - pair[1], dtype=np.int64)
 
     def noisiest(self, scores: IntArray, scale: float) -> int:
+        """The index of the largest score after Gumbel noise."""
         return int(np.argmax(scores + self._stream.gumbel(0.0, scale, len(scores))))
 
     def thin(self, weights: IntArray, rate: int) -> IntArray:
+        """Keep each of weights[i] rows with probability rate / 2**32."""
         return np.asarray(self._stream.binomial(weights, rate / 2**32), dtype=np.int64)
 
     def uniform(self) -> float:
+        """A number in [0, 1)."""
         return float(self._stream.random())

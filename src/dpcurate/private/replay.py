@@ -31,12 +31,15 @@ class Weaker:
         self.uniform: Callable[[], float] = inner.uniform
 
     def gaussian(self, scale: float, size: int) -> IntArray:
+        """Discrete Gaussian draws of too small a scale."""
         return self._inner.gaussian(scale * self._factor, size)
 
     def laplace(self, scale: float, size: int) -> IntArray:
+        """Discrete Laplace draws of too small a scale."""
         return self._inner.laplace(scale * self._factor, size)
 
     def noisiest(self, scores: IntArray, scale: float) -> int:
+        """The noisy maximum, with Gumbel noise of too small a scale."""
         return self._inner.noisiest(scores, scale * self._factor)
 
 
@@ -61,7 +64,8 @@ class OpenPair:
     _known: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, tables: tuple[Any, Any], schema: Schema, neighbours: Neighbours) -> OpenPair:
+    def from_tables(cls, tables: tuple[Any, Any], schema: Schema, neighbours: Neighbours) -> OpenPair:
+        """Open two neighbouring tables."""
         first, second = (open_source(table, schema) for table in tables)
         return cls(schema, neighbours, (first, second))
 
@@ -74,6 +78,7 @@ class OpenPair:
         return session
 
     def unlimited(self, which: int, noise: Randomness) -> Session:
+        """A session on one of the tables without a limit."""
         return self.session(which, Budget.unlimited(), noise)
 
     def charged(self, asked: Query[object] | Gate[object]) -> Event:
@@ -160,6 +165,7 @@ class ChargesLate(Session):
     """A negative control: it reads and answers first and charges afterwards."""
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
+        """Answers first, and the charge afterwards."""
         asked = [self._validated(query) for query in queries]
         answers = self._answers(asked)
         self._charge([one.event for one in asked])

@@ -40,6 +40,7 @@ class Rows:
         return self.size if self.weights is None else int(self.weights.sum())
 
     def part(self, start: int, stop: int) -> Rows:
+        """Some of the rows."""
         cut = slice(start, stop)
         return Rows(
             {k: v[cut] for k, v in self.codes.items()},
@@ -58,9 +59,11 @@ class CountRows:
 
     @property
     def cells(self) -> int:
+        """How many cells the table has."""
         return math.prod(self.sizes)
 
     def apply(self, rows: Rows) -> IntArray:
+        """The sum over these rows."""
         if not self.columns:
             return np.array(rows.total, dtype=np.int64)
         keys = mixed_radix([rows.codes[c] for c in self.columns], self.sizes)
@@ -107,6 +110,7 @@ class MomentRows:
     clip: float | None
 
     def apply(self, rows: Rows) -> IntArray:
+        """The sum over these rows."""
         d = len(self.columns)
         total = np.zeros((d + 1, d + 1), dtype=np.int64)
         largest = max(self.steps) if self.clip is None else GRID
@@ -156,6 +160,7 @@ class GradientRows:
     clip: float
 
     def apply(self, rows: Rows) -> IntArray:
+        """The sum over these rows."""
         d = len(self.columns)
         total = np.zeros((d, d), dtype=np.int64)
         step = max(1, (1 << 22) // (d * d))
@@ -187,6 +192,7 @@ class NormRows:
     edges: tuple[float, ...]
 
     def apply(self, rows: Rows) -> IntArray:
+        """The sum over these rows."""
         *_, norm = _row_gradients(rows, self.columns, self.steps, self.weights)
         bins = np.searchsorted(np.array(self.edges), norm, side="right")
         counts = np.bincount(bins, weights=rows.weights, minlength=len(self.edges) + 1)
@@ -214,17 +220,21 @@ class IntervalRows:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
         return (self.column,)
 
     @property
     def cells(self) -> int:
+        """How many cells the table has."""
         return self.intervals + self.missing
 
     @property
     def sizes(self) -> tuple[int, ...]:
+        """The shape of the table."""
         return (self.cells,)
 
     def apply(self, rows: Rows) -> IntArray:
+        """The sum over these rows."""
         place = interval(rows.values[self.column], self.intervals)
         counts = np.bincount(place, weights=rows.weights, minlength=self.cells)
         return counts.astype(np.int64, copy=False)
@@ -263,6 +273,7 @@ class FeatureRows:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
         return tuple(lookup.column for lookup in self.lookups)
 
     @property
@@ -271,6 +282,7 @@ class FeatureRows:
         return sum(len(lookup.vectors[0]) for lookup in self.lookups)
 
     def apply(self, rows: Rows) -> IntArray:
+        """The sum over these rows."""
         total = np.zeros((self.size + 1, self.size + 1), dtype=np.int64)
         heaviest = 1 if rows.weights is None else int(rows.weights.max(initial=1))
         largest = min(self.clip, float(max(abs(x) for one in self.lookups for v in one.vectors for x in v)))
@@ -297,9 +309,11 @@ class FeatureNormRows:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
         return tuple(lookup.column for lookup in self.lookups)
 
     def apply(self, rows: Rows) -> IntArray:
+        """The sum over these rows."""
         total = np.zeros(len(self.edges) + 1, dtype=np.int64)
         step = _rows_at_once(sum(len(lookup.vectors[0]) for lookup in self.lookups))
         for start in range(0, rows.size, step):

@@ -99,10 +99,12 @@ class Session(Unique):
 
     @property
     def schema(self) -> Schema:
+        """The public description of the table."""
         return self._schema
 
     @property
     def neighbours(self) -> Neighbours:
+        """The relation the guarantee is about."""
         return self._neighbours
 
     @property
@@ -112,13 +114,16 @@ class Session(Unique):
 
     @property
     def budget(self) -> Budget:
+        """The ceiling, and the currency it is counted in."""
         return self._ledger.budget
 
     @property
     def remaining(self) -> float:
+        """What is left of the budget, in its currency."""
         return self._ledger.remaining
 
     def reserve(self, amount: float) -> AbstractContextManager[object]:
+        """Set budget aside for many small queries, with one durable entry in the ledger."""
         plain_amount = _validation.between(0, amount, _validation.HUGE)
         if plain_amount is None:
             raise BudgetError(
@@ -131,6 +136,7 @@ class Session(Unique):
         return self._ledger.run(facts, share=share)
 
     def sensitivity(self, statistic: Statistic) -> float:
+        """How far one unit can move a statistic (L1), from public facts."""
         return float(self._bound(statistic)[1].l1)
 
     def draw(self) -> float:
@@ -138,6 +144,7 @@ class Session(Unique):
         return self._randomness.uniform()
 
     def privacy(self) -> Privacy:
+        """What has been spent on what, in public words."""
         person = self._schema.person
         unit = "one row" if person is None else f"one person, {person.cap}"
         ledger = self._ledger
@@ -145,6 +152,7 @@ class Session(Unique):
         return Privacy(*facts, ledger.spent, ledger.events, ledger.private, paid)
 
     def ask(self, query: Query[T]) -> T:
+        """An Answer to a Release, an index to a Choose or Quantile."""
         return self.ask_all([query])[0]
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
@@ -343,6 +351,7 @@ class Threshold(Unique):
 
     @property
     def closed(self) -> bool:
+        """Whether the gate has said yes."""
         return self._closed
 
     def ask(self, score: Score) -> bool:

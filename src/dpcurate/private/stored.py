@@ -99,14 +99,17 @@ class StoredAnswers:
 
     @property
     def schema(self) -> Schema:
+        """The public description of the table."""
         return self._schema
 
     @property
     def neighbours(self) -> Neighbours:
+        """The relation the guarantee is about."""
         return self._neighbours
 
     @property
     def budget(self) -> Budget:
+        """The ceiling of the ledger."""
         return self._run.facts.budget
 
     @property
@@ -116,6 +119,7 @@ class StoredAnswers:
         return float_down((self._run.logged.allowance or 0) - used)
 
     def ask(self, query: Query[T]) -> T:
+        """The stored answer to a query; any other is refused."""
         return self.ask_all([query])[0]
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
@@ -149,16 +153,20 @@ class StoredAnswers:
         return [one for one in sets if self._sets.get(one)]
 
     def open(self, gate: Gate[T]) -> T:
+        """Refused: what a gate said is never stored."""
         return self._refuse(f"a gate ({type(gate).__name__}), which is never stored,")
 
     def reserve(self, amount: float) -> AbstractContextManager[object]:
+        """Nothing is spent, so nothing is set aside."""
         return nullcontext()
 
     def sensitivity(self, statistic: Statistic) -> float:
+        """How far one unit can move a statistic (L1), from public facts."""
         computed = transformation(statistic, self._schema)
         return float(sensitivity(computed, self._schema, self._neighbours).l1)
 
     def draw(self) -> float:
+        """A fresh public random number in [0, 1)."""
         return self._secure.uniform()
 
     def privacy(self) -> Privacy:

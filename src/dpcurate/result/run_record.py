@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dpcurate._messages import one_line
-from dpcurate.private.origin import Origin
+from dpcurate.private.origin import TableOrigin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class RunRecord:
     schema_file: str = ""
     settings: str = ""
     again: str | None = None
-    origin: Origin = field(default=Origin(), repr=False, compare=False)
+    origin: TableOrigin = field(default=TableOrigin(), repr=False, compare=False)
     """Which table it was, in this process."""
 
     def __str__(self) -> str:

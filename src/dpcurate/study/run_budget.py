@@ -17,7 +17,7 @@ from dpcurate.accounting import DELTA, Budget, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
-from dpcurate.private.origin import Origin, place_of
+from dpcurate.private.origin import TableOrigin, place_of
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Queryable
 from dpcurate.queries.proxies import limited
@@ -26,7 +26,7 @@ from dpcurate.schema import Neighbours, Schema
 
 ASK_RUN, QUANTIFY_RUN = "ask", "quantify"
 """How the log calls runs that answer a question (the word begins the name), and runs that buy a model."""
-_ASKED: dict[tuple[str, str], Origin] = {}
+_ASKED: dict[tuple[str, str], TableOrigin] = {}
 """Of which table a command was, by ledger and command: what this process has asked for."""
 
 
@@ -88,7 +88,7 @@ def record_of(curator: Queryable, spec: RunSpec) -> RunRecord:
     facts, ledger = spec.facts, curator.ledger if isinstance(curator, Curator) else None
     kept = None if ledger is None else ledger.facts
     table, number = ("", None) if kept is None or ledger is None else (kept.table, ledger.running_number)
-    origin = curator.origin if isinstance(curator, Curator) else Origin()
+    origin = curator.origin if isinstance(curator, Curator) else TableOrigin()
     return RunRecord(
         by=facts.by, at=_now(), purpose=facts.purpose, table=table, number=number, schema_file=schema_file,
         settings=settings, origin=origin,
@@ -131,8 +131,11 @@ def _key(ledger: Path, spec: RunSpec) -> tuple[str, str]:
 
 def _check_same_table(ledger: Path, spec: RunSpec) -> None:
     """Refuse to resume a run on another object than the one it was stopped on, if both are in memory."""
-    before = _ASKED.get(_key(ledger, spec), Origin())
-    if before.differs(Origin.of(spec.table)) and Ledger.open(ledger).stopped(spec.facts.command) is not None:
+    before = _ASKED.get(_key(ledger, spec), TableOrigin())
+    if (
+        before.differs(TableOrigin.from_table(spec.table))
+        and Ledger.open(ledger).stopped(spec.facts.command) is not None
+    ):
         raise LedgerError(
             f"this command would resume a run in {str(ledger)!r} that was stopped on another table in memory; nothing "
             "was read or spent. Give that table, or let go of it if this is a copy (del); another table needs a ledger "
@@ -175,7 +178,7 @@ class RunBudget:
             again = Ledger.exists(ledger)
             if again:
                 _check_same_table(ledger, spec)
-            _ASKED[_key(ledger, spec)] = Origin.of(spec.table)
+            _ASKED[_key(ledger, spec)] = TableOrigin.from_table(spec.table)
             if again:
                 return cls._of_ledger(ledger, spec, ceiling, delta, neighbours)
         relation = Neighbours.of(neighbours or Neighbours.ADD_REMOVE)

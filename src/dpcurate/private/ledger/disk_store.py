@@ -84,11 +84,13 @@ class DiskStore:
                 return cls(file, facts)
 
     def state(self) -> State:
+        """Where the ledger stands."""
         with self._file.reading() as connection:
             book = self._book(connection)
             return State(int(book["spent"]), sum(form.holds(connection)), book["unproved"] == "1")
 
     def events(self) -> tuple[Event, ...]:
+        """Everything charged, in order."""
         with self._file.reading() as connection:
             self._book(connection)
             return tuple(map(form.read_event, form.event_rows(connection)))
@@ -225,6 +227,7 @@ class DiskStore:
     # --- charges -------------------------------------------------------------------------------------------------
 
     def charge(self, decide: Decide, events: Sequence[Event], *, unproved: bool) -> None:
+        """Add events and the units that `decide` says they take."""
         with self._writing() as (connection, book):
             self._check_mine(connection)
             spent = int(book["spent"])
@@ -243,9 +246,11 @@ class DiskStore:
             form.write_note(connection, self._run.kind("charged"), json.dumps({"units": str(units)}))
 
     def mark_unproved(self) -> None:
+        """Record for good that a step without a finite cost was let through."""
         self.charge(lambda _spent: 0, (), unproved=True)
 
     def hold(self, decide: Decide) -> tuple[int, int]:
+        """Set aside what `decide` says; the block's number and size."""
         with self._writing() as (connection, book):
             self._check_mine(connection)
             spent = int(book["spent"])
@@ -258,6 +263,7 @@ class DiskStore:
         return hold, units
 
     def settle(self, hold: int, used: int, events: Sequence[Event]) -> None:
+        """Close a block: write its events, give back what it did not use."""
         with self._writing() as (connection, book):
             held = connection.execute("SELECT units FROM hold WHERE id = ?", (hold,)).fetchone()
             if held is None:

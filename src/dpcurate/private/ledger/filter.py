@@ -314,6 +314,7 @@ def same(one: Budget, other: Budget) -> bool:
 
 
 def mismatch(path: Path, what: str, asked: str, written: str) -> NoReturn:
+    """Refuse a ledger that was made for something else."""
     raise LedgerError(
         f"{path} is the ledger for {what} {written}, not for {asked}; it was left as it is. Open it with "
         "what it was made for, or create another ledger, knowing that the budget belongs to the table"

@@ -148,6 +148,7 @@ class UsedSchema:
 
 
 def schemas(connection: sqlite3.Connection) -> tuple[UsedSchema, ...]:
+    """Every schema the ledger was used with, in order."""
     used = tuple(UsedSchema(**note.facts, since=note.written) for note in each(connection, SCHEMA))
     if any(type(schema.hash) is not str or type(schema.text) is not str for schema in used):
         raise Damage("a schema in it is not text")

@@ -149,20 +149,25 @@ class Story:
     """Whether it paid for what is not stored, and would have to pay for it again."""
 
     def claim(self, _note: journal.Note) -> None:
+        """A process works on the run again."""
         self.outcome, self.ended = OPEN, None
 
     def pay(self, note: journal.Note) -> None:
+        """Count a request that was paid."""
         self.paid += 1
         self.units += int(note.facts["units"])
 
     def store(self, _note: journal.Note) -> None:
+        """Count an answer that was stored."""
         self.answers += 1
 
     def charge(self, note: journal.Note) -> None:
+        """Add what was paid outside stored requests."""
         self.lost = True
         self.units += int(note.facts["units"])
 
     def end(self, note: journal.Note) -> None:
+        """Note how and when the run ended."""
         self.outcome, self.ended = note.facts["outcome"], note.written
 
     def resumed(self, lock: Liveness) -> Run:
@@ -171,6 +176,7 @@ class Story:
         return Run(known.number, known.allowance, lock, self.paid, known.units)
 
     def logged(self) -> LoggedRun:
+        """The run as a line of the log."""
         told = self.started.facts
         allowance = None if told["allowance"] is None else int(told["allowance"])
         facts = RunFacts(**{f.name: told[f.name] for f in fields(RunFacts) if f.name in told})

@@ -113,25 +113,31 @@ class MemoryStore:
         self._events: list[Event] = []
 
     def state(self) -> State:
+        """Where the ledger stands."""
         return State(self._spent, self._held, self._unproved)
 
     def events(self) -> tuple[Event, ...]:
+        """Everything charged, in order."""
         return tuple(self._events)
 
     def charge(self, decide: Decide, events: Sequence[Event], *, unproved: bool) -> None:
+        """Add events and the units that `decide` says they take."""
         self._spent += decide(self._spent)
         self._unproved |= unproved
         self._events.extend(events)
 
     def mark_unproved(self) -> None:
+        """Record for good that a step without a finite cost was let through."""
         self._unproved = True
 
     def hold(self, decide: Decide) -> tuple[int, int]:
+        """Set aside what `decide` says; the block's number and size."""
         self._held = decide(self._spent)
         self._spent += self._held
         return 0, self._held
 
     def settle(self, hold: int, used: int, events: Sequence[Event]) -> None:
+        """Close a block: write its events, give back what it did not use."""
         self._spent += used - self._held
         self._held = 0
         self._events.extend(events)

@@ -41,6 +41,7 @@ class Seen:
 
     @property
     def only_numbers(self) -> bool:
+        """Whether every cell that is not missing is a number."""
         return self.kind != "boolean" and 0 < self.numbers == self.present
 
     @property

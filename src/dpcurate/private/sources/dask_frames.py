@@ -52,9 +52,11 @@ class DaskRows:
         self._parts = self._given if schema.person is None else _by_person(frame, schema).to_delayed()
 
     def scan(self) -> int:
+        """Read every cell once; the number of rows."""
         return int(self._totals([CountRows((), ())])[0])
 
     def count(self, tables: Sequence[Counted]) -> list[Integers]:
+        """Tables in one pass."""
         return self._totals(tables)
 
     def add(self, row_sums: Sequence[RowKernel]) -> list[Integers]:
@@ -62,6 +64,7 @@ class DaskRows:
         return self._totals(row_sums) if row_sums else []
 
     def add_passes(self, row_sums: Sequence[RowKernel]) -> int:
+        """How many passes `add` takes."""
         return 1 if row_sums else 0
 
     def check(self, row_sum: RowSum) -> None:

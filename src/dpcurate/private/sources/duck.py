@@ -122,6 +122,7 @@ class Text(Duck):
         self.connection.execute(f"CREATE OR REPLACE VIEW {self.relation} AS SELECT * FROM {self._rows}{parallel})")
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
+        """A result, by column."""
         return self._read(lambda: super(Text, self).fetch(query))
 
     def _streamed(self, row_sums: Sequence[RowSum], encoded: str, schema: Schema) -> list[Integers]:

@@ -92,33 +92,40 @@ class Engine(ABC):
         """Let go of the table, after it was refused."""
 
     def count(self, tables: Sequence[Counted], encoded: str, schema: Schema) -> list[Integers]:
+        """Tables in one pass."""
         starts = np.cumsum([0, *(t.cells for t in tables)])
         keys = [key_sql(t, int(start), schema, self.dialect) for t, start in zip(tables, starts[:-1], strict=True)]
         parts = np.split(_dense(*self.tally(self.grouped(keys, encoded)), starts[-1]), starts[1:-1])
         return [p.reshape(t.sizes) for p, t in zip(parts, tables, strict=True)]
 
     def collapse(self, table: CountRows, weighted: str, schema: Schema) -> Integers:
+        """The table over all columns, from rows that were grouped by their cells first."""
         keyed = f"SELECT {key_sql(table, 0, schema, self.dialect)} AS k, w FROM ({weighted}) AS e"
         found = self.tally(f"SELECT k, CAST(sum(w) AS BIGINT) AS c FROM ({keyed}) AS q GROUP BY k")
         return _dense(*found, table.cells).reshape(table.sizes)
 
     def grouped(self, keys: Sequence[str], encoded: str) -> str:
+        """The query that counts rows by key."""
         return grouped_sql(keys, encoded)
 
     def tally(self, query: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Keys and counts of a query."""
         found = self.fetch(query)
         return found["k"], found["c"]
 
     def add(self, row_sum: formulas.RowKernel, encoded: str, schema: Schema) -> Integers:
+        """The sums over rows of moments, gradients, features or norms."""
         found: list[int] = []
         for query in formulas.queries(row_sum, encoded, schema, self.dialect, self.most_sums):
             found += [int(column[0]) for column in self.fetch(query).values()]
         return formulas.total(row_sum, np.array(found, dtype=np.int64))
 
     def add_passes(self, row_sum: formulas.RowKernel, schema: Schema) -> int:
+        """How many passes `add` takes."""
         return -(-formulas.count(row_sum) // self.most_sums)
 
     def check(self, row_sum: RowSum) -> None:
+        """Refuse, from public facts, what cannot be added up here."""
         formulas.check(row_sum)
 
 
@@ -132,24 +139,29 @@ class EngineRows:
     weighted: str | None = None
 
     def scan(self) -> int:
+        """Read every cell once; the number of rows."""
         fields = [code_name(self.schema, n) for n in self.schema.names]
         fields += [value_name(self.schema, c.name) for c in self.schema.columns if not c.has_levels]
         sums = ", ".join(f"sum({field}) AS s{i}" for i, field in enumerate(fields))
         return int(self.engine.fetch(f"SELECT count(*) AS n, {sums} FROM ({self.sql}) AS e")["n"][0])
 
     def count(self, tables: Sequence[Counted]) -> list[Integers]:
+        """Tables in one pass."""
         first = tables[0]
         if self.weighted and isinstance(first, CountRows) and len(first.columns) == len(self.schema.names):
             return [self.engine.collapse(first, self.weighted, self.schema)]  # it is then the only one
         return self.engine.count(tables, self.sql, self.schema)
 
     def add(self, row_sums: Sequence[formulas.RowKernel]) -> list[Integers]:
+        """The sums over rows of moments, gradients, features or norms."""
         return [self.engine.add(row_sum, self.sql, self.schema) for row_sum in row_sums]
 
     def add_passes(self, row_sums: Sequence[formulas.RowKernel]) -> int:
+        """How many passes `add` takes."""
         return sum(self.engine.add_passes(row_sum, self.schema) for row_sum in row_sums)
 
     def check(self, row_sum: RowSum) -> None:
+        """Refuse, from public facts, what cannot be added up here."""
         self.engine.check(row_sum)
 
 

@@ -29,6 +29,7 @@ class PushedDown:
 
     @property
     def made(self) -> int:
+        """Passes over the table so far."""
         return self._made
 
     def scan(self) -> None:

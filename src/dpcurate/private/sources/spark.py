@@ -104,6 +104,7 @@ class Spark(Engine):
         return _KINDS.get(stored.split("(")[0], "text")
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
+        """A result, by column."""
         found = self._table(self._rows(query))
         return {name: _plain(found[name]) for name in found.column_names}
 

@@ -56,6 +56,7 @@ class StatFile:
 
 
 def is_statfile(file: str) -> bool:
+    """Whether a path ends like a file of Stata, SPSS, SAS or Excel."""
     return _ending(file) in (*STATISTICAL, *SHEETS)
 
 

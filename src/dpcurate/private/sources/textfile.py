@@ -43,6 +43,7 @@ _MOST_CONTROLS = 0.02
 
 
 def is_text(file: str) -> bool:
+    """Whether a path ends like a text file."""
     return file.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
 
 

@@ -36,6 +36,7 @@ class HistogramsTransformation(Transformation):
 
     @cached_property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         finest = BRANCHES**self.statistic.depth
         columns = [self.schema[name] for name in self.statistic.columns]
         return tuple(
@@ -49,12 +50,15 @@ class HistogramsTransformation(Transformation):
 
     @property
     def units(self) -> tuple[Fraction, ...]:
+        """Integer steps in one natural unit, for each part."""
         return (Fraction(1),) * self._parts
 
     def weights(self) -> tuple[float, ...]:
+        """The weight of each part: its noise is divided by it."""
         return (1.0,) * self._parts
 
     def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+        """The integers of each part, from the totals."""
         parts: list[IntArray] = []
         for row_sum, counts in zip(self.row_sums, totals, strict=True):
             parts += _by_depth(counts, row_sum) if isinstance(row_sum, IntervalRows) else [counts]
@@ -62,6 +66,7 @@ class HistogramsTransformation(Transformation):
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each part."""
         parts: list[tuple[int, ...]] = []
         for one in self.row_sums:
             if isinstance(one, IntervalRows):
@@ -72,6 +77,7 @@ class HistogramsTransformation(Transformation):
         return tuple(parts)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         moved = Fraction(self._parts * (1 if neighbours is Neighbours.ADD_REMOVE else 2))
         return Sensitivity(moved, moved)
 
@@ -125,6 +131,7 @@ class FeatureMomentsTransformation(Transformation):
 
     @cached_property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         given = self.statistic
         return (FeatureRows(lookups(given.maps, self.schema), float(given.clip) * FEATURE_STEPS),)
 
@@ -143,23 +150,28 @@ class FeatureMomentsTransformation(Transformation):
         return FEATURE_STEPS / single, FEATURE_STEPS**2 / pair, FEATURE_STEPS**2 / square
 
     def weights(self) -> tuple[float, ...]:
+        """The weight of each part: its noise is divided by it."""
         return tuple(float(w) for w in self._weights)
 
     def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+        """The integers of each part, from the totals."""
         whole = totals[0]
         products = whole[1:, 1:]
         return whole[0, 1:], products[np.triu_indices(len(products), 1)], np.diagonal(products)
 
     def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
+        """Each part in natural units."""
         scales = FEATURE_STEPS, FEATURE_STEPS**2, FEATURE_STEPS**2
         return tuple(part / float(scale) for part, scale in zip(parts, scales, strict=True))
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each part."""
         d = self._features
         return (d,), (d * (d - 1) // 2,), (d,)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         w2, r2 = Fraction(self.statistic.singles) ** 2, Fraction(self.statistic.clip) ** 2
         length = root_up(w2 * r2 * self._features) + (Fraction(self._features - 1, 2) + SQUARES) * r2
         if neighbours is Neighbours.ADD_REMOVE:
@@ -183,9 +195,11 @@ class FeatureNormsTransformation(InOneCell):
 
     @cached_property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         edges = tuple(float(e) * FEATURE_STEPS**2 for e in self.statistic.edges)
         return (FeatureNormRows(lookups(self.statistic.maps, self.schema), edges),)
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each part."""
         return ((len(self.statistic.edges) + 1,),)

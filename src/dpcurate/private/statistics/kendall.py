@@ -34,18 +34,22 @@ class PairTransformation(Transformation):
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         s = self.statistic
         return (table_of((s.x, s.y, *s.given), self.schema),)
 
     @property
     def units(self) -> tuple[Fraction, ...]:
+        """Integer steps in one natural unit, for each part."""
         return (Fraction(self.steps),)
 
     def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
+        """Each part in natural units."""
         return (np.asarray(float(parts[0][0]) / self.steps),)
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each part."""
         return ((),)
 
 
@@ -72,6 +76,7 @@ class TauTransformation(PairTransformation):
         return (_floor_ratio(2 * balance, np.maximum(sizes - 1, 1), TAU_STEPS).sum(keepdims=True),)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         binary = 2 in self.schema.sizes((self.statistic.x, self.statistic.y))
         bound = Fraction((2 if binary else 3) * (1 if neighbours is Neighbours.ADD_REMOVE else 2))
         return Sensitivity(bound, bound * bound)
@@ -118,6 +123,7 @@ class KendallPTransformation(PairTransformation):
             raise QueryError("a p-value needs a public row count: give the schema rows=, or ask for Tau")
 
     def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+        """The integers of each part, from the totals."""
         assert self.schema.rows is not None
         sizes, balance = strata(totals[0])
         numerator = _floor_ratio(9 * balance, 2 * sizes + 5, TAU_STEPS).sum() / TAU_STEPS
@@ -125,6 +131,7 @@ class KendallPTransformation(PairTransformation):
         return (np.array([math.floor(p * P_STEPS)], dtype=np.int64),)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         assert self.schema.rows is not None
         move = STEEPEST * Fraction(9, 2) * root_up(Fraction(1, self.schema.rows))
         bound = move * (1 if neighbours is Neighbours.ADD_REMOVE else 2) + Fraction(1, P_STEPS)

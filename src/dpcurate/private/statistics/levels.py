@@ -43,6 +43,7 @@ class ContrastsTransformation(Transformation):
 
     @cached_property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         return tuple(table_of(s, self.schema) for s in self.statistic.sets)
 
     @property
@@ -52,6 +53,7 @@ class ContrastsTransformation(Transformation):
         return tuple(math.prod(sizes) / Fraction(weight) for sizes, weight in pairs)
 
     def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+        """The integers of each part, from the totals."""
         return tuple(centred(t) for t in totals)
 
     def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
@@ -59,9 +61,11 @@ class ContrastsTransformation(Transformation):
         return tuple(p / float(math.prod(sizes)) for p, sizes in zip(parts, self._sizes, strict=True))
 
     def weights(self) -> tuple[float, ...]:
+        """The weight of each part: its noise is divided by it."""
         return self.statistic.weights
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         weights = [Fraction(w) for w in self.statistic.weights]
         lengths = [[Fraction(r - 1, r) for r in sizes] for sizes in self._sizes]
         l1 = sum((w * math.prod(2 * g for g in gs) for w, gs in zip(weights, lengths, strict=True)), Fraction(0))
@@ -146,6 +150,7 @@ class CountsTransformation(InOneCell):
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         return (table_of(self.statistic.columns, self.schema),)
 
 
@@ -167,16 +172,20 @@ class TablesTransformation(Transformation):
 
     @cached_property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         return tuple(table_of(s, self.schema) for s in self.statistic.sets)
 
     @cached_property
     def units(self) -> tuple[Fraction, ...]:
+        """Integer steps in one natural unit, for each part."""
         return (Fraction(1),) * len(self.statistic.sets)
 
     def weights(self) -> tuple[float, ...]:
+        """The weight of each part: its noise is divided by it."""
         return (1.0,) * len(self.statistic.sets)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         if neighbours is Neighbours.ADD_REMOVE:
             moved = Fraction(len(self.statistic.sets))
         else:

@@ -51,6 +51,7 @@ class MomentsTransformation(Transformation):
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         return (MomentRows(self.statistic.columns, self._steps, self.statistic.clip),)
 
     @cached_property
@@ -71,6 +72,7 @@ class MomentsTransformation(Transformation):
         return tuple(Fraction(scale[i] * scale[j]) for i, j in self._entries)
 
     def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+        """The integers of each part, from the totals."""
         return tuple(totals[0][i, j : j + 1] for i, j in self._entries)
 
     def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
@@ -84,10 +86,12 @@ class MomentsTransformation(Transformation):
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each part."""
         d = len(self.statistic.columns) + 1
         return ((d, d),)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         d, entries = len(self.statistic.columns), len(self._entries)
         squares = sum(i == j for i, j in self._entries) - 1
         added = neighbours is Neighbours.ADD_REMOVE
@@ -121,6 +125,7 @@ class GradientTransformation(Transformation):
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         s = self.statistic
         return (GradientRows(s.columns, steps_of(s.columns, self.schema), s.weights, float(s.clip)),)
 
@@ -137,10 +142,12 @@ class GradientTransformation(Transformation):
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each part."""
         d = len(self.statistic.columns)
         return ((d, d),)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         length = Fraction(self.statistic.clip) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
         d = len(self.statistic.columns)
         return Sensitivity(root_up(length * length * d * (d - 1)), length * length)
@@ -161,11 +168,13 @@ class GradientNormsTransformation(InOneCell):
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         s = self.statistic
         return (NormRows(s.columns, steps_of(s.columns, self.schema), s.weights, s.edges),)
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each part."""
         return ((len(self.statistic.edges) + 1,),)
 
 
@@ -207,6 +216,7 @@ class MeansTransformation(Transformation):
 
     @cached_property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         return (CountRows((), ()), *self._numbers)
 
     @cached_property
@@ -215,23 +225,29 @@ class MeansTransformation(Transformation):
 
     @cached_property
     def units(self) -> tuple[Fraction, ...]:
+        """Integer steps in one natural unit, for each part."""
         each = [(Fraction(GRID), Fraction(1)) if one.missing else (Fraction(GRID),) for one in self._numbers]
         return (Fraction(1), *(unit for units in each for unit in units))
 
     def weights(self) -> tuple[float, ...]:
+        """The weight of each part: its noise is divided by it."""
         return (1.0,) * len(self.units)
 
     def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+        """The integers of each part, from the totals."""
         return (totals[0], *(part for counts in totals[1:] for part in _sum_and_missing(counts)))
 
     def natural(self, parts: tuple[IntArray, ...]) -> tuple[FloatArray, ...]:
+        """Each part in natural units."""
         return tuple(part / float(unit) for part, unit in zip(parts, self.units, strict=True))
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each part."""
         return ((),) * len(self.units)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         k = len(self.statistic.columns)
         if neighbours is Neighbours.ADD_REMOVE:
             return Sensitivity(Fraction(1 + k), Fraction(1 + k))
@@ -262,6 +278,7 @@ class QuantileTransformation(Transformation):
 
     @cached_property
     def row_sums(self) -> tuple[RowSum, ...]:
+        """What is added up over rows."""
         return (_intervals(self.statistic.column, self.schema, "quantile"),)
 
     @property
@@ -270,9 +287,11 @@ class QuantileTransformation(Transformation):
 
     @property
     def units(self) -> tuple[Fraction, ...]:
+        """Integer steps in one natural unit, for each part."""
         return (Fraction(self._probability.denominator),)
 
     def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+        """The integers of each part, from the totals."""
         below = np.concatenate([[0], np.cumsum(totals[0][:CELLS])])
         ranks = below[list(self.statistic.cuts)] if self.statistic.cuts else below
         q = self._probability
@@ -281,6 +300,7 @@ class QuantileTransformation(Transformation):
         return (-np.maximum(0, np.maximum(apart[:-1], -apart[1:])),)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         q = self._probability
         moved = max(q, 1 - q) if neighbours is Neighbours.ADD_REMOVE else Fraction(1)
         return Sensitivity(moved, moved * moved)

@@ -67,9 +67,11 @@ class InOneCell(Transformation):
 
     @property
     def units(self) -> tuple[Fraction, ...]:
+        """Integer steps in one natural unit, for each part."""
         return (Fraction(1),)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one row can move the statistic."""
         return ONE_CELL[neighbours]
 
 
