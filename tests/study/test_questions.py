@@ -104,7 +104,7 @@ def test_an_answer_is_written_as_its_suffix_says(counted, tmp_path):
     assert told["privacy"]["neighbours"] == "add-remove"
     assert (told["run"]["by"], told["run"]["purpose"]) == ("me", "table 1")
     assert counted.report(tmp_path / "a.txt").read_text() == f"{counted}\n"
-    with pytest.raises(FormatError, match=r"ends in .csv, .json, .txt"):
+    with pytest.raises(FormatError, match=r"unsupported suffix '.xlsx'"):
         counted.report(tmp_path / "a.xlsx")
 
 
