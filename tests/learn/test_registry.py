@@ -23,7 +23,7 @@ from dpcurate.planning.plan import plan
 from dpcurate.private.statistics import registry
 from dpcurate.private.statistics.kendall import PairTransformation, TauTransformation
 from dpcurate.published import PublishedFlips, PublishedKendallP
-from dpcurate.published.statistics import PublishedFlipsTransformation
+from dpcurate.published.unproved_statistics import PublishedFlipsTransformation
 from dpcurate.queries import Choose, Counts, Laplace, PairStatistic, Release, Score, Tau
 from dpcurate.report.meaning import origin
 from dpcurate.result.fit import FitResult

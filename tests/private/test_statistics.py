@@ -419,7 +419,7 @@ def test_published_flips_count_rows_and_jump():
 
 
 def test_flips_beyond_reach_are_cut_off(monkeypatch):
-    monkeypatch.setattr("dpcurate.published.statistics.FEWEST_FLIPS", 3)
+    monkeypatch.setattr("dpcurate.published.unproved_statistics.FEWEST_FLIPS", 3)
     made = transformation(PublishedFlips("a", "b"), schema_of(2, 2))
     (count,) = made.integers((np.array([[50, 0], [0, 50]], dtype=np.int64),))
     assert count[0] == -3

@@ -228,7 +228,7 @@ class Session(Unique):
         with self._lock:
             self._source.check(CountRows((), ()))
             if type(gate) is AboveThreshold:
-                return cast(T, Threshold(self, FirstAbove(Fraction(gate.epsilon))))
+                return cast(T, OpenThreshold(self, FirstAbove(Fraction(gate.epsilon))))
             if type(gate) is Sample:
                 return cast(T, self._sample(gate))
         raise QueryError(f"{type(gate).__name__} is not a gate of a session: open AboveThreshold or Sample itself")
@@ -338,7 +338,7 @@ class Session(Unique):
         return Session(sample, schema, relation, ledger, self._randomness, allow_unproved=allow, outer=self)
 
 
-class Threshold(Unique):
+class OpenThreshold(Unique):
     """An open above-threshold gate; its noisy threshold stays in the session."""
 
     def __init__(self, session: Session, mechanism: FirstAbove) -> None:

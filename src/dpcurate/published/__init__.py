@@ -10,7 +10,7 @@ from dpcurate.private.statistics.registry import register_unproved
 from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedLearned
 from dpcurate.published.constraint import PublishedCuratePC, PublishedEMPC, PublishedPC, PublishedPrivPC, PublishedSVTPC
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
-from dpcurate.published.statistics import (
+from dpcurate.published.unproved_statistics import (
     PublishedFlips,
     PublishedFlipsTransformation,
     PublishedKendallP,

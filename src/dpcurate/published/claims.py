@@ -11,7 +11,7 @@ from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.base_graph import Arrow
 from dpcurate.learn.constraint.working_graph import Style
-from dpcurate.published.statistics import StatedBound
+from dpcurate.published.unproved_statistics import StatedBound
 from dpcurate.result.fit import FitResult
 
 

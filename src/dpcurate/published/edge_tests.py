@@ -21,7 +21,7 @@ from dpcurate.learn.constraint.pc_search import Decided
 from dpcurate.learn.constraint.working_graph import PairQuestion, Scope, WorkingGraph
 from dpcurate.published.claims import Claim
 from dpcurate.published.draws import laplace, normal, pick
-from dpcurate.published.statistics import PublishedFlips, PublishedKendallP, StatedBound
+from dpcurate.published.unproved_statistics import PublishedFlips, PublishedKendallP, StatedBound
 from dpcurate.queries import Exact, Laplace, Queryable, Release, Sample, SampleGate
 from dpcurate.result.fit import Evidence
 

@@ -10,7 +10,7 @@ from typing import Any
 from dpcurate._messages import how_many, shown
 from dpcurate.private.owner.seen import is_id
 from dpcurate.private.sources import look_at
-from dpcurate.private.sources.owner_report import PARTS, ColumnLook, IdLook, Look
+from dpcurate.private.sources.owner_report import PARTS, ColumnLook, IdLook, TableLook
 from dpcurate.schema import DROP, OWN, Numeric, Schema
 
 NEARLY_ALL = 0.95
@@ -33,11 +33,11 @@ def check_table(table: Any, schema: Schema | str | Path) -> str:
     return "\n".join([_rows(look), *_persons(look, facts), *told, "", *(warnings or ["nothing stands out"])])
 
 
-def _rows(look: Look) -> str:
+def _rows(look: TableLook) -> str:
     return f"{look.rows:,} rows, {look.used:,} of them used ({_share(look.used, look.rows)})"
 
 
-def _persons(look: Look, schema: Schema) -> Iterator[str]:
+def _persons(look: TableLook, schema: Schema) -> Iterator[str]:
     for one in look.ids:
         if schema.person is not None and one.column == schema.person.column:
             nobody = look.rows - one.rows
@@ -57,7 +57,7 @@ def _share(part: int, whole: int) -> str:
 # --- one column -------------------------------------------------------------------------------------------
 
 
-def _column(one: ColumnLook, look: Look) -> Iterator[str]:
+def _column(one: ColumnLook, look: TableLook) -> Iterator[str]:
     parts = "" if one.column.has_levels else f", in {PARTS} equal parts"
     yield f"{shown(one.column.name)[1:-1]} ({one.column.kind}{parts})"
     yield from _levels(one, look.used)
@@ -94,7 +94,7 @@ def _fate(rule: str | float) -> str:
 # --- what to look at --------------------------------------------------------------------------------------
 
 
-def _warnings(look: Look, schema: Schema) -> Iterator[str]:
+def _warnings(look: TableLook, schema: Schema) -> Iterator[str]:
     if look.used == 0:
         yield "no row is used: a rule drops every one of them, or the table is empty"
     elif look.used < (1 - MUCH) * look.rows:

@@ -131,7 +131,7 @@ def check_rows(table: Any, schema: Schema) -> Iterator[str]:
     yield from owner_report.sentences(found, used, schema)
 
 
-def look_at(table: Any, schema: Schema, may_be_id: Callable[[str], bool]) -> owner_report.Look:
+def look_at(table: Any, schema: Schema, may_be_id: Callable[[str], bool]) -> owner_report.TableLook:
     """How the rows fit the schema, in exact numbers. LOOKS AT THE DATA.
 
     It says of the person's column, and of others whose name may be that of an id, how often ids repeat.

@@ -39,7 +39,7 @@ class IdLook:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TableLook:
     """How many rows there are, how many are used, every column, and columns that may name persons."""
 
     rows: int
@@ -68,12 +68,12 @@ def repeated(engine: Engine, column: str) -> IdLook:
     return IdLook(column, *(int(found[key][0]) for key in "nrm"))
 
 
-def full(looked: Sequence[int], used: int, encoded: Encoded, ids: Sequence[IdLook], schema: Schema) -> Look:
+def full(looked: Sequence[int], used: int, encoded: Encoded, ids: Sequence[IdLook], schema: Schema) -> TableLook:
     """The same, with how full every level is, in one pass more."""
     tables: list[Counted] = [_table(column) for column in schema.columns]
     filled = [tuple(map(int, counts.ravel())) for counts in encoded.count(tables)]
     columns = zip(schema.columns, looked[1::2], looked[2::2], filled, strict=True)
-    return Look(looked[0], used, tuple(ColumnLook(*facts) for facts in columns), tuple(ids))
+    return TableLook(looked[0], used, tuple(ColumnLook(*facts) for facts in columns), tuple(ids))
 
 
 def _table(column: Column) -> Counted:

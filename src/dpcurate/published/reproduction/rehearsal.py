@@ -16,7 +16,7 @@ from dpcurate.accounting import Privacy
 from dpcurate.errors import QueryError
 from dpcurate.published.edge_tests import UNDEFINED
 from dpcurate.published.reproduction.grid import world
-from dpcurate.published.statistics import PublishedKendallP
+from dpcurate.published.unproved_statistics import PublishedKendallP
 from dpcurate.queries import Answer, Exact, Gate, Laplace, Query, Queryable, Release, Statistic, T
 from dpcurate.schema import Neighbours, Schema
 
