@@ -28,7 +28,7 @@ dpcurate.ask(cancer.sample(500, seed=1), schema, dpcurate.queries.Counts(("Smoke
 LOADED = "print(sorted(name for name in sys.modules if name.startswith('dpcurate.published')))"
 
 
-@pytest.mark.parametrize("code", [RUN], ids=["run"])
+@pytest.mark.parametrize("code", [RUN, "import sys, dpcurate.audit"], ids=["run", "audit"])
 def test_what_is_published_is_not_loaded(tmp_path, code):
     command = [sys.executable, "-c", f"{code}\n{LOADED}", str(tmp_path)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -26,7 +26,7 @@ from dpcurate.published.reproduction.paper_page import CURATE_READINGS, page, ta
 from dpcurate.published.reproduction.rehearsal import RANGE, Rehearsal, memory
 from dpcurate.published.reproduction.runs import (
     COLUMNS,
-    RunRecord,
+    CellRecord,
     chosen_threshold,
     curate_reading,
     first_of,
@@ -318,7 +318,7 @@ def cell(method, target, claimed, f1, reading=None):
     """Twenty runs that spread little."""
     facts = {"kind": "private", "network": "cancer", "method": method, "reading": reading or LITERAL[method]}
     scores = {"pc_f1": f1, "authors_f1": f1, "skeleton_f1": f1}
-    record = RunRecord(**facts, target=target, claimed=claimed, proved=math.inf, **scores)
+    record = CellRecord(**facts, target=target, claimed=claimed, proved=math.inf, **scores)
     row = {name: getattr(record, name) for name in COLUMNS}
     return [{**row, **{k: v + 0.01 * (i % 3 - 1) for k, v in scores.items()}} for i in range(20)]
 

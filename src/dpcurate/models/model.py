@@ -15,7 +15,7 @@ from dpcurate.graphs.graph import Dag
 from dpcurate.schema import Schema
 
 if TYPE_CHECKING:
-    from dpcurate.models.regression_model import Regression
+    from dpcurate.models.regression_model import ColumnRegression
     from dpcurate.models.table_model import ConditionalTable
 
 
@@ -38,7 +38,7 @@ class Model(ABC):
         """What a synthetic table is good for, and what not."""
 
     @abstractmethod
-    def table(self, column: str) -> ConditionalTable | Regression:
+    def table(self, column: str) -> ConditionalTable | ColumnRegression:
         """How a column follows from its parents: a table of probabilities with errors, or a regression."""
 
     @abstractmethod

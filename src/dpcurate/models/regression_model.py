@@ -23,7 +23,7 @@ from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.interop import pgmpy_dag
 from dpcurate.learn.measure_once.constants import FeatureConstants
 from dpcurate.learn.measure_once.feature_release import Products, ReleasedFeatures, buy_features, products_of
-from dpcurate.models.columns import Drawn, draw_column, is_scored, level_chances, place_chances, score_quantile
+from dpcurate.models.column_draws import Drawn, draw_column, is_scored, level_chances, place_chances, score_quantile
 from dpcurate.models.model import Model
 from dpcurate.networks.streams import stream, whole
 from dpcurate.queries import Queryable
@@ -46,7 +46,7 @@ SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Regression:
+class ColumnRegression:
     """A linear regression of a column's features on those of its parents; `rest` is the covariance that is left."""
 
     column: str
@@ -170,11 +170,11 @@ class RegressionModel(Model):
         """Effects in the model's own graph."""
         return Effects.of(self.dag, self.released, self.schema, self.not_identified)
 
-    def table(self, column: str) -> Regression:
+    def table(self, column: str) -> ColumnRegression:
         """How the column follows from its parents: coefficients of its features, and what they leave; prints itself."""
         step = self.steps[self.schema.names[self._place(column)]]
         given = [name for parent in step.parents for name in self._feature_names(parent)]
-        return Regression(
+        return ColumnRegression(
             column, tuple(self._feature_names(self._place(column))), tuple(given), step.weights, step.rest
         )
 

@@ -62,7 +62,7 @@ def check_set(values: Mapping[str, Any], nodes: tuple[str, ...]) -> None:
 # --- a world of which some columns are not in the table ------------------------------------------------
 
 
-class World(Protocol):
+class ObservedWorld(Protocol):
     """A graph, the public facts of its columns, and rows."""
 
     @property
@@ -81,7 +81,7 @@ class World(Protocol):
 class HiddenWorld:
     """The same rows as `world` draws, without the hidden columns; `dag` is the whole graph, `pag` what can be found."""
 
-    world: World
+    world: ObservedWorld
     hidden: tuple[str, ...]
 
     def __post_init__(self) -> None:

@@ -223,7 +223,7 @@ class RunBudget:
         if budget.is_negligible(left):
             raise BudgetExceeded(
                 f"nothing is left of the budget in {str(path)!r} ({budget}); nothing was read. "
-                "What was released can be used again for nothing: --from-answers, discover_from, asked_from"
+                "What was released can be used again for free: --from-answers, discover_from, asked_from"
             )
         return cls(budget, relation, path, left, share)
 

@@ -49,7 +49,7 @@ class Coded:
 
 
 @dataclass(frozen=True)
-class World:
+class PaperWorld:
     """A network, its table in two codings and its three truths.
 
     `alphabetical` numbers the levels by the order of their names, as the authors' code does (pandas
@@ -117,8 +117,8 @@ def arcs_of(graph: Cpdag) -> Arcs:
 
 
 @lru_cache(maxsize=8)
-def world(name: str, rows: int = ROWS) -> World:
-    return World(name, rows)
+def world(name: str, rows: int = ROWS) -> PaperWorld:
+    return PaperWorld(name, rows)
 
 
 # --- the cells to run -------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from dpcurate.learn.score.acyclic import AllowedArrows, Growing, acyclic_part, d
 from dpcurate.published import schedules
 from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedLearned
 from dpcurate.published.constraint import PublishedCuratePC, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
-from dpcurate.published.reproduction.grid import SCORE, THRESHOLD, Arcs, GridCell, World, arcs_of, world
+from dpcurate.published.reproduction.grid import SCORE, THRESHOLD, Arcs, GridCell, PaperWorld, arcs_of, world
 from dpcurate.published.reproduction.rehearsal import ExactAnswers, Rehearsal, memory
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
 from dpcurate.queries import Queryable
@@ -44,7 +44,7 @@ BEFORE = f", threshold {FIXED}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
+class CellRecord:
     """One run, one row of the Parquet file.
 
     `target` is the total epsilon aimed at (eps_0 in kind 'first'), `step` what one step was given, `claimed`
@@ -84,11 +84,11 @@ class RunRecord:
 
 COLUMNS = {
     f.name: "DOUBLE" if "float" in str(f.type) else "INTEGER" if "int" in str(f.type) else "VARCHAR"
-    for f in fields(RunRecord)
+    for f in fields(CellRecord)
 }
 
 
-def run(cell: GridCell) -> list[RunRecord]:
+def run(cell: GridCell) -> list[CellRecord]:
     if cell.kind == "schedule":
         return list(_schedules())
     if cell.kind == "exact":
@@ -101,7 +101,7 @@ def run(cell: GridCell) -> list[RunRecord]:
 # --- exact --------------------------------------------------------------------------------------------
 
 
-def _exact(cell: GridCell) -> RunRecord:
+def _exact(cell: GridCell) -> CellRecord:
     place = world(cell.network, cell.rows)
     if cell.method == "pc-kendall":
         found, seconds = _clocked(place.kendall_pc().fit, place.alphabetical.curator(Budget.unlimited(), 1))
@@ -197,7 +197,7 @@ def _first_guess(cell: GridCell, columns: int) -> float:
     return root / math.sqrt(count)
 
 
-def _published(cell: GridCell) -> Iterator[RunRecord]:
+def _published(cell: GridCell) -> Iterator[CellRecord]:
     place, known = world(cell.network, cell.rows), memory(cell.network, cell.rows)
     step = calibrated(cell, known)
     method = recipe(cell, step)
@@ -210,7 +210,7 @@ def _published(cell: GridCell) -> Iterator[RunRecord]:
             yield scored(replace(cell, reading=cell.reading + BEFORE), place, _cut_at(FIXED, found), seed, **facts)
 
 
-def _queryable(cell: GridCell, place: World, known: ExactAnswers, seed: int) -> Queryable:
+def _queryable(cell: GridCell, place: PaperWorld, known: ExactAnswers, seed: int) -> Queryable:
     """Exact answers once for all runs; a reading that samples rows needs a curator of its own."""
     if cell.reading == "artifact":
         return place.alphabetical.curator(Budget.unlimited(), _number(cell, seed))
@@ -256,7 +256,7 @@ def chosen_threshold(weights: Any, truth: Dag) -> Dag:
     return best
 
 
-def _timed(cell: GridCell) -> Iterator[RunRecord]:
+def _timed(cell: GridCell) -> Iterator[CellRecord]:
     """Runs on a curator that has read nothing yet."""
     place = world(cell.network, cell.rows)
     step = calibrated(cell, memory(cell.network, cell.rows))
@@ -269,7 +269,7 @@ def _timed(cell: GridCell) -> Iterator[RunRecord]:
 # --- ours ---------------------------------------------------------------------------------------------
 
 
-def _proved(cell: GridCell) -> Iterator[RunRecord]:
+def _proved(cell: GridCell) -> Iterator[CellRecord]:
     place, method = world(cell.network, cell.rows), methods.get(cell.method)
     for seed in range(cell.runs):
         queryable = place.natural.curator(Budget(epsilon=cell.target, delta=DELTA), _number(cell, seed))
@@ -291,10 +291,12 @@ def _clocked(fit: Callable[[Queryable], FitResult], queryable: Queryable) -> tup
 # --- measures -----------------------------------------------------------------------------------------
 
 
-def scored(cell: GridCell, place: World, found: FitResult | Cpdag | Dag | Pag, seed: int, **facts: Any) -> RunRecord:
+def scored(
+    cell: GridCell, place: PaperWorld, found: FitResult | Cpdag | Dag | Pag, seed: int, **facts: Any
+) -> CellRecord:
     graph, arcs = _drawn(cell, place, found)
     skeleton, truth, pc = skeleton_rates(graph, place.dag), place.dag.cpdag(), _against(arcs, place.pc)
-    return RunRecord(
+    return CellRecord(
         kind=cell.kind,
         network=cell.network,
         method=cell.method,
@@ -316,7 +318,7 @@ def scored(cell: GridCell, place: World, found: FitResult | Cpdag | Dag | Pag, s
     )
 
 
-def _drawn(cell: GridCell, place: World, found: FitResult | Cpdag | Dag | Pag) -> tuple[Cpdag, Arcs]:
+def _drawn(cell: GridCell, place: PaperWorld, found: FitResult | Cpdag | Dag | Pag) -> tuple[Cpdag, Arcs]:
     """The graph, and its arcs as the authors' code draws them if it is one of theirs."""
     graph = found.graph if isinstance(found, FitResult) else found
     if isinstance(found, FitResult) and cell.method in SCORE:
@@ -334,14 +336,14 @@ def _against(arcs: Arcs, listed: Arcs) -> Rates:
 # --- figure 3 -----------------------------------------------------------------------------------------
 
 
-def _schedules() -> Iterator[RunRecord]:
+def _schedules() -> Iterator[CellRecord]:
     for total in (0.1, 1.0, 10.0):
         for first in (float(e) for e in np.geomspace(0.001, 5, 38)):
             for kind in schedules.INCREMENTS:
                 stated = schedules.lemma_2(kind, total, first)
                 exact = float(schedules.exact_count(kind, total, first))
                 for how, count in (("lemma-2", stated), ("exact", exact)):
-                    yield RunRecord(
+                    yield CellRecord(
                         kind="schedule", network="none", method=kind, reading=how, target=total, step=first,
                         answered=count,
                     )  # fmt: skip
