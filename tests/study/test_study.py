@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,17 @@ def test_a_run_begins_in_one_place_only() -> None:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"running", "RunSpec"}:
                 begins.add(path.relative_to(source).as_posix())
     assert begins == {"study/study.py", "study/questions.py"}  # the second names the run of a stored answer
+
+
+def test_a_call_on_an_open_curator_takes_its_budget_as_epsilon():
+    network = networks.load("cancer")
+    curator = dpcurate.Curator(
+        network.sample(2000, seed=1), network.schema, budget=dpcurate.Budget(epsilon=3, delta=0), insecure_seed=1
+    )
+    found = dpcurate.fit(curator, "em-pc", epsilon=1)
+    assert 2 - 1e-9 <= curator.remaining < 3
+    dpcurate.quantify(found, curator, epsilon=0.5)
+    assert curator.remaining >= 1.5 - 1e-9
+    for call in (dpcurate.fit, partial(dpcurate.quantify, found)):
+        with pytest.raises(BudgetError, match="not both"):
+            call(curator, epsilon=0.1, share=0.1)

@@ -41,6 +41,12 @@ def open(
 
     `table` and `schema` are those of `Curator`. The budget is kept in the file `ledger`; `epsilon` (with `delta`, by
     default 1e-10) is the ceiling of a ledger that does not exist yet, or of a budget in memory.
+
+    Example:
+        >>> network = dpcurate.networks.load("cancer")
+        >>> study = dpcurate.open(network.sample(10_000, seed=1), network.schema, epsilon=2)
+        >>> found = study.discover(epsilon=1)
+        >>> answer = study.ask(dpcurate.queries.Counts(("Smoker",)), epsilon=0.1)
     """
     study = Study(
         table, schema, epsilon=epsilon, delta=delta, neighbours=neighbours, ledger=ledger, name=name,
@@ -125,15 +131,17 @@ def fit(
     knowledge: Knowledge | None = None,
     *,
     order: GivenOrder = None,
+    epsilon: float | None = None,
     share: float | None = None,
     notice: Notice | None = None,
     latent: bool = False,
     quantify: float | None = None,
 ) -> Discovery:
-    """`Study.discover` on a curator that is already open; `share` is in the budget's currency."""
+    """`Study.discover` on a curator that is already open; `share` is `epsilon` in the budget's currency."""
     return Study.over(curator).discover(
-        method=method, knowledge=knowledge, order=order, share=share, progress=notice, latent=latent, quantify=quantify
-    )
+        epsilon=epsilon, method=method, knowledge=knowledge, order=order, share=share, progress=notice, latent=latent,
+        quantify=quantify,
+    )  # fmt: skip
 
 
 def ask(
@@ -159,14 +167,21 @@ def ask(
     return study.ask(question, epsilon=epsilon, by=by, purpose=purpose)
 
 
-def quantify(found: Discovery, curator: Queryable, *, share: float | None = None, dag: Dag | None = None) -> Model:
-    """`Study.fit_model` on a curator that is already open; `share` is in the budget's currency."""
+def quantify(
+    found: Discovery,
+    curator: Queryable,
+    *,
+    epsilon: float | None = None,
+    share: float | None = None,
+    dag: Dag | None = None,
+) -> Model:
+    """`Study.fit_model` on a curator that is already open; `share` is `epsilon` in the budget's currency."""
     if not hasattr(found, "learned") or not hasattr(curator, "ask_all"):
         raise QueryError(
             "a model is made of what was found and an open curator: "
             "quantify(found, dpcurate.Curator(table, found.schema, ledger=...))"
         )
-    return Study.over(curator).fit_model(found, share=share, dag=dag)
+    return Study.over(curator).fit_model(found, epsilon=epsilon, share=share, dag=dag)
 
 
 def _stored(ledger: str | Path, run: int | None) -> StoredAnswers:

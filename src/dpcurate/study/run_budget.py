@@ -195,6 +195,8 @@ class RunBudget:
     def of_open(cls, queryable: Queryable, spec: RunSpec, path: Path | None) -> RunBudget:
         """The same on something that is open; `path` is where its ledger is, if it has one."""
         budget, share, resumes = queryable.budget, spec.share, None
+        if spec.epsilon is not None and share is not None:
+            raise BudgetError("give epsilon or share, not both: they are the same amount in two currencies")
         if spec.epsilon is not None:
             share = float(Budget(epsilon=spec.epsilon, delta=budget.delta).ceiling)
         if isinstance(queryable, Curator) and queryable.ledger.facts is not None:

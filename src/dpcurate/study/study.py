@@ -117,6 +117,13 @@ class Study:
     """A table, its schema and its privacy budget; made by `dpcurate.open`.
 
     The table is opened by the first call that has to read it. `preview`, `remaining` and `log` are free.
+
+    Example:
+        >>> network = dpcurate.networks.load("cancer")
+        >>> study = dpcurate.open(network.sample(10_000, seed=1), network.schema, epsilon=2)
+        >>> print(study.preview(epsilon=1))
+        >>> found = study.discover(epsilon=1)
+        >>> model = study.fit_model(found, epsilon=0.5)
     """
 
     def __init__(
@@ -305,7 +312,11 @@ class Study:
         share: float | None = None,
         deliver: Callable[[Asked], None] | None = None,
     ) -> Asked:
-        """Release counts, means or quantiles at a cost of `epsilon`; other arguments are those of `discover`."""
+        """Release counts, means or quantiles at a cost of `epsilon`; other arguments are those of `discover`.
+
+        Example:
+            >>> print(study.ask(dpcurate.queries.Counts(("Smoker",)), epsilon=0.1))
+        """
         told = {"epsilon": epsilon, "share": share, "by": by, "purpose": purpose, "result": result}
         preview = self._preview_of(question, self._question_spec(question, **told))
         with self._run(preview.spec) as run:
