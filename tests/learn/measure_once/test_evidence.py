@@ -18,7 +18,7 @@ from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.designs import LEAST_CELL, LEAST_DIRECTION, Designs, _lacking, soft_inverse
 from dpcurate.learn.measure_once.log_linear import misfit_variances
-from dpcurate.learn.measure_once.regression import Regressed, Regressions, privacy_noise
+from dpcurate.learn.measure_once.regression import RegressedColumns, Regressions, privacy_noise
 
 LEVELS = (3, 2, 2, 3)
 A, B, S, T = range(4)
@@ -85,7 +85,7 @@ def true_noise(released, loud, given, terms):
 
 def stated_noise(released, given, terms):
     regressions = Regressions(CentralMoments.of(released))
-    sides = regressions.sides([Regressed((A,), B, regressions.designs.settings[given, terms])])
+    sides = regressions.sides([RegressedColumns((A,), B, regressions.designs.settings[given, terms])])
     return privacy_noise(regressions, *sides)[0, 0]
 
 
@@ -188,7 +188,7 @@ def test_what_is_missed_has_bounds():
         assert widened(released, (S, T), ADDED, interaction=1.0, misfit_bounds=bounds) == pytest.approx(missed)
         assert widened(released, (S, T), ALL, interaction=1.0, misfit_bounds=bounds) == 0
     together = evidence(released, Constants(misfit_bounds=(0.5, 0.5)))
-    asked = [Regressed((A,), B, together.regressions.designs.settings[(S, T), terms]) for terms in (ADDED, ALL)]
+    asked = [RegressedColumns((A,), B, together.regressions.designs.settings[(S, T), terms]) for terms in (ADDED, ALL)]
     nulls = [found.stacked(asked).null for found in (together, evidence(released, Constants(**NOTHING)))]
     assert [np.abs(wide - narrow).max() > 0 for wide, narrow in zip(*nulls, strict=True)] == [True, False]
 

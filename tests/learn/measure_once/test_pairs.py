@@ -21,7 +21,7 @@ from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.pair_release import ClipDependence, PairDesign, buy_pairs
-from dpcurate.learn.measure_once.regression import Regressed, Regressions, privacy_noise
+from dpcurate.learn.measure_once.regression import RegressedColumns, Regressions, privacy_noise
 from dpcurate.learn.measure_once.release import buy, first_weights
 from dpcurate.networks.network import Network, Variable
 from dpcurate.networks.worlds import random_dag, random_network
@@ -194,7 +194,7 @@ def test_the_noise_of_a_pair_of_conditioning_columns_has_their_shapes():
     stated = []
     for loud in (moments, replace(moments, blocks=silent)):
         regressions = Regressions(loud)
-        left, right = regressions.sides([Regressed((0,), 3, regressions.designs.settings[(1, 2), terms])])
+        left, right = regressions.sides([RegressedColumns((0,), 3, regressions.designs.settings[(1, 2), terms])])
         stated.append(privacy_noise(regressions, left, right)[0, 0])
     (left_s, left_t), (right_s, right_t) = (
         np.split(side.coefficients[0, 0], [moments.levels[1] - 1], axis=1) for side in (left, right)

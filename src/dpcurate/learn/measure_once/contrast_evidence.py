@@ -24,7 +24,7 @@ from dpcurate.learn.measure_once.designs import Setting, Terms
 from dpcurate.learn.measure_once.evidence import DependenceEvidence, One, Row
 from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals
 from dpcurate.learn.measure_once.log_linear import LEAST_DIVISOR, excess, member_effects, misfit_variances
-from dpcurate.learn.measure_once.regression import Regressed, Regression, Regressions, privacy_noise
+from dpcurate.learn.measure_once.regression import RegressedColumns, Regression, Regressions, privacy_noise
 
 MOST_NUMBERS = 2_000_000
 """In the large arrays of one computation: enough to forget what a call costs, and little memory."""
@@ -188,7 +188,9 @@ class ContrastEvidence(DependenceEvidence):
                 target[where] = row[: len(where)]
         return found
 
-    def _parts(self, others: Sequence[int], column: int, given: Columns) -> Iterator[tuple[Regressed, list[int]]]:
+    def _parts(
+        self, others: Sequence[int], column: int, given: Columns
+    ) -> Iterator[tuple[RegressedColumns, list[int]]]:
         """What has the same terms and about as many levels, and which of the others these are."""
         parts: dict[tuple[int, Columns, Terms], list[int]] = defaultdict(list)
         complete = self._all_measured((*others, column, *given))
@@ -199,7 +201,7 @@ class ContrastEvidence(DependenceEvidence):
             parts[self._widths[a], known, terms].append(place)
         for (_, known, terms), where in parts.items():
             setting = self.regressions.designs.settings[known, terms]
-            yield Regressed(tuple(others[i] for i in where), column, setting), where
+            yield RegressedColumns(tuple(others[i] for i in where), column, setting), where
 
     def _all_measured(self, columns: Columns) -> bool:
         """Whether it is plain that all of these were measured with each other."""
@@ -209,7 +211,7 @@ class ContrastEvidence(DependenceEvidence):
         """Those of a set that were measured with both: some pairs may be forbidden."""
         return tuple(s for s in given if self.measured[a, s] and self.measured[b, s])
 
-    def _sizes(self, asked: Regressed) -> BatchSizes:
+    def _sizes(self, asked: RegressedColumns) -> BatchSizes:
         layout, levels = asked.setting.layout, self.moments.levels
         width = max(levels[a] for a in asked.others) - 1
         return BatchSizes(len(layout.cells), len(layout.members), len(asked.others), width, levels[asked.column] - 1)
@@ -266,9 +268,9 @@ class ContrastEvidence(DependenceEvidence):
 
     def residuals(self, others: Sequence[int], column: int, given: Columns, terms: Terms) -> Residuals:
         """What the terms leave of the dependence of each of `others` with `column`."""
-        return self.stacked([Regressed(tuple(others), column, self.regressions.designs.settings[given, terms])])
+        return self.stacked([RegressedColumns(tuple(others), column, self.regressions.designs.settings[given, terms])])
 
-    def stacked(self, asked: Sequence[Regressed]) -> Residuals:
+    def stacked(self, asked: Sequence[RegressedColumns]) -> Residuals:
         """The same for many of these, one after the other, as many others each as the one that has most."""
         left, right = self.regressions.sides(asked)
         values = self.regressions.observed(left, right) - left.covariances @ right.coefficients.swapaxes(2, 3)

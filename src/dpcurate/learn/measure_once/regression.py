@@ -18,7 +18,7 @@ MOST_REMEMBERED = 2000
 """Regressions kept: what asks for one at a time comes back to those of late, and a large one takes a megabyte."""
 
 
-class Regressed(NamedTuple):
+class RegressedColumns(NamedTuple):
     """How some columns depend on another one after regression on the terms of a set."""
 
     others: tuple[int, ...]
@@ -64,7 +64,7 @@ class Regressions:
         self._noise: Remembered[tuple[int, Columns], float] = Remembered(lambda key: moments.noise(key[0], *key[1]))
         self._denoised: Remembered[tuple[int, Columns], FloatArray] = Remembered(self._denoised_of)
 
-    def sides(self, asked: Sequence[Regressed]) -> tuple[Regression, Regression]:
+    def sides(self, asked: Sequence[RegressedColumns]) -> tuple[Regression, Regression]:
         """Regressions of the others and of the columns; where there are fewer others the first ones are repeated."""
         settings, most = [a.setting for a in asked], max(len(a.others) for a in asked)
         design = self.designs.stack(settings)
