@@ -2,7 +2,7 @@
 
 One set of rules encodes them all (encode.py). A table in memory is held as codes; a table elsewhere
 whose public domain is small is held as distinct rows with weights, after one pass; any other stays
-where it is, and an engine counts there (queried.py).
+where it is, and an engine counts there (pushed_down.py).
 """
 
 from __future__ import annotations
