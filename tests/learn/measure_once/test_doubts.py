@@ -121,14 +121,14 @@ def test_nothing_is_kept_for_doubts_where_noise_is_laplace():
 
 
 def test_where_nothing_is_in_doubt_the_same_is_bought_again(monkeypatch):
-    monkeypatch.setattr("dpcurate.learn.measure_once.method.sets_in_doubt", lambda *_: [])
+    monkeypatch.setattr("dpcurate.learn.measure_once.release_plan.sets_in_doubt", lambda *_: [])
     door, _ = asked(0.02)
     assert door.asked[2][0] == door.asked[1][0]
     assert sum(noise.rho for _, noise in door.asked) == pytest.approx(0.02)
 
 
 def test_what_is_in_doubt_is_known_with_less_noise_than_the_rest(monkeypatch):
-    monkeypatch.setattr("dpcurate.learn.measure_once.method.sets_in_doubt", lambda *_: [(0, 1)])
+    monkeypatch.setattr("dpcurate.learn.measure_once.release_plan.sets_in_doubt", lambda *_: [(0, 1)])
     door, found = asked(0.02)
     assert door.asked[2][0].sets == ((), ("X1",), ("X2",), ("X1", "X2"))
     others = [v for u, v in found.released.variances.items() if len(u) == 2 and u != (0, 1)]
