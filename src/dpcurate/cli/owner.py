@@ -106,7 +106,7 @@ def _facts(ledger: Ledger) -> Iterator[str]:
     facts, budget = ledger.facts, ledger.budget
     assert facts is not None
     yield f"table {facts.table!r}, {facts.neighbours} neighbours, since {facts.created}"
-    yield f"unit     {ledger.unit}"
+    yield f"unit     {ledger.unit or f'that of the schema {facts.schema_hash}, which it has not seen yet'}"
     for schema in ledger.schemas:
         yield f"schema   {schema.hash} since {schema.since}"
     for since, path in ledger.kept_at:
