@@ -119,13 +119,7 @@ class ContrastEvidence(DependenceEvidence):
 
     def without_misfit(self, *weaker: float) -> ContrastEvidence:
         """The same, but what a regression that lacks terms leaves counts as dependence, and so do weaker effects."""
-        return self._of_sizes((*weaker, *self.constants.effect_sizes))
-
-    def of_size(self, size: float) -> ContrastEvidence:
-        """See DependenceEvidence."""
-        return self._of_sizes((size,))
-
-    def _of_sizes(self, sizes: tuple[float, ...]) -> ContrastEvidence:
+        sizes = (*weaker, *self.constants.effect_sizes)
         return ContrastEvidence(self.moments, replace(self.constants, misfit=0.0, interaction=0.0, effect_sizes=sizes))
 
     def row(self, column: int, given: Columns) -> FloatArray:

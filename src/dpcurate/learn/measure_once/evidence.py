@@ -40,12 +40,8 @@ class DependenceEvidence(Protocol):
         """Many of both; some kinds of evidence are quicker together."""
         return [self.row(*key) for key in rows], [self.one(*key) for key in ones]
 
-    def without_misfit(self) -> DependenceEvidence:
-        """The same, but what a regression may miss counts as dependence."""
-        return self
-
-    def of_size(self, size: float) -> DependenceEvidence:
-        """The same, of effects of this size alone: what is known of their size and shape makes weak ones plainer."""
+    def without_misfit(self, *weaker: float) -> DependenceEvidence:
+        """The same, but what a regression may miss counts as dependence, and so do effects of weaker sizes."""
         return self
 
     def weak(self) -> BoolArray:

@@ -46,15 +46,9 @@ class FeatureEvidence(DependenceEvidence):
     least_separation: float = 0.0
 
     def __init__(
-        self,
-        released: FeatureCovariance,
-        effect_sizes: tuple[float, ...],
-        constants: FeatureConstants,
-        *,
-        straight: bool = False,
+        self, released: FeatureCovariance, effect_sizes: tuple[float, ...], constants: FeatureConstants
     ) -> None:
-        self._released, self._sizes, self._constants = released, effect_sizes, constants
-        self._straight = straight
+        self._released, self._effects, self._constants = released, np.array(effect_sizes), constants
         self._blocks = [np.arange(*block) for block in released.blocks]
         self._smooth = smoothed(released)
         self._roots = [_root(self._smooth[np.ix_(block, block)]) for block in self._blocks]
@@ -64,17 +58,10 @@ class FeatureEvidence(DependenceEvidence):
         self._alike = {shape: np.array(columns) for shape, columns in alike.items()}
         self.measured: BoolArray = ~np.eye(len(self._blocks), dtype=bool)
 
-    def without_misfit(self) -> FeatureEvidence:
+    def without_misfit(self, *weaker: float) -> FeatureEvidence:
         """See DependenceEvidence; what curved features and products miss stays, as no graph explains it."""
-        return self._with(self._sizes)
-
-    def of_size(self, size: float) -> FeatureEvidence:
-        """See DependenceEvidence; of the first features of each column alone."""
-        return self._with((size,), straight=True)
-
-    def _with(self, sizes: tuple[float, ...], *, straight: bool = False) -> FeatureEvidence:
         less = replace(self._constants, misfit=MISSED_AT_LEAST)
-        return FeatureEvidence(self._released, sizes, less, straight=straight)
+        return FeatureEvidence(self._released, (*weaker, *self._effects.tolist()), less)
 
     def weak(self) -> BoolArray:
         """Numbers with a weak correlation of scores, unless their spreads depend on each other as normal ones do.
@@ -175,11 +162,11 @@ class FeatureEvidence(DependenceEvidence):
         # a likelihood ratio of correlations as far as variance is sampling error; privacy noise adds to their squares
         share = sampling / variance
         strength = -np.log1p(-np.minimum(share * values**2, CLOSEST)) / sampling
-        ratios = np.array(self._sizes)[:, None, None, None] ** 2 / variance
+        ratios = self._effects[:, None, None, None] ** 2 / variance
         each = 0.5 * strength * ratios / (1 + ratios) - 0.5 * np.log1p(ratios)
         straight, other = values.shape[1] - curved, values.shape[2] - bent
         logs = [each[:, :, :straight, :other].sum(axis=(2, 3))]
-        if (curved or bent) and not self._straight:
+        if curved or bent:
             every = each.sum(axis=(2, 3))
             logs.append(every - each[:, :, straight:, other:].sum(axis=(2, 3)))
             if curved and bent:

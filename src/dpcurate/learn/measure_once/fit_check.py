@@ -29,7 +29,7 @@ def fit_of(decision: Decision, families: FamilySearch) -> GoodnessOfFit:
     joined = adjacency(decision, families.constraints)
     apart = np.triu(~joined, 1)
     clear = _left(decision, families, families.evidence.without_misfit())[apart]
-    weak = _left(decision, families, families.evidence.of_size(WEAK))[apart]
+    weak = _left(decision, families, families.evidence.without_misfit(WEAK))[apart]
     share, log_ratio = likeliest_share(weak[np.isfinite(weak)])
     return GoodnessOfFit(
         columns=families.columns,
@@ -63,9 +63,10 @@ def likeliest_share(evidence: FloatArray) -> tuple[float, float]:
 
 
 UNEXPLAINED = 0.10
-LEAST_LOG_RATIO = 1.0
-"""Directions cannot be read if the likeliest share of dependent pairs among those without an edge is so large, and
-makes the answers likelier by this log ratio."""
+LEAST_DEPENDENT = 3
+"""Directions cannot be read if so large a share of the pairs without an edge, and so many, stay dependent."""
+LEAST_LOG_RATIO = 0.4
+"""Nor if the likeliest share of dependent pairs is so large, and makes the answers likelier by this log ratio."""
 DENSE = 2.0
 CROWDED, FEWEST = 0.65, 6
 """Nor if a graph has so many edges a column, or of FEWEST columns and more an edge for so many of its pairs: then the
@@ -94,7 +95,7 @@ def verdict_on_directions(fit: GoodnessOfFit, noise: NoiseLevel | None) -> Direc
                 f"Use more rows or a larger epsilon. {ADVICE}",
             ),
         )
-    why = _too_many(fit) or _too_dense(fit)
+    why = _too_many(fit) or _too_many_weak(fit) or _too_dense(fit)
     if why:
         return DirectionVerdict(level="unreadable", sentences=(why, ADVICE))
     return DirectionVerdict(
@@ -122,6 +123,11 @@ def _unexplained(fit: GoodnessOfFit) -> str:
 
 
 def _too_many(fit: GoodnessOfFit) -> str:
+    many = fit.dependent >= LEAST_DEPENDENT and fit.unexplained >= UNEXPLAINED
+    return f"{_unexplained(fit)} {MISSING}" if many else ""
+
+
+def _too_many_weak(fit: GoodnessOfFit) -> str:
     if fit.share < UNEXPLAINED or fit.log_ratio < LEAST_LOG_RATIO:
         return ""
     return f"About {fit.share:.0%} of the {fit.apart} pairs without an edge depend a little on each other. {MISSING}"
