@@ -357,7 +357,7 @@ def test_a_stopped_run_is_not_resumed_on_another_frame_while_both_are_there(
 
 def test_a_copy_may_resume_when_the_table_is_gone_and_saved_records_know_no_table() -> None:
     frames = [pd.DataFrame({"a": [0, 1]}) for _ in range(2)]
-    one, other = map(TableOrigin.of, frames)
+    one, other = map(TableOrigin.from_table, frames)
     assert one.differs(other)
     assert not one.differs(TableOrigin.from_table(frames[0]))
     assert not one.differs(TableOrigin.from_table({"a": [0, 1]}))
