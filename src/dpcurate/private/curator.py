@@ -10,11 +10,12 @@ from dpcurate._messages import how_many, shown
 from dpcurate._validation import number
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import BudgetError, LedgerError, QueryError
-from dpcurate.private.ledger import Ledger
+from dpcurate.private.ledger import Ledger, LoggedRun
 from dpcurate.private.noise import Randomness, Secure, Seeded
 from dpcurate.private.origin import TableOrigin
 from dpcurate.private.session import Session
 from dpcurate.private.sources import check_rows, open_source
+from dpcurate.private.stored import StoredAnswers
 from dpcurate.schema import Neighbours, Schema
 
 
@@ -74,6 +75,42 @@ class Curator(Session):
     def origin(self) -> TableOrigin:
         """Which table it is, as far as that can be told without its rows."""
         return self._origin
+
+    # --- runs, as a study keeps them: study/run_keeper.py -------------------------------------------------------------
+
+    @property
+    def keeps_runs(self) -> bool:
+        """Whether runs are logged and resumed: if a file keeps the budget."""
+        return self._ledger.facts is not None
+
+    @property
+    def running(self) -> int | None:
+        """The number of the run that is under way here."""
+        return self._ledger.running_number
+
+    @property
+    def table(self) -> str:
+        """The table's name in its ledger; empty without one."""
+        return "" if self._ledger.facts is None else self._ledger.facts.table
+
+    @property
+    def analyst(self) -> str | None:
+        """Nobody in particular: whoever has the table says who runs what."""
+        return None
+
+    def log(self) -> tuple[LoggedRun, ...]:
+        """Every run on the ledger, in order."""
+        return self._ledger.log()
+
+    def stopped(self, command: str) -> LoggedRun | None:
+        """The stopped run that the same command would resume."""
+        return self._ledger.stopped(command)
+
+    def stored(self, run: int | None = None, *, passing_over: tuple[str, ...] = ()) -> StoredAnswers:
+        """The stored answers of a run, by default of the newest whose method begins with none of `passing_over`."""
+        if self._ledger.facts is None:
+            raise LedgerError("answers are stored in a ledger on disk: open the curator with ledger=")
+        return StoredAnswers(self._ledger.facts.path, run, passing_over=passing_over)
 
     def __repr__(self) -> str:
         private = "" if self.ledger.private else ", NOT PRIVATE"

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from dpcurate.queries import Queryable
 from dpcurate.queries.proxies import limited
 from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Neighbours, Schema
+from dpcurate.study.run_keeper import keeper_of
 
 ASK_RUN, QUANTIFY_RUN = "ask", "quantify"
 """How the log calls runs that answer a question (the word begins the name), and runs that buy a model."""
@@ -85,14 +86,12 @@ def record_of(curator: Queryable, spec: RunSpec) -> RunRecord:
             by=run.facts.by, at=_second(run.started), purpose=run.facts.purpose, table=curator.table,
             number=run.number, schema_file=schema_file, settings=settings, again=_now(),
         )  # fmt: skip
-    facts, ledger = spec.facts, curator.ledger if isinstance(curator, Curator) else None
-    kept = None if ledger is None else ledger.facts
-    table, number = ("", None) if kept is None or ledger is None else (kept.table, ledger.running_number)
-    origin = curator.origin if isinstance(curator, Curator) else TableOrigin()
-    return RunRecord(
-        by=facts.by, at=_now(), purpose=facts.purpose, table=table, number=number, schema_file=schema_file,
-        settings=settings, origin=origin,
-    )  # fmt: skip
+    facts, keeper = spec.facts, keeper_of(curator)
+    record = RunRecord(by=facts.by, at=_now(), purpose=facts.purpose, schema_file=schema_file, settings=settings)
+    if keeper is None:
+        return record
+    by = facts.by if keeper.analyst is None else keeper.analyst
+    return replace(record, by=by, table=keeper.table, number=keeper.running, origin=keeper.origin)
 
 
 def _now() -> str:
@@ -113,15 +112,16 @@ def _login() -> str:
 
 @contextmanager
 def running(curator: Queryable, spec: RunSpec, share: float | None) -> Iterator[Queryable]:
-    """The queryable of one run: within its share, and logged if a ledger on disk keeps the budget.
+    """The queryable of one run: within its share, and logged where runs are kept.
 
     Inside a run that was begun already it is a part of that one.
     """
-    if not isinstance(curator, Curator) or curator.ledger.facts is None or curator.ledger.running:
+    keeper = keeper_of(curator)
+    if keeper is None or not keeper.keeps_runs or keeper.running is not None:
         with limited(curator, share) as queryable:
             yield queryable
     else:
-        with curator.run(spec.facts, share=share):
+        with keeper.run(spec.facts, share=share):
             yield curator
 
 
@@ -199,8 +199,9 @@ class RunBudget:
             raise BudgetError("give epsilon or share, not both: they are the same amount in two currencies")
         if spec.epsilon is not None:
             share = float(Budget(epsilon=spec.epsilon, delta=budget.delta).ceiling)
-        if isinstance(queryable, Curator) and queryable.ledger.facts is not None:
-            resumes = queryable.ledger.stopped(spec.facts.command)
+        keeper = keeper_of(queryable)
+        if keeper is not None and keeper.keeps_runs:
+            resumes = keeper.stopped(spec.facts.command)
         return cls(budget, queryable.neighbours, path, queryable.remaining, share, resumes)
 
     @classmethod

@@ -26,7 +26,6 @@ from dpcurate.learn.power import Power
 from dpcurate.models.fitting import check_part, file_name, fit_model, model_graph
 from dpcurate.models.model import Model
 from dpcurate.planning.outlook import Outlook
-from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Means, Queryable
@@ -39,6 +38,7 @@ from dpcurate.schema import Neighbours, Schema
 from dpcurate.study import questions
 from dpcurate.study.questions import Question
 from dpcurate.study.run_budget import QUANTIFY_RUN, RunBudget, RunSpec, record_of, running
+from dpcurate.study.run_keeper import keeper_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +168,8 @@ class Study:
     @property
     def log(self) -> tuple[LoggedRun, ...]:
         """The runs that the ledger knows: when, who, what for, what each spent and what became of it."""
-        if isinstance(self._curator, Curator):
-            return self._curator.ledger.log() if self._curator.ledger.facts is not None else ()
+        if (keeper := keeper_of(self._curator)) is not None:
+            return keeper.log()
         kept = self.ledger is not None and Ledger.exists(self.ledger)
         return Ledger.open(self.ledger).log() if kept and self.ledger is not None else ()
 
@@ -186,7 +186,8 @@ class Study:
     @property
     def passes(self) -> int:
         """How often the table was read from end to end so far."""
-        return self._curator.passes if isinstance(self._curator, Curator) else 0
+        keeper = keeper_of(self._curator)
+        return 0 if keeper is None else keeper.passes
 
     def privacy(self) -> Privacy | None:
         """What was spent on the table so far, by whom ever; None before it is opened."""
@@ -393,15 +394,14 @@ class Study:
 
     def _check_same_table(self, found: Discovery) -> None:
         """Refuse a result of another table, as far as tables can be told apart without looking at rows."""
-        curator = self._curator
-        if not isinstance(curator, Curator) or found.run is None:
+        keeper = keeper_of(self._curator)
+        if keeper is None or found.run is None:
             return
-        here = "" if curator.ledger.facts is None else curator.ledger.facts.table
-        there = found.run.table
+        here, there = keeper.table, found.run.table
         if here and there and here != there:
             raise QueryError(f"the graph was found in the table {there!r}, and the curator's is {here!r}")
         declared = bool(here) and here == there
-        if not declared and found.run.origin.differs(curator.origin):
+        if not declared and found.run.origin.differs(keeper.origin):
             raise QueryError(
                 "the graph was found in another table than the curator's: open the curator on that one, or keep the "
                 "budget of both in one ledger, which says that they are one table"
