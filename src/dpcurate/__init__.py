@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpcurate.planning.plan import Plan, plan
     from dpcurate.private.curator import Curator
     from dpcurate.private.ledger import Ledger
-    from dpcurate.private.owner.check import check_table
+    from dpcurate.private.owner.check import TableCheck, check_table
     from dpcurate.private.owner.draft import Draft, draft, draft_schema
     from dpcurate.result.asked import Asked
     from dpcurate.result.discovery import Discovery, diff
@@ -32,7 +32,7 @@ __all__ = [
     "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery",
     "DpcurateError", "Draft", "Inputs", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate",
     "Numeric", "Ordinal", "OutputFolder", "OwnerError", "Pag", "Person", "Plan", "Preview", "Quantiles", "Schema",
-    "SchemaError", "Study", "TextFormat", "Threshold", "accounting", "ask", "asked_from", "audit",
+    "SchemaError", "Study", "TableCheck", "TextFormat", "Threshold", "accounting", "ask", "asked_from", "audit",
     "check_table", "diff", "discover", "discover_from", "draft", "draft_schema", "errors", "fit", "messages", "methods",
     "networks", "open", "plan", "quantify", "queries", "reopen", "score", "score_pag",
 ]  # fmt: skip
@@ -54,7 +54,7 @@ _HOMES = {
     "models": ("Model",),
     "planning.plan": ("Plan", "plan"),
     "private.curator": ("Curator",),
-    "private.owner.check": ("check_table",),
+    "private.owner.check": ("TableCheck", "check_table"),
     "private.owner.draft": ("Draft", "draft", "draft_schema"),
     "private.ledger": ("Ledger",),
     "schema": ("Adjacency", "Categorical", "Neighbours", "Numeric", "Ordinal", "Person", "Schema", "TextFormat"),

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpcurate.errors import OwnerError
-from dpcurate.private.owner.check import check_table
+from dpcurate.private.owner.check import Fill, TableCheck, check_table
 from dpcurate.schema import Categorical, Numeric, Ordinal, Person, Schema
 
 
@@ -135,3 +135,13 @@ def test_what_is_wrong_with_a_table_is_told(tmp_path):
     (tmp_path / "t.csv").write_text("a\n1\n1,2\n")
     with pytest.raises(OwnerError, match="line 3"):
         check_table(tmp_path / "t.csv", Schema((Categorical("a", (0, 1)),)))
+
+
+def test_what_is_shown_can_be_had_as_values():
+    rows = {"a": ["x"] * 97 + ["y"] * 2 + [None], "b": ["u", "v"] * 50}
+    checked = TableCheck.of(rows, Schema((Categorical("a", ("x", "y")), Categorical("b", ("u", "v")))))
+    assert checked.columns["a"] == Fill((("x", 97), ("y", 2)), 1, 0)
+    assert (checked.rows, checked.used) == (100, 99)
+    assert any("fewer than 10 rows are in y" in remark for remark in checked.of_column("a"))
+    assert not checked.of_column("b")
+    assert all(f"! {remark}" in str(checked) for remark in checked.remarks)

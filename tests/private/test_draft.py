@@ -469,3 +469,14 @@ def test_a_column_may_be_named_like_anything_in_a_query():
     names = ("w", "v", "x", "n", "s", "count")
     written = Schema.loads(draft({name: [0.5, 1.25, 2.125, 7.5] * 30 for name in names}))
     assert written.names == names
+
+
+def test_a_draft_has_its_columns_as_values_with_the_reasons():
+    drafted = draft_schema(
+        {"pain": ["low", "high", "medium"] * 20, "seen": ["2020-01-01", "2020-01-02", "2021-03-04"] * 20}
+    )
+    (pain,), (seen,) = drafted.columns, drafted.left_out
+    assert pain.column == Ordinal("pain", ("low", "medium", "high"))
+    assert "GUESSED" in pain.remark
+    assert (seen.name, drafted.rows) == ("seen", 60)
+    assert "dates" in seen.why

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,65 @@ _BAR = 24
 _MOST_SHOWN = 30
 
 
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What stands out: a sentence about a column, or about the table if `column` is None."""
+
+    column: str | None
+    text: str
+
+    def __str__(self) -> str:
+        return self.text if self.column is None else f"{shown(self.column)[1:-1]}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """How the cells of a column fit the schema: rows of each level (or of equal parts of the bounds), and the others.
+
+    `missing` cells are empty, `outside` cells hold something that the schema does not declare.
+    """
+
+    levels: tuple[tuple[str, int], ...]
+    missing: int
+    outside: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableCheck:
+    """How the rows fit a schema, in exact numbers. NOT PRIVATE: for the owner's eyes only. Prints as text."""
+
+    rows: int
+    used: int
+    columns: dict[str, Fill]
+    remarks: tuple[Remark, ...]
+    text: str
+
+    @classmethod
+    def of(cls, table: Any, schema: Schema | str | Path) -> TableCheck:
+        """Look at a table: LOOKS AT THE DATA."""
+        facts = Schema.of(schema)
+        look = look_at(table, facts, is_id)
+        remarks = tuple(_remarks(look, facts))
+        told = [line for column in look.columns for line in ("", *_column(column, look))]
+        stands_out = [f"! {remark}" for remark in remarks] or ["nothing stands out"]
+        fills = {
+            c.column.name: Fill(tuple(zip(_names(c), c.filled, strict=False)), c.missing, c.outside)
+            for c in look.columns
+        }
+        text = "\n".join([_rows(look), *_persons(look, facts), *told, "", *stands_out])
+        return cls(look.rows, look.used, fills, remarks, text)
+
+    def of_column(self, name: str) -> tuple[str, ...]:
+        """What stands out in a column."""
+        return tuple(remark.text for remark in self.remarks if remark.column == name)
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def check_table(table: Any, schema: Schema | str | Path) -> str:
     """How full levels and bins are, what rules drop, and what to look at. NOT PRIVATE: for the owner's eyes only."""
-    facts = Schema.of(schema)
-    look = look_at(table, facts, is_id)
-    warnings = [f"! {sentence}" for sentence in _warnings(look, facts)]
-    told = [line for column in look.columns for line in ("", *_column(column, look))]
-    return "\n".join([_rows(look), *_persons(look, facts), *told, "", *(warnings or ["nothing stands out"])])
+    return str(TableCheck.of(table, schema))
 
 
 def _rows(look: TableLook) -> str:
@@ -94,7 +147,14 @@ def _fate(rule: str | float) -> str:
 # --- what to look at --------------------------------------------------------------------------------------
 
 
-def _warnings(look: TableLook, schema: Schema) -> Iterator[str]:
+def _remarks(look: TableLook, schema: Schema) -> Iterator[Remark]:
+    yield from (Remark(None, sentence) for sentence in _of_table(look, schema))
+    for one in look.columns:
+        for sentence in (*_dropped(one, look.rows), *_filled(one, look.used)):
+            yield Remark(one.column.name, sentence)
+
+
+def _of_table(look: TableLook, schema: Schema) -> Iterator[str]:
     if look.used == 0:
         yield "no row is used: a rule drops every one of them, or the table is empty"
     elif look.used < (1 - MUCH) * look.rows:
@@ -104,9 +164,6 @@ def _warnings(look: TableLook, schema: Schema) -> Iterator[str]:
     for ids in look.ids:
         if schema.person is None and ids.most > 1:
             yield f"{_ids(ids)}. If they identify persons, name the column under [person]"
-    for one in look.columns:
-        for sentence in (*_dropped(one, look.rows), *_filled(one, look.used)):
-            yield f"{shown(one.column.name)[1:-1]}: {sentence}"
 
 
 def _whose(schema: Schema) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpcurate._files import toml_text
@@ -22,11 +22,19 @@ __all__ = ["Draft", "draft", "draft_schema"]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A schema as TOML with remarks, how a text file was read, and a column of ids that repeat."""
+    """A schema as TOML with remarks, how a text file was read, and a column of ids that repeat.
+
+    `columns` are the drafted ones, each with what to check; `left_out` the others, each with the reason.
+    """
 
     text: str
     read_as: str
     repeated_id: str | None
+    columns: tuple[Guess, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    file: TextFormat = field(default_factory=TextFormat)
+    rows: int = 10
+    """The number of rows, rounded to one digit."""
 
 
 def draft(
@@ -77,6 +85,10 @@ def draft_schema(
         written_out(guesses, left_out, written, rows),
         "" if layout is None else layout.in_words,
         None if who is None or who.rows_each <= 1 else who.name,
+        tuple(guesses),
+        tuple(left_out),
+        written,
+        roughly(rows),
     )
 
 
