@@ -316,7 +316,9 @@ def test_separating_sets_count_less_in_a_wide_table(wide, sets, monkeypatch):
     asked = []
     monkeypatch.setattr(method, "drawn", lambda *given: asked.append(given[3]) or best_f1(*given))
     world = networks.load("asia")
-    curator = Curator(world.sample(5_000, seed=1), world.schema, budget=Budget(epsilon=5, delta=1e-10), insecure_seed=0)
+    curator = Curator(
+        world.sample(20_000, seed=1), world.schema, budget=Budget(epsilon=5, delta=1e-10), insecure_seed=0
+    )
     MeasureOnce(constants=Constants(wide=wide)).fit(curator)
     assert asked == [sets]
 
