@@ -16,6 +16,7 @@ from dpcurate import (
     Ledger,
     Neighbours,
     OutputFolder,
+    Schema,
     check_table,
     draft_schema,
     messages,
@@ -61,6 +62,31 @@ def check(args: Namespace) -> None:
     say("this looks at the data, for the owner's eyes only: its output is not private, do not publish it")
     show(f"{_WARNING}\n{check_table(some_table(args.table), schema)}\n{_WARNING}\n")
     show(f"the table can be used with this schema (hash {schema.hash})")
+
+
+def export_csvw(args: Namespace) -> None:
+    """Write a schema as CSVW-EO metadata."""
+    inputs = Inputs.of(schema=args.schema)
+    text = load_schema(args.schema).to_csvw(url=args.url, max_rows=args.max_rows)
+    _write_or_show(args, inputs, text)
+
+
+def import_csvw(args: Namespace) -> None:
+    """Write a schema from CSVW metadata, and say what it does not have."""
+    notes: list[str] = []
+    schema = Schema.from_csvw(Path(existing(args.metadata, "metadata file")), notes=notes)
+    for note in notes:
+        say(messages.one_line(note))
+    _write_or_show(args, Inputs.of(metadata=args.metadata), schema.dumps())
+    say("check that every level and bound is public knowledge, and add the rules for missing cells")
+
+
+def _write_or_show(args: Namespace, inputs: Inputs, text: str) -> None:
+    if args.output is None:
+        show(text.rstrip("\n"))
+    else:
+        folder = OutputFolder.of_file(args.output, inputs, force=args.force)
+        say(f"written: {folder.write(Path(args.output).name, text)}")
 
 
 # --- ledger -------------------------------------------------------------------------------------------------

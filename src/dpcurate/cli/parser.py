@@ -334,6 +334,25 @@ def _schema(commands: _Parsers) -> None:
     _table(check)
     _described(check)
     check.add_argument("--yes", action="store_true", help="print it even if standard output is not a terminal")
+    _schema_csvw(group)
+
+
+def _schema_csvw(group: _Parsers) -> None:
+    more = "example:\n  dpcurate schema export patients.toml --url patients.csv -o patients.csv-metadata.json"
+    line = "write a schema as CSVW-EO, the W3C's table metadata with privacy terms; touches no private data"
+    export = _command(group, "export", line, "owner:export_csvw", more=more)
+    export.add_argument("schema", metavar="SCHEMA", help="a schema file (TOML)")
+    export.add_argument("--csvw", action="store_true", help="the format, which is the only one so far")
+    line = "where the table is, relative to the file that is written; W3C tools need it"
+    export.add_argument("--url", metavar="URL", help=line)
+    line = "a public upper bound on the number of rows, which some tools need (default: none is written)"
+    export.add_argument("--max-rows", type=_whole, metavar="N", help=line)
+    _output(export, "where to write the metadata (default: standard output)")
+    more = "example:\n  dpcurate schema import patients.csv-metadata.json -o patients.toml"
+    line = "write a schema from CSVW or CSVW-EO metadata; touches no private data"
+    given = _command(group, "import", line, "owner:import_csvw", more=more)
+    given.add_argument("metadata", metavar="METADATA", help="a CSVW file (JSON) that describes one table")
+    _output(given, "where to write the schema (default: standard output)")
 
 
 def _ledger(commands: _Parsers) -> None:

@@ -170,6 +170,45 @@ class Schema:
         """Read a TOML file; an error names its line."""
         return _files.load(path, cls.loads, SchemaError)
 
+    def to_csvw(self, *, url: str | None = None, max_rows: int | None = None) -> str:
+        """The schema as CSVW-EO: W3C table metadata (JSON) with the Swiss Federal Statistical Office's privacy terms.
+
+        Args:
+            url: where the table is, relative to the document; W3C tools need it.
+            max_rows: a public upper bound on the number of rows (`maxLength`). `rows` is none, so it is not used.
+
+        Returns:
+            JSON; `from_csvw` gives back this very schema. Terms and losses: docs/schema-file.md.
+
+        Raises:
+            SchemaError: `max_rows` is no whole number, or below the rows that one person may have.
+
+        Example:
+            >>> schema = dpcurate.Schema((dpcurate.Numeric("age", 0, 120),))
+            >>> assert dpcurate.Schema.from_csvw(schema.to_csvw()) == schema
+        """
+        from dpcurate.schema.csvw import dumps
+
+        return dumps(self, url=url, max_rows=max_rows)
+
+    @classmethod
+    def from_csvw(cls, source: str | Path, *, notes: list[str] | None = None) -> Schema:
+        """Read CSVW or CSVW-EO metadata of one table: a path, or the text itself, which begins with a brace.
+
+        Columns without public levels or bounds are left out. Sentences on what was left out or needs a look are
+        added to `notes`.
+
+        Raises:
+            SchemaError: the document is no such metadata, its unit of privacy is unclear, or its standard part and
+                our own part disagree.
+        """
+        from dpcurate.schema import csvw
+
+        found: list[str] = [] if notes is None else notes
+        if isinstance(source, str) and source.lstrip().startswith("{"):
+            return csvw.load(source, found)
+        return _files.load(source, lambda text: csvw.load(text, found), SchemaError)
+
     @classmethod
     def of(cls, value: Schema | str | Path | Mapping[str, Sequence[Any]] | None) -> Schema:
         """Accept a schema, a path to one, or a mapping from column to levels; for None say how to get one."""

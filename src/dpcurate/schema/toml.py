@@ -36,7 +36,11 @@ _REFUSED = {
 
 def loads(text: str) -> Schema:
     """A schema from TOML."""
-    data = _files.toml(text, SchemaError)
+    return schema_of(_files.toml(text, SchemaError), text)
+
+
+def schema_of(data: Mapping[str, Any], text: str = "") -> Schema:
+    """A schema from the keys of its file; `text` is where a mistake's line is looked for."""
     _only(data, ("rows", "order", "file", "person", "columns"), "the schema", text, ())
     columns = data.get("columns")
     if not isinstance(columns, dict) or not columns:
@@ -153,6 +157,11 @@ def dumps(schema: Schema) -> str:
     for column in schema.columns:
         lines += ["", f"[columns.{toml_key(column.name)}]", f'kind = "{column.kind}"', *_settings(column)]
     return "\n".join(lines) + "\n"
+
+
+def table(schema: Schema) -> dict[str, Any]:
+    """The keys of a schema's file, as plain values."""
+    return tomllib.loads(dumps(schema))
 
 
 def file_settings(file: TextFormat) -> dict[str, str]:
