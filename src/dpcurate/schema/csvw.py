@@ -220,7 +220,7 @@ def _groups(given: Any) -> dict[str, Any]:
     pairs: list[Any] = given if isinstance(given, list) else [None]
     if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
         _refuse(f"groups in the part {OURS!r} are a list of a name and its cells, such as [['north', ['SH', 'HH']]]")
-    return {name: cells for name, cells in pairs}
+    return dict(pairs)
 
 
 # --- reading what others wrote ------------------------------------------------------------------------------
