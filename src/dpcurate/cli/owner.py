@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from dpcurate import (
     Budget,
@@ -18,6 +20,7 @@ from dpcurate import (
     OutputFolder,
     Schema,
     check_table,
+    discover_from,
     draft_schema,
     messages,
 )
@@ -126,6 +129,32 @@ def moved(args: Namespace) -> None:
     ledger = Ledger.moved(existing(args.path, "ledger"))
     assert ledger.facts is not None
     show(messages.one_line(f"the ledger of {ledger.facts.table!r} is now kept at {ledger.facts.path}"))
+
+
+_PUBLISHER = ("name", "curator", "curator_type", "description", "intended_use", "region", "sector", "justification")
+
+
+def record(args: Namespace) -> None:
+    """Describe a result for the registry of differential privacy deployments."""
+    found = discover_from(existing(args.path, "ledger"), args.run)
+    publisher = {name: getattr(args, name) for name in _PUBLISHER}
+    told = found.registry_record(**publisher, authors=args.author)
+    _write_or_show(args, Inputs.of(ledger=args.path), json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    empty = list(_empty(told))
+    if empty:
+        say(f"left empty, to be filled in before it is submitted: {', '.join(empty)}")
+
+
+def _empty(value: Any, key: str = "") -> Iterator[str]:
+    """Names of the empty texts in a record."""
+    if value == "":
+        yield key
+    elif isinstance(value, dict):
+        for name, inside in value.items():
+            yield from _empty(inside, name)
+    elif isinstance(value, list):
+        for inside in value:
+            yield from _empty(inside, key)
 
 
 def _facts(ledger: Ledger) -> Iterator[str]:

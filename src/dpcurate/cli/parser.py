@@ -383,6 +383,35 @@ def _ledger(commands: _Parsers) -> None:
     )
     moved = _command(group, "moved", "adopt a ledger whose file was moved", "owner:moved", more=more)
     moved.add_argument("path", metavar="PATH", help="where the ledger is now")
+    _record_of_deployment(group)
+
+
+def _record_of_deployment(group: _Parsers) -> None:
+    more = (
+        "The record (JSON, which is YAML too) follows the schema of registry.opendp.org. What the ledger knows is\n"
+        "filled in; what is left empty is listed. It reads stored answers alone, and is free.\n\n"
+        "example:\n  dpcurate ledger record patients.ledger --curator 'Cancer Registry' --curator-type Government \\\n"
+        "    --region Norway --sector Healthcare -o patients.registry.json"
+    )
+    line = "describe a published result for the registry of differential privacy deployments"
+    record = _command(group, "record", line, "owner:record", more=more)
+    record.add_argument("path", metavar="PATH", help="the ledger, or a copy")
+    line = "the number of a run that found a graph (default: the latest)"
+    record.add_argument("run", nargs="?", type=_whole, metavar="RUN", help=line)
+    for option, line in (
+        ("name", "name of the data product (default: the table's name)"),
+        ("curator", "who publishes it"),
+        ("curator-type", "Government, Industry or Nonprofit"),
+        ("description", "what it is, in a sentence (default: a sentence about the graph)"),
+        ("intended-use", "what it is for (default: the run's purpose)"),
+        ("region", "the region that the data describe"),
+        ("sector", "Technology, Healthcare, Education, Government, Energy or Finance"),
+        ("justification", "why this epsilon, unit and method were chosen"),
+    ):
+        record.add_argument(f"--{option}", default="", metavar="TEXT", help=line)
+    line = "author of the record; may be repeated (default: who made the run)"
+    record.add_argument("--author", action="append", default=[], metavar="NAME", help=line)
+    _output(record, "where to write the record (default: standard output)")
 
 
 def _methods(commands: _Parsers) -> None:

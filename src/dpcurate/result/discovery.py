@@ -328,8 +328,28 @@ class Discovery(Exports):
             raise problem
         return tuple(written)
 
+    def registry_record(self, **publisher: Any) -> dict[str, Any]:
+        """The result as a record for the registry of differential privacy deployments (registry.opendp.org), free.
+
+        Args:
+            publisher: what only you know: `name`, `curator`, `curator_type`, `description`, `intended_use`, `region`,
+                `sector`, `justification` (texts) and `authors` (names). What is left out stays empty.
+
+        Returns:
+            The record as plain values, for JSON or YAML; `report("NAME.registry.json")` writes it.
+
+        Raises:
+            NotPrivate: the result has no guarantee.
+            FormatError: the registry does not know this `curator_type` or `sector`.
+        """
+        from dpcurate.report.registry_record import Publisher, registry_record
+
+        return registry_record(self, Publisher(**publisher))
+
     def report(self, path: str | Path) -> Path:
         """Write a report; the suffix says which: .html, .json, .txt, or a graph format such as .dot or .csv.
+
+        A name that ends in .registry.json gets a record for the registry of deployments (`registry_record`).
 
         A file that is there is replaced, unless the run has read it or it is a ledger: those are refused.
         """
@@ -339,6 +359,8 @@ class Discovery(Exports):
     def report_text(self, path: str | Path) -> str:
         """What `report` writes to a file of this name."""
         suffix = Path(path).suffix
+        if Path(path).name.endswith(".registry.json"):
+            return json.dumps(self.registry_record(), indent=2, ensure_ascii=False) + "\n"
         if suffix == ".json":
             return one_a_line(self.to_dict())
         if suffix == ".txt":
