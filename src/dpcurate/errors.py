@@ -76,6 +76,10 @@ class BudgetExceeded(RefusedError):
     """Not enough budget is left."""
 
 
+class ShareRevoked(RefusedError):
+    """The analyst's share of the budget was revoked."""
+
+
 class NotPrivate(RefusedError):
     """An exact or unproved release was asked of a private curator."""
 

@@ -700,9 +700,9 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: _sqlite(path, "PRAGMA journal_mode = WAL", "CREATE TABLE t (x)"),
         "another program",
     ),
-    "the first format": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 1"), "reads only format 3"),
+    "the first format": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 1"), "reads only format 4"),
     "the second format": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 2"), "has ledger format 2"),
-    "a later format": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 4"), "has ledger format 4"),
+    "a later format": (lambda path: _sqlite(_written(path), "PRAGMA user_version = 5"), "has ledger format 5"),
     "a folder": (lambda path: path.mkdir(), "not a plain file"),
 }
 

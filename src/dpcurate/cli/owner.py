@@ -175,6 +175,9 @@ def _facts(ledger: Ledger) -> Iterator[str]:
     if ledger.reserved > 0:
         amount = _amount(ledger.reserved, budget)
         yield f"reserved {amount}: by a run under way, or lost in one that crashed; it counts as spent"
+    for share in ledger.shares:
+        kind = "revoked" if share.revoked else "reserved" if share.reserved else "first come"
+        yield f"share    {share.name} ({kind}): {_amount(share.spent, budget)} spent of {_amount(share.ceiling, budget)}"
 
 
 def _amount(amount: float, budget: Budget) -> str:

@@ -2,5 +2,6 @@
 
 from dpcurate.private.ledger.ledger import Ledger
 from dpcurate.private.ledger.run_log import LoggedRun, Run, RunFacts
+from dpcurate.private.ledger.shares import Share
 
-__all__ = ["Ledger", "LoggedRun", "Run", "RunFacts"]
+__all__ = ["Ledger", "LoggedRun", "Run", "RunFacts", "Share"]

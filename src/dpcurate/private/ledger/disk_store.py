@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -13,21 +14,23 @@ from pathlib import Path
 from dpcurate.accounting import Event
 from dpcurate.errors import LedgerError
 from dpcurate.private.ledger import format as form
-from dpcurate.private.ledger import journal, run_log
+from dpcurate.private.ledger import journal, run_log, shares
 from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.file import GATE, Damage, File
 from dpcurate.private.ledger.liveness import Liveness
 from dpcurate.private.ledger.run_log import LoggedRun, Run, RunFacts
-from dpcurate.private.ledger.units import Decide, LedgerFacts, State, float_up
+from dpcurate.private.ledger.shares import Grant, Share
+from dpcurate.private.ledger.units import Decide, LedgerFacts, State, float_up, round_down
 from dpcurate.schema import Schema
 
 
 class DiskStore:
     """A store in one SQLite file."""
 
-    def __init__(self, file: File, facts: LedgerFacts) -> None:
+    def __init__(self, file: File, facts: LedgerFacts, share: str | None = None) -> None:
         self.path: Path = file.path
         self.facts = facts
+        self.share = share
         self._file = file
         self._run: Run | None = None
 
@@ -87,7 +90,8 @@ class DiskStore:
         """Where the ledger stands."""
         with self._file.reading() as connection:
             book = self._book(connection)
-            return State(int(book["spent"]), sum(form.holds(connection)), book["unproved"] == "1")
+            held, unproved = sum(form.holds(connection)), book["unproved"] == "1"
+            return State(int(book["spent"]), held, unproved, self._taken(connection, book))
 
     def events(self) -> tuple[Event, ...]:
         """Everything charged, in order."""
@@ -163,10 +167,11 @@ class DiskStore:
         run = None
         try:
             with self._writing() as (connection, book):
+                shares.check_spendable(connection, self.share)
                 told = run_log.stories(connection)
                 run = self._resumed(told, facts.command)
                 if run is None:
-                    units = allowance(int(book["spent"]))
+                    units = allowance(self._taken(connection, book))
                     run = Run(len(told) + 1, units, Liveness.take(self.path, len(told) + 1))
                     form.write_note(connection, journal.RUN, run_log.new_note(run.number, facts, units))
                 form.write_note(connection, run.kind("claim"), run.token)
@@ -193,9 +198,11 @@ class DiskStore:
             if stored is not None:
                 return 0, form.answer(connection, stored.facts)
             if journal.newest(connection, run.kind("paid", request)) is None:
-                units = decide(int(book["spent"]))
+                shares.check_spendable(connection, self.share)
+                units = decide(self._taken(connection, book))
                 form.write(connection, book, int(book["spent"]) + units, events, unproved=False)
                 form.write_note(connection, run.kind("paid", request), json.dumps({"units": str(units)}))
+                self._tell_share(connection, units)
         return units, None
 
     def keep(self, run: Run, request: str, body: bytes) -> None:
@@ -230,20 +237,21 @@ class DiskStore:
         """Add events and the units that `decide` says they take."""
         with self._writing() as (connection, book):
             self._check_mine(connection)
-            spent = int(book["spent"])
-            units = decide(spent)
-            form.write(connection, book, spent + units, events, unproved=unproved)
+            units = decide(self._taken(connection, book))
+            form.write(connection, book, int(book["spent"]) + units, events, unproved=unproved)
             self._tell(connection, units)
 
     def _check_mine(self, connection: sqlite3.Connection) -> None:
-        """Refuse to spend for a run that another process has claimed."""
+        """Refuse to spend from a share that was revoked, or for a run that another process has claimed."""
+        shares.check_spendable(connection, self.share)
         if self._run is not None:
             self._check_claim(connection, self._run)
 
     def _tell(self, connection: sqlite3.Connection, units: int) -> None:
-        """Write down what the run under way paid, or got back, for what is not stored."""
+        """Write down what the run under way, and the share, paid or got back for what is not stored."""
         if self._run is not None and units:
             form.write_note(connection, self._run.kind("charged"), json.dumps({"units": str(units)}))
+        self._tell_share(connection, units)
 
     def mark_unproved(self) -> None:
         """Record for good that a step without a finite cost was let through."""
@@ -253,10 +261,9 @@ class DiskStore:
         """Set aside what `decide` says; the block's number and size."""
         with self._writing() as (connection, book):
             self._check_mine(connection)
-            spent = int(book["spent"])
-            units = decide(spent)
+            units = decide(self._taken(connection, book))
             added = connection.execute("INSERT INTO hold (units, opened) VALUES (?, ?)", (str(units), journal.now()))
-            form.write(connection, book, spent + units, (), unproved=False)
+            form.write(connection, book, int(book["spent"]) + units, (), unproved=False)
             self._tell(connection, units)
             hold = added.lastrowid
         assert hold is not None
@@ -271,6 +278,42 @@ class DiskStore:
             connection.execute("DELETE FROM hold WHERE id = ?", (hold,))
             form.write(connection, book, int(book["spent"]) + used - int(held[0]), events, unproved=False)
             self._tell(connection, used - int(held[0]))
+
+    # --- shares: docs/proofs/shares.md ---------------------------------------------------------------------------
+
+    def of_share(self, name: str) -> DiskStore:
+        """The same file for whoever spends from this share."""
+        return DiskStore(self._file, self.facts, name)
+
+    def shares(self) -> tuple[Share, ...]:
+        """Every share, in the order they were granted first."""
+        with self._file.reading() as connection:
+            self._book(connection)
+            return tuple(shares.read(connection).values())
+
+    def grant(self, grant: Grant) -> None:
+        """Write a share down, if it can be kept."""
+        with self._writing() as (connection, book):
+            note = shares.granted(shares.read(connection), grant, int(book["spent"]), self._ceiling)
+            form.write_note(connection, *note)
+
+    def revoke(self, name: str) -> None:
+        """End a share; what it has spent stays spent."""
+        with self._writing() as (connection, _):
+            form.write_note(connection, *shares.revoked(shares.read(connection), name))
+
+    def _taken(self, connection: sqlite3.Connection, book: dict[str, str]) -> int:
+        """What counts as spent for whoever spends here."""
+        return shares.taken(connection, self.share, int(book["spent"]), self._ceiling)
+
+    @property
+    def _ceiling(self) -> int:
+        return 0 if math.isinf(self.facts.budget.ceiling) else round_down(self.facts.budget.ceiling)
+
+    def _tell_share(self, connection: sqlite3.Connection, units: int) -> None:
+        """Write down what the share has paid or got back, in the transaction of the payment."""
+        if self.share is not None and units:
+            form.write_note(connection, *shares.spending(connection, self.share, units))
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[sqlite3.Connection, dict[str, str]]]:

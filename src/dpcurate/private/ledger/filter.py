@@ -65,6 +65,7 @@ class Filter:
         self._ceiling = 0 if self._unlimited else round_down(budget.ceiling)
         self._lenient = allow_unproved or self._unlimited
         self._neighbours = neighbours
+        self._purse = "the budget"
         self._block: _Block | None = None
         self._run: Run | None = None
         self._lock = threading.RLock()
@@ -172,7 +173,7 @@ class Filter:
 
     def _fit(self, units: int, left: int) -> int:
         if units > left and not self._unlimited:
-            self._refuse(units, left, "the budget")
+            self._refuse(units, left, self._purse)
         return units
 
     def _refuse(self, units: int, left: int, source: str) -> NoReturn:
@@ -220,7 +221,7 @@ class Filter:
         with self._mine():
             if self._block is not None:
                 return float_down(self._block.units - self._block.used)
-            left = None if self._unlimited else self._ceiling - self._state().spent
+            left = None if self._unlimited else self._ceiling - self._state().taken
             left = left if self._run is None else self._run.left(left)
             return math.inf if left is None else float_down(left)
 

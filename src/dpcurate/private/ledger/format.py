@@ -18,7 +18,7 @@ from dpcurate._files import LEDGER, SQLITE
 from dpcurate._validation import Number
 from dpcurate.accounting import Budget, Cost, Event
 from dpcurate.errors import LedgerError
-from dpcurate.private.ledger import journal
+from dpcurate.private.ledger import journal, shares
 from dpcurate.private.ledger.file import Damage, damaged
 from dpcurate.private.ledger.journal import TextRow
 from dpcurate.private.ledger.units import UNIT, LedgerFacts, price, round_up
@@ -33,6 +33,7 @@ TABLES = {
     "event": f"CREATE TABLE event (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT' for name in _EVENT)})",
     "hold": "CREATE TABLE hold (id INTEGER PRIMARY KEY, units TEXT NOT NULL, opened TEXT NOT NULL)",
     "note": journal.NOTES,
+    "by_kind": journal.BY_KIND,
     "answer": journal.ANSWERS,
 }
 
@@ -91,6 +92,7 @@ def check_contents(connection: sqlite3.Connection, path: Path) -> LedgerFacts:
     total = sum(chained((price(event.cost, pure=facts.budget.pure) for event in events), holds(connection)))
     if int(book["spent"]) != total:
         raise Damage("its total is not the sum of its events and open blocks")
+    shares.check(connection, total)
     return facts
 
 

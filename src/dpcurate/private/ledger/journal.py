@@ -19,10 +19,11 @@ from urllib.parse import unquote_to_bytes
 
 from dpcurate.private.ledger.file import Damage
 
-VERSION = 3
+VERSION = 4
 """The format of the file, which is the only one that is read."""
 _NOTE = ("kind", "body", "written", "chain")
 NOTES = f"CREATE TABLE note (id INTEGER PRIMARY KEY, {', '.join(f'{name} TEXT NOT NULL' for name in _NOTE)})"
+BY_KIND = "CREATE INDEX by_kind ON note (kind)"
 ANSWERS = "CREATE TABLE answer (id INTEGER PRIMARY KEY, body BLOB NOT NULL)"
 KEPT_AT, UNIT, SCHEMA, RUN = "kept at", "unit", "schema", "run"
 
@@ -36,6 +37,8 @@ class Note:
     kind: str
     body: str
     written: str
+    place: int = 0
+    """Its number among all notes."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -84,9 +87,16 @@ def each(connection: sqlite3.Connection, *kinds: str) -> Iterator[Note]:
 
 def newest(connection: sqlite3.Connection, kind: str) -> Note | None:
     """The last note of a kind."""
-    found = connection.execute("SELECT body, written FROM note WHERE kind = ? ORDER BY id DESC LIMIT 1", (kind,))
+    found = connection.execute("SELECT body, written, id FROM note WHERE kind = ? ORDER BY id DESC LIMIT 1", (kind,))
     row = found.fetchone()
     return None if row is None else Note(kind, *row)
+
+
+def beginning(connection: sqlite3.Connection, word: str) -> list[Note]:
+    """Notes whose kind begins with this word and a space, in order."""
+    columns, bounds = "kind, body, written, id", (f"{word} ", f"{word}!")  # the character after a space
+    found = connection.execute(f"SELECT {columns} FROM note WHERE kind >= ? AND kind < ? ORDER BY id", bounds)
+    return [Note(*row) for row in found.fetchall()]
 
 
 def _rows(connection: sqlite3.Connection) -> Iterable[tuple[str, ...]]:

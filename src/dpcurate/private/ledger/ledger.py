@@ -20,6 +20,7 @@ from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.disk_store import DiskStore
 from dpcurate.private.ledger.filter import NOTHING, Filter
 from dpcurate.private.ledger.run_log import FINISHED, LoggedRun, Payment, Run, RunFacts
+from dpcurate.private.ledger.shares import Grant, Share
 from dpcurate.private.ledger.units import round_down, round_up
 from dpcurate.schema import Schema
 
@@ -127,6 +128,50 @@ class Ledger(Filter):
         """Since when, and where, a ledger on disk was kept: more than one pair if it was moved and adopted."""
         with self._mine():
             return self._store.kept_at() if isinstance(self._store, DiskStore) else ()
+
+    # --- shares: docs/proofs/shares.md ---------------------------------------------------------------------
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """The shares of analysts, in the order they were granted; none in memory."""
+        with self._mine():
+            return self._store.shares() if isinstance(self._store, DiskStore) else ()
+
+    def grant(
+        self, name: str, amount: Number, *, reserved: bool = False, purpose: str = "", token: str = "",
+        approval: bool = False,
+    ) -> Share:  # fmt: skip
+        """Give an analyst a share of `amount`, in the budget's currency, under the ceiling of the table.
+
+        Nobody else may spend a `reserved` share; others are served first come, first served, and may add up to more
+        than the ceiling. `token` is the SHA-256 of the token that spends it. With `approval` its runs wait for the
+        owner.
+        """
+        with self._mine():
+            if not isinstance(self._store, DiskStore) or self._lenient:
+                raise LedgerError("shares are parts of a budget that a ledger on disk keeps and that protects somebody")
+            taken = _validation.between(0, amount, math.inf)
+            if taken is None:
+                raise BudgetError(f"a share must be a finite amount above 0, got {shown(amount)}")
+            self._store.grant(Grant(name=name, units=round_down(taken), reserved=reserved, purpose=purpose,
+                                    token=token, approval=approval))  # fmt: skip
+            return next(share for share in self._store.shares() if share.name == name)
+
+    def revoke(self, name: str) -> None:
+        """End an analyst's share; what it has spent stays spent."""
+        with self._mine():
+            if not isinstance(self._store, DiskStore):
+                raise LedgerError("a ledger in memory has no shares")
+            self._store.revoke(name)
+
+    def of_share(self, name: str) -> Ledger:
+        """The same file for whoever spends from one share, with runs and blocks of its own."""
+        with self._mine():
+            if not isinstance(self._store, DiskStore) or name not in {share.name for share in self._store.shares()}:
+                raise LedgerError(f"there is no share of {shown(name)}")
+            ledger = self._on(self._store.of_share(name))
+            ledger._purse = f"the share of {name}"
+            return ledger
 
     # --- runs: docs/proofs/answers.md ----------------------------------------------------------------------
 

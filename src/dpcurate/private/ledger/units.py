@@ -55,16 +55,20 @@ def price(cost: Cost, *, pure: bool) -> int:
 
 
 Decide = Callable[[int], int]
-"""Given the units spent so far, the units to take; raises to refuse."""
+"""Given the units that count as spent so far, the units to take; raises to refuse."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the ledger stands. `spent` includes `reserved`; `unproved` once an infinite cost was admitted."""
+    """Where the ledger stands. `spent` includes `reserved`; `unproved` once an infinite cost was admitted.
+
+    `taken` is what counts as spent for whoever spends here: with what is reserved for others (shares.py).
+    """
 
     spent: int = 0
     reserved: int = 0
     unproved: bool = False
+    taken: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +118,7 @@ class MemoryStore:
 
     def state(self) -> State:
         """Where the ledger stands."""
-        return State(self._spent, self._held, self._unproved)
+        return State(self._spent, self._held, self._unproved, self._spent)
 
     def events(self) -> tuple[Event, ...]:
         """Everything charged, in order."""
