@@ -177,7 +177,8 @@ def _facts(ledger: Ledger) -> Iterator[str]:
         yield f"reserved {amount}: by a run under way, or lost in one that crashed; it counts as spent"
     for share in ledger.shares:
         kind = "revoked" if share.revoked else "reserved" if share.reserved else "first come"
-        yield f"share    {share.name} ({kind}): {_amount(share.spent, budget)} spent of {_amount(share.ceiling, budget)}"
+        spent, ceiling = _amount(share.spent, budget), _amount(share.ceiling, budget)
+        yield f"share    {share.name} ({kind}): spent {spent}; at most {ceiling}"
 
 
 def _amount(amount: float, budget: Budget) -> str:
