@@ -13,7 +13,7 @@ from dpcurate import Curator, networks
 from dpcurate.accounting import Budget
 from dpcurate.cli import main
 from dpcurate.learn import methods
-from dpcurate.learn.settings import settings_of, with_settings
+from dpcurate.learn.methods import settings_of, with_settings
 from dpcurate.published import Claim, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
 
 

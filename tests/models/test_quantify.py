@@ -14,8 +14,7 @@ from dpcurate.learn.measure_once.central_moments import Released
 from dpcurate.learn.measure_once.release import buy
 from dpcurate.models import fitting
 from dpcurate.models.family import Shares, _bounded, fit_family
-from dpcurate.models.fitting import MOST_CELLS, checked, fitted, graph_of
-from dpcurate.models.purchase import families, family_weights, importance
+from dpcurate.models.fitting import MOST_CELLS, checked, families, family_weights, fitted, graph_of, importance
 
 ROWS = 100_000
 ASIA = networks.load("asia")

@@ -13,8 +13,7 @@ import pytest
 import dpcurate
 from dpcurate import Schema, draft
 from dpcurate.errors import OwnerError, SchemaError
-from dpcurate.private.owner.draft import draft_schema
-from dpcurate.private.owner.file_layout import cut
+from dpcurate.private.owner.draft import cut, draft_schema
 from dpcurate.private.owner.guess import in_order, outwards, roughly
 from dpcurate.private.sources import check_rows
 from dpcurate.schema import Categorical, Numeric, Ordinal, TextFormat

@@ -21,8 +21,7 @@ from dpcurate.draw.text import embedded
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.learn.descriptions import DESCRIPTIONS
-from dpcurate.learn.methods import private
+from dpcurate.learn.methods import DESCRIPTIONS, private
 from dpcurate.networks import random_dag
 from dpcurate.report.html_report import page
 from dpcurate.result.discovery import Discovery

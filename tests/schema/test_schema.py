@@ -15,7 +15,7 @@ import dpcurate
 from dpcurate.errors import QueryError, SchemaError
 from dpcurate.graphs.formats import text_for
 from dpcurate.graphs.graph import Dag
-from dpcurate.report.folder import GRAPHS
+from dpcurate.result.export import GRAPHS
 from dpcurate.schema import (
     GRID,
     MAX_LEVELS,

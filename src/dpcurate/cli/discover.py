@@ -9,7 +9,6 @@ from typing import Any
 
 from dpcurate import Discovery, DpcurateError, Inputs, OutputFolder, Preview, Study, discover_from, messages
 from dpcurate.cli import not_private
-from dpcurate.cli.deliver import hand_over, tell_order
 from dpcurate.cli.options import (
     at_threshold,
     check_threshold,
@@ -20,7 +19,7 @@ from dpcurate.cli.options import (
     refuse_for_answers,
     some_table,
 )
-from dpcurate.cli.terminal import Bar, RunProgress, flush, say
+from dpcurate.cli.terminal import Bar, RunProgress, flush, hand_over, say, tell_order
 from dpcurate.errors import OutputError, QueryError
 
 NO_ROWS = (

@@ -21,9 +21,8 @@ from dpcurate import (
     messages,
     methods,
 )
-from dpcurate.cli.deliver import hand_over
 from dpcurate.cli.options import at_threshold, knowledge_file, load_schema, some_table
-from dpcurate.cli.terminal import Bar, RunProgress, say, show
+from dpcurate.cli.terminal import Bar, RunProgress, hand_over, say, show
 from dpcurate.errors import LedgerError, QueryError
 
 WORDS = "NOT PRIVATE"

@@ -15,7 +15,7 @@ from dpcurate.effects.links import ColumnLink, MultinomialLogit, NormalLink, Ord
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.measure_once.column_features import Distribution, Features
 from dpcurate.learn.measure_once.feature_release import ReleasedFeatures
-from dpcurate.networks.streams import stream
+from dpcurate.networks.network import stream
 from dpcurate.queries import BRANCHES, CELLS, FEATURE_STEPS
 from dpcurate.schema import Numeric, Ordinal
 

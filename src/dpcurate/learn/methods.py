@@ -5,10 +5,12 @@ A new method is one module with a recipe, a frozen dataclass that has `fit`, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, TypeVar
 
+from dpcurate._messages import did_you_mean, shown
 from dpcurate.errors import NotPrivate, QueryError
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.recipes import EMPC, PC, SVTPC, CuratePC, PrivPC
@@ -16,10 +18,8 @@ from dpcurate.learn.measure_once import MeasureOnce
 from dpcurate.learn.score.exact_search import OrderSearch
 from dpcurate.learn.score.noised_gradients import CurateScore, Noleaks
 from dpcurate.learn.score.notears import Notears, NotearsOnMoments
-from dpcurate.learn.settings import settings_of, with_settings
 from dpcurate.queries import Queryable
 from dpcurate.result.fit import FitResult
-from dpcurate.schema import did_you_mean
 
 __all__ = [
     "EMPC", "PC", "SVTPC", "CuratePC", "CurateScore", "Family", "Listed", "MeasureOnce", "Method", "Noleaks",
@@ -154,3 +154,117 @@ def find(name: str, *, variant: Variant = "proved") -> Listed:
         what = "method" if variant == "proved" else "published method"
         raise QueryError(f"there is no {what} {name!r}{did_you_mean(name, list(known))}")
     return known[name]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Settings of a method as text, `name=value`: listed, and checked against the fields of its recipe.
+
+
+_NESTED = ("reading", "claim")
+"""Parts of a published recipe. The constants of the default are left out: they were chosen together."""
+_PLAIN = (bool, int, float, str, type(None))
+Recipe = TypeVar("Recipe")
+
+
+def settings_of(recipe: Any) -> dict[str, Any]:
+    """What can be set and its value, also of a part such as a reading: `reading.coin`."""
+    found: dict[str, Any] = {}
+    for field in fields(recipe) if is_dataclass(recipe) else ():
+        value = getattr(recipe, field.name)
+        if isinstance(value, _PLAIN):
+            found[field.name] = value
+        elif field.name in _NESTED:
+            found |= {f"{field.name}.{name}": inner for name, inner in settings_of(value).items()}
+    return found
+
+
+def with_settings(recipe: Recipe, given: Sequence[str]) -> Recipe:
+    """The recipe with these settings, such as ``["threshold=0.01"]``; what has no meaning for it is refused."""
+    for setting in given:
+        name, equals, text = (part.strip() for part in setting.partition("="))
+        known = settings_of(recipe)
+        if not equals:
+            raise QueryError(f"a setting is name=value, such as threshold=0.01, not {shown(setting)}")
+        if name not in known:
+            raise QueryError(f"the method has no setting {name!r}{did_you_mean(name, tuple(known))}")
+        try:
+            recipe = _replaced(recipe, name.split("."), _value(text, known[name]))
+        except (TypeError, ValueError) as problem:
+            raise QueryError(f"setting {setting}: {problem}") from None
+    return recipe
+
+
+def _replaced(whole: Any, path: Sequence[str], value: Any) -> Any:
+    first, *rest = path
+    return replace(whole, **{first: _replaced(getattr(whole, first), rest, value) if rest else value})
+
+
+def _value(text: str, now: Any) -> Any:
+    """The text as a value of the kind that it replaces."""
+    if text.lower() == "none":
+        return None
+    if isinstance(now, bool):
+        if text.lower() not in ("true", "false"):
+            raise ValueError("use true or false")
+        return text.lower() == "true"
+    if isinstance(now, str):
+        return text
+    kinds = {int: (int,), float: (float,)}.get(type(now), (int, float, str))
+    for kind in kinds:
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise ValueError(f"{shown(text)} is not a {'whole number' if type(now) is int else 'number'}")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What each method does, for readers of a report who will never open its code. Data alone: no method is loaded.
+
+
+_PC = (
+    "The PC algorithm starts with an edge between every two columns and removes those that some other columns explain. "
+)
+DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "MeasureOnce": (
+            "Noised statistics of how columns go together were released, in few large releases instead of many small "
+            "ones. All else was computed from them, without another look at the table: a search for the order of the "
+            "columns and the parents of each that fit best, knowing how large the noise is, and for every pair how "
+            "likely it is linked and which way round."
+        ),
+        "EMPC": _PC + "Which edge goes next is chosen at random in favour of the weakest (exponential mechanism).",
+        "SVTPC": _PC
+        + "A noised comparison with a noised threshold says when an edge may go; each that goes is paid for.",
+        "PrivPC": _PC
+        + "A cheap noised comparison picks out weak edges; a second, noised look decides on each of these.",
+        "CuratePC": _PC
+        + "Each edge is judged by a noised number. The budget of each round is found by optimisation beforehand.",
+        "NotearsOnMoments": (
+            "Noised means and products of columns were released once. A graph of linear effects was fitted to them "
+            "(NOTEARS), mended by a local search, and edges that do not stand out from the noise were left out."
+        ),
+        "Noleaks": (
+            "A graph of linear effects was fitted step by step (NOTEARS), each step by a noised gradient that was paid "
+            "for, all at the same price."
+        ),
+        "CurateScore": (
+            "A graph of linear effects was fitted step by step (NOTEARS), each step by a noised gradient that was paid "
+            "for; later steps, which matter more, were given more of the budget."
+        ),
+        "PC": _PC + "Tests were exact, so this protects nobody.",
+        "OrderSearch": (
+            "A search for the order of the columns and the parents of each that explain the exact table best. This "
+            "protects nobody."
+        ),
+        "Notears": "A graph of linear effects was fitted to exact means and products of columns. This protects nobody.",
+        "PublishedEMPC": "EM-PC as coded with Priv-PC.",
+        "PublishedSVTPC": "SVT-PC as printed.",
+        "PublishedPrivPC": "Priv-PC as coded.",
+        "PublishedCuratePC": "CURATE's Algorithm 1 as printed.",
+        "PublishedNoleaks": "NOLEAKS as in its artifact, on all rows.",
+        "PublishedCurateScore": "Score-based CURATE.",
+        "PublishedPC": "PC with Kendall's test as the papers compute it.",
+    }
+)
+"""By the class of the recipe. Any other method is described by its line in the registry."""

@@ -25,7 +25,7 @@ from dpcurate.learn.measure_once.constants import FeatureConstants
 from dpcurate.learn.measure_once.feature_release import Products, ReleasedFeatures, buy_features, products_of
 from dpcurate.models.column_draws import Drawn, draw_column, is_scored, level_chances, place_chances, score_quantile
 from dpcurate.models.model import Model
-from dpcurate.networks.streams import stream, whole
+from dpcurate.networks.network import stream, whole
 from dpcurate.queries import Queryable
 from dpcurate.schema import Numeric, Schema
 

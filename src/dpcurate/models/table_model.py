@@ -19,8 +19,7 @@ from dpcurate.graphs.interop import pgmpy_network
 from dpcurate.models.family import FittedFamily
 from dpcurate.models.model import Model
 from dpcurate.networks.library import write as write_bif
-from dpcurate.networks.network import Codes, Factor, Network, joint
-from dpcurate.networks.streams import stream
+from dpcurate.networks.network import Codes, Factor, Network, joint, stream
 from dpcurate.schema import Numeric, Schema
 
 

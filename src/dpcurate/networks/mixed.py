@@ -21,7 +21,7 @@ from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks.interventions import HiddenWorld, Intervened, set_to
-from dpcurate.networks.streams import stream, streams, whole
+from dpcurate.networks.network import stream, streams, whole
 from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Schema
 
 Range = tuple[float, float]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -16,7 +17,6 @@ from dpcurate._typing import FloatArray
 from dpcurate.errors import DomainTooLarge, GraphError, QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.networks.interventions import HiddenWorld, check_set
-from dpcurate.networks.streams import streams, whole
 from dpcurate.schema import MAX_LEVELS, Categorical, Schema, did_you_mean
 
 TOLERANCE = 1e-3
@@ -303,3 +303,32 @@ def _einsum(factors: Sequence[Factor], keep: tuple[str, ...]) -> FloatArray:
     terms = ",".join("".join(letter[x] for x in names) for names, _ in factors)
     result = np.einsum(f"{terms}->{''.join(letter[x] for x in keep)}", *(table for _, table in factors))
     return np.asarray(result, dtype=np.float64)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Seeded random streams for simulation, and the checks of its whole-number arguments.
+#
+# Each purpose and each column has a stream of its own, so a network drawn with a seed and rows
+# sampled with the same seed are not made of the same numbers, and adding rows changes no earlier row.
+
+
+def whole(name: str, value: int, *, least: int = 0) -> int:
+    """`value` as an int of at least `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise QueryError(f"{name} must be a whole number, got {value!r}") from None
+    if isinstance(value, bool) or number < least:
+        raise QueryError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return number
+
+
+def streams(seed: int, purpose: str, count: int) -> list[np.random.Generator]:
+    """`count` independent PCG64 streams for one purpose."""
+    root = np.random.SeedSequence([whole("seed", seed), *purpose.encode()])
+    return [np.random.Generator(np.random.PCG64(child)) for child in root.spawn(count)]
+
+
+def stream(seed: int, purpose: str) -> np.random.Generator:
+    """The generator of this seed for one purpose."""
+    return streams(seed, purpose, 1)[0]

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from dpcurate._typing import FloatArray
 from dpcurate.graphs.graph import Dag
-from dpcurate.networks.network import Network, Variable
-from dpcurate.networks.streams import stream
+from dpcurate.networks.network import Network, Variable, stream
 from dpcurate.networks.worlds import random_dag
 from dpcurate.schema import Column, Numeric, Schema
 from dpcurate.schema.column_order import tiers_of

@@ -19,8 +19,7 @@ from dpcurate._typing import FloatArray
 from dpcurate.errors import DomainTooLarge, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks.interventions import HiddenWorld, Intervened, set_to
-from dpcurate.networks.network import MAX_CELLS, Network, Variable
-from dpcurate.networks.streams import stream, streams, whole
+from dpcurate.networks.network import MAX_CELLS, Network, Variable, stream, streams, whole
 from dpcurate.schema import Numeric, Schema
 
 WIDTH = 4.0

@@ -26,8 +26,8 @@ from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import GivenOrder
 from dpcurate.learn.methods import get
 from dpcurate.learn.power import Power
+from dpcurate.networks.network import whole
 from dpcurate.networks.plausible import DEGREE, edge_count
-from dpcurate.networks.streams import whole
 from dpcurate.planning.estimate import estimate
 from dpcurate.planning.simulation import EXACT, NO_NOISE, Progress, Refusal, Simulation, WorldRun, all_runs
 from dpcurate.schema import Neighbours, Schema

@@ -4,8 +4,7 @@ Importing it registers its queries with the session, which answers them only in 
 allow_unproved=True. Nothing of the product depends on it.
 """
 
-from dpcurate.learn.descriptions import DESCRIPTIONS
-from dpcurate.learn.methods import Family, Listed, Method
+from dpcurate.learn.methods import DESCRIPTIONS, Family, Listed, Method
 from dpcurate.private.statistics.registry import register_unproved
 from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedLearned
 from dpcurate.published.constraint import PublishedCuratePC, PublishedEMPC, PublishedPC, PublishedPrivPC, PublishedSVTPC

@@ -10,7 +10,7 @@ from typing import Literal, get_args, get_type_hints
 from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.base_graph import Arrow
-from dpcurate.learn.constraint.working_graph import Style
+from dpcurate.learn.constraint.pc_search import Style
 from dpcurate.published.unproved_statistics import StatedBound
 from dpcurate.result.fit import FitResult
 

@@ -15,9 +15,8 @@ from dpcurate.graphs.base_graph import Arrow
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.learn.constraint.edge_decisions import known_rows
-from dpcurate.learn.constraint.pc_search import EdgeTest, Searched, search
+from dpcurate.learn.constraint.pc_search import EdgeTest, Searched, Style, search
 from dpcurate.learn.constraint.recipes import deletable_pairs, learned, sizes
-from dpcurate.learn.constraint.working_graph import Style
 from dpcurate.published.claims import Claim, CurateReading, PublishedLearned
 from dpcurate.published.curate import PublishedCurate
 from dpcurate.published.edge_tests import PublishedChoice, PublishedExact, PublishedSieve, PublishedSvt

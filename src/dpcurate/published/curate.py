@@ -12,8 +12,7 @@ from dpcurate._typing import FloatArray
 from dpcurate.accounting import after_sampling
 from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.learn.constraint.budget_plan import Errors, Leak, as_tests, slsqp
-from dpcurate.learn.constraint.pc_search import Decided
-from dpcurate.learn.constraint.working_graph import PairQuestion, Scope, WorkingGraph
+from dpcurate.learn.constraint.pc_search import Decided, PairQuestion, Scope, WorkingGraph
 from dpcurate.published.claims import CurateReading
 from dpcurate.published.edge_tests import UNDEFINED, OneByOne, p_value
 from dpcurate.queries import Laplace, Queryable, Release, Sample, SampleGate

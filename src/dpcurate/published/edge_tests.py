@@ -17,8 +17,7 @@ from dpcurate.accounting import before_sampling
 from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.learn.constraint.edge_decisions import Steady
 from dpcurate.learn.constraint.independence import PValueTest
-from dpcurate.learn.constraint.pc_search import Decided
-from dpcurate.learn.constraint.working_graph import PairQuestion, Scope, WorkingGraph
+from dpcurate.learn.constraint.pc_search import Decided, PairQuestion, Scope, WorkingGraph
 from dpcurate.published.claims import Claim
 from dpcurate.published.draws import laplace, normal, pick
 from dpcurate.published.unproved_statistics import PublishedFlips, PublishedKendallP, StatedBound

@@ -12,20 +12,33 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from dpcurate._messages import how_many
-from dpcurate.draw.svg import EDGE_SYMBOLS, EVEN_DIRECTION, MARK_LENGTHS, DrawnEdge, arrow, draw, relations, sign
-from dpcurate.draw.text import clean, embedded
+from dpcurate.draw.svg import (
+    EDGE_SYMBOLS,
+    EVEN_DIRECTION,
+    MARK_LENGTHS,
+    DrawnEdge,
+    arrow,
+    draw,
+    picture,
+    relations,
+    sign,
+)
+from dpcurate.draw.text import clean, embedded, escape
 from dpcurate.graphs.pag import SIGNS as MARKS
 from dpcurate.report.edge_words import effect_cell, reasons, shown_edges, thickness_choice
 from dpcurate.report.markup import Head, Html, TableCell, bullets, chance_cell, element, folded, mark, paragraphs, table
 from dpcurate.report.meaning import meaning, origin
-from dpcurate.report.privacy_statement import banner, statement
 from dpcurate.report.sections import (
     MOST_PAIRS,
+    banner,
     directions_lines,
+    directions_note,
     order_section,
+    statement,
     undecided_section,
     verdict_banner,
     verdict_lines,
+    verdict_note,
 )
 from dpcurate.result.threshold import Threshold
 
@@ -301,3 +314,33 @@ def _sample(dash: str, head: str) -> str:
 
 def _sign(name: str) -> str:
     return f'<svg width="20" height="20" aria-hidden="true">{EDGE_SYMBOLS[name].format(x=10, y=10)}</svg>'
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a notebook shows: a summary line and the drawing, without a script.
+
+
+def discovery_html(result: Discovery) -> str:
+    """A result as a notebook shows it: the drawing and a line."""
+    edges = shown_edges(result)
+    found = f"{how_many(len(edges), 'edge')} among {how_many(len(result.graph.nodes), 'column')}"
+    line = f"{found}, by {result.method}. {result.privacy}"
+    warning = "" if result.privacy.private else "<p><strong>NOT PRIVATE</strong></p>"
+    said = [result.drawn and f"Drawn: {result.drawn}.", result.open_pairs]
+    drawn = "".join(element("p", text) for text in said if text)
+    sure = _numbers(edges) if result.learned.linked else ""
+    verdicts = verdict_note(result.verdict) + directions_note(result.directions if edges else None)
+    top = f"{warning}{verdicts}<p>{escape(line)}</p>"
+    return f"<div>{top}{picture(result.graph, edges)}{drawn}{sure}</div>"
+
+
+def _numbers(edges: Sequence[DrawnEdge]) -> str:
+    """How sure each edge is, folded."""
+    heads = [Head("Edge"), Head("P(edge)", True), Head("P(direction)", True), Head("Effect")]
+    rows = [
+        (edge.between, chance_cell(edge.linked), chance_cell(edge.direction), "; ".join(edge.effects) or "-")
+        for edge in edges
+    ]
+    if not any(edge.effects for edge in edges):
+        heads, rows = heads[:3], [row[:3] for row in rows]  # type: ignore[misc]
+    return folded("Probabilities and effects of each edge", table("All edges", heads, rows)) if rows else ""

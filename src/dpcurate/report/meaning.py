@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpcurate._messages import how_many
 from dpcurate.draw.svg import DrawnEdge
-from dpcurate.learn.descriptions import DESCRIPTIONS
-from dpcurate.learn.methods import listed
+from dpcurate.learn.methods import DESCRIPTIONS, listed
 from dpcurate.report.markup import Html, HtmlOrText, bullets, element, facts, folded, paragraphs
 
 if TYPE_CHECKING:

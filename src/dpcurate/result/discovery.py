@@ -25,10 +25,9 @@ from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.models.model import Model
 from dpcurate.models.regression_model import RegressionModel
-from dpcurate.report.folder import GRAPHS, REPORTS, result_files
 from dpcurate.result.comparison import Difference, Finding, difference, load_result
 from dpcurate.result.edges import ColumnPair, Edge, found_edges, found_marked, found_pairs
-from dpcurate.result.export import Exports
+from dpcurate.result.export import GRAPHS, REPORTS, Exports, result_files
 from dpcurate.result.fit import NOT_IDENTIFIED, DirectionVerdict, FitResult, GoodnessOfFit
 from dpcurate.result.run_record import RunRecord
 from dpcurate.result.threshold import BEST_F1, CERTAIN, Threshold, graph_at, surely_linked, way_round
@@ -381,7 +380,7 @@ class Discovery(Exports):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from dpcurate.report.notebook import discovery_html
+        from dpcurate.report.html_report import discovery_html
 
         return discovery_html(self)
 

@@ -17,8 +17,7 @@ from dpcurate.schema.columns import (
     level_text,
     no_number,
 )
-from dpcurate.schema.schema import Adjacency, Person, Schema
-from dpcurate.schema.text_format import TextFormat
+from dpcurate.schema.schema import Adjacency, Person, Schema, TextFormat
 
 __all__ = [
     "CLAMP",

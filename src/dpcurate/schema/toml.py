@@ -12,8 +12,7 @@ from dpcurate._files import toml_text
 from dpcurate._messages import did_you_mean, shown
 from dpcurate.errors import SchemaError
 from dpcurate.schema.columns import Categorical, Column, Numeric, Ordinal
-from dpcurate.schema.schema import Person, Schema
-from dpcurate.schema.text_format import TextFormat
+from dpcurate.schema.schema import Person, Schema, TextFormat
 
 T = TypeVar("T")
 _PART = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[\w-]++)"""

@@ -25,14 +25,14 @@ from dpcurate.learn.methods import Method
 from dpcurate.learn.power import Power
 from dpcurate.models.fitting import check_part, file_name, fit_model, model_graph
 from dpcurate.models.model import Model
-from dpcurate.planning.outlook import Outlook
+from dpcurate.planning.estimate import Outlook
 from dpcurate.private.ledger import Ledger, LoggedRun
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Means, Queryable
 from dpcurate.queries.proxies import Notice, Reporting, Reserving
-from dpcurate.report.folder import SYNTHETIC
 from dpcurate.result.asked import Asked
 from dpcurate.result.discovery import Discovery
+from dpcurate.result.export import SYNTHETIC
 from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Neighbours, Schema
 from dpcurate.study import questions

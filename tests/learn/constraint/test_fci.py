@@ -14,8 +14,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.latent import ancestors, true_pag
 from dpcurate.graphs.pag import Pag
 from dpcurate.learn.constraint.fci import possible_d_sep
-from dpcurate.learn.constraint.pc_search import search_in
-from dpcurate.learn.constraint.working_graph import PairQuestion, WorkingGraph
+from dpcurate.learn.constraint.pc_search import PairQuestion, WorkingGraph, search_in
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, Noleaks, PrivPC, with_hidden
 from dpcurate.result.fit import Evidence
 from oracle import OracleQueryable

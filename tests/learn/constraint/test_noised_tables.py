@@ -9,7 +9,7 @@ from dpcurate import Budget, Curator, networks
 from dpcurate.errors import QueryError
 from dpcurate.learn.constraint.independence import p_values
 from dpcurate.learn.constraint.noised_values import LAPLACE_EXCESS, NOISED_TESTS, TableValues, p_value
-from dpcurate.learn.constraint.working_graph import PairQuestion
+from dpcurate.learn.constraint.pc_search import PairQuestion
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, PrivPC
 
 ROWS, RUNS = 50_000, 2500

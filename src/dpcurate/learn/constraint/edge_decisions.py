@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal
 
-from dpcurate.learn.constraint.pc_search import Decided
-from dpcurate.learn.constraint.working_graph import PairQuestion, Scope, WorkingGraph
+from dpcurate.learn.constraint.pc_search import Decided, PairQuestion, Scope, WorkingGraph
 from dpcurate.queries import (
     Choose,
     Counts,

@@ -20,8 +20,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
 from dpcurate.graphs.pag_orientation import HIDDEN, HIDDEN_AND_SELECTED, PagMarks, colliders, orient_pag
 from dpcurate.graphs.separation import blocks
-from dpcurate.learn.constraint.pc_search import EdgeTest, Searched, search_in
-from dpcurate.learn.constraint.working_graph import Style, WorkingGraph
+from dpcurate.learn.constraint.pc_search import EdgeTest, Searched, Style, WorkingGraph, search_in
 
 Sets = Literal["neighbours", "possible-d-sep"]
 Sampling = Literal["random", "selected"]

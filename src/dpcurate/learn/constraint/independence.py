@@ -11,8 +11,7 @@ import numpy as np
 
 from dpcurate._typing import FloatArray
 from dpcurate.learn.constraint.edge_decisions import Recorder
-from dpcurate.learn.constraint.pc_search import Decided
-from dpcurate.learn.constraint.working_graph import PairQuestion, WorkingGraph
+from dpcurate.learn.constraint.pc_search import Decided, PairQuestion, WorkingGraph
 from dpcurate.queries import Exact, KendallP, Moments, PairStatistic, Queryable, Release, Tables
 
 Measured = tuple[FloatArray, FloatArray]

@@ -16,7 +16,7 @@ from dpcurate.errors import BudgetExceeded
 from dpcurate.learn.constraint.budget_plan import Errors, GaussianErrors, LaplaceErrors, likely_tables, likely_tests
 from dpcurate.learn.constraint.edge_decisions import Measure, TauMeasure, beyond, normal_quantile
 from dpcurate.learn.constraint.independence import turned
-from dpcurate.learn.constraint.working_graph import PairQuestion, WorkingGraph
+from dpcurate.learn.constraint.pc_search import PairQuestion, WorkingGraph
 from dpcurate.queries import Answer, Counts, Gaussian, Laplace, Noise, Queryable, Release, Sample, Statistic
 
 # Tests of conditional independence on noised tables: G, chi-squared and Spearman with a null that knows the noise.

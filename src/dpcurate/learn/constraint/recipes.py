@@ -27,9 +27,17 @@ from dpcurate.learn.constraint.edge_decisions import (
 from dpcurate.learn.constraint.fci import Fci, Sampling, Sets, fci_of
 from dpcurate.learn.constraint.independence import TABLE_TESTS, ExactTest, PartialCorrelationTest, PValueTest, TableTest
 from dpcurate.learn.constraint.noised_values import NoisedTau, NoisedValue, NoisedValues, PairValues, TableValues
-from dpcurate.learn.constraint.pc_search import Decided, EdgeTest, Searched, search
+from dpcurate.learn.constraint.pc_search import (
+    Decided,
+    EdgeTest,
+    PairQuestion,
+    Scope,
+    Searched,
+    Style,
+    WorkingGraph,
+    search,
+)
 from dpcurate.learn.constraint.sparse_vector import SieveTest, SparseVectorTest
-from dpcurate.learn.constraint.working_graph import PairQuestion, Scope, Style, WorkingGraph
 from dpcurate.queries import MOST_CELLS, Queryable
 from dpcurate.result.fit import Evidence, FitResult
 

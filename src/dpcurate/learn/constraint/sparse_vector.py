@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dpcurate.accounting import before_sampling
 from dpcurate.learn.constraint.edge_decisions import EvenShare, Measure, Recorder
 from dpcurate.learn.constraint.noised_values import NoisedValues
-from dpcurate.learn.constraint.pc_search import Decided
-from dpcurate.learn.constraint.working_graph import PairQuestion, WorkingGraph
+from dpcurate.learn.constraint.pc_search import Decided, PairQuestion, WorkingGraph
 from dpcurate.queries import AboveThreshold, Queryable, Sample, Score, ThresholdGate
 
 FIRST_SCORES = 8
