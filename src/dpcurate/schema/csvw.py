@@ -19,8 +19,7 @@ from dpcurate._messages import listed, shown
 from dpcurate.errors import SchemaError
 from dpcurate.schema import toml
 from dpcurate.schema.columns import MAX_LEVELS, MISSING, Categorical, Column, Numeric
-from dpcurate.schema.schema import Person, Schema
-from dpcurate.schema.text_format import TextFormat
+from dpcurate.schema.schema import Person, Schema, TextFormat
 
 CONTEXT = ("http://www.w3.org/ns/csvw", "https://w3id.org/csvw-eo#")
 """CSVW-EO has published no address of its context, so its namespace stands there; its library reads texts alone."""
