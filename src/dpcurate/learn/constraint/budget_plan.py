@@ -127,6 +127,7 @@ class LaplaceErrors(_WindowErrors):
 
     @staticmethod
     def tail(value: FloatArray) -> FloatArray:
+        """The chance of an error beyond a margin, in units of the noise."""
         return np.asarray(np.exp(-value) / 2)
 
 
@@ -137,6 +138,7 @@ class GaussianErrors(_WindowErrors):
 
     @staticmethod
     def tail(value: FloatArray) -> FloatArray:
+        """The chance of an error beyond a margin, in units of the noise."""
         from scipy.special import ndtr
 
         return np.asarray(ndtr(-value))

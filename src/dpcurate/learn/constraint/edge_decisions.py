@@ -66,15 +66,19 @@ class TauMeasure:
     rows: float
 
     def statistic(self, question: PairQuestion) -> Tau:
+        """The statistic of this test."""
         return Tau(question.x, question.y, question.given)
 
     def cut(self, level: float) -> float:
+        """The value that is as far out as `level` under independence."""
         return normal_quantile(min(level, 0.499)) * math.sqrt(self.rows) / 1.5
 
     def score(self, question: PairQuestion, level: float) -> Score:
+        """The candidate of this test for a private choice."""
         return Score(self.statistic(question), self.cut(level), self.side)
 
     def scaled(self, rate: float) -> TauMeasure:
+        """The same measure on a sample of the rows."""
         return TauMeasure(self.rows * rate)
 
 
@@ -85,15 +89,19 @@ class PMeasure:
     side: ClassVar[Literal["above"]] = "above"
 
     def statistic(self, question: PairQuestion) -> KendallP:
+        """The statistic of this test."""
         return KendallP(question.x, question.y, question.given)
 
     def cut(self, level: float) -> float:
+        """The value that is as far out as `level` under independence."""
         return level
 
     def score(self, question: PairQuestion, level: float) -> Score:
+        """The candidate of this test for a private choice."""
         return Score(self.statistic(question), self.cut(level), self.side)
 
     def scaled(self, rate: float) -> PMeasure:
+        """The same measure on a sample of the rows."""
         return self
 
 
@@ -114,6 +122,7 @@ class Steady:
     growth = 1
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
+        """Always go on."""
         return True
 
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
@@ -130,6 +139,7 @@ class Recorder(Steady):
 
     def note(self, q: PairQuestion, verdict: str, value: float | None = None, noise: float | None = None,
              threshold: float | None = None) -> None:  # fmt: skip
+        """Keep what was decided about a test, for the report."""
         self.evidence.append(Evidence((q.x, q.y), q.given, verdict, value, noise, threshold))
 
 
@@ -142,6 +152,7 @@ class EvenShare:
 
     @classmethod
     def of(cls, queryable: Queryable) -> EvenShare:
+        """The share of what is left of this budget."""
         return cls(queryable.budget.pure, queryable.remaining)
 
     def epsilon(self, steps: float, *, range_bounded: bool = False) -> float:
@@ -168,6 +179,7 @@ class ExponentialTest(Recorder):
         self._epsilon = EvenShare.of(queryable).epsilon(choices, range_bounded=True)
 
     def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
+        """Choose at most one of the tests to cut, by the exponential mechanism."""
         candidates = tuple(self._measure.score(q, self._level) for q in tests)
         index = self._queryable.ask(Choose(candidates=candidates, epsilon=self._epsilon, or_none=True))
         if index < len(tests):

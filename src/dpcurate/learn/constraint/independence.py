@@ -159,6 +159,7 @@ class ExactTest(Recorder, ABC):
         self._queryable, self._level = queryable, level
 
     def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
+        """Cut a pair where its exact p-value is above the level."""
         for q, p in zip(tests, self._p_values(tests), strict=True):
             if graph.joined(q.x, q.y):
                 cut = p > self._level

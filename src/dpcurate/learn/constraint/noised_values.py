@@ -230,6 +230,7 @@ class PairValues:
     measure: Measure
 
     def ask(self, tests: Sequence[PairQuestion], epsilon: float) -> Iterator[NoisedValue]:
+        """The noised values of the tests, asked together where the budget allows."""
         asked = [Release(self.measure.statistic(q), Laplace(epsilon=epsilon)) for q in tests]
         try:
             answers: Iterable[Answer] = self.queryable.ask_all(asked)
@@ -238,25 +239,31 @@ class PairValues:
         return map(self.read, answers)
 
     def sampled(self, test: PairQuestion, epsilon: float, rate: float) -> NoisedValue:
+        """The noised value of a test on a fresh secret sample of the rows."""
         answer = _sampled(self.queryable, self.measure.statistic(test), epsilon, rate)
         # On a sample g is smaller; bring it to the scale of the threshold.
         factor = 1 / math.sqrt(rate) if isinstance(self.measure, TauMeasure) else 1.0
         return self.read(Answer((answer.value * factor,), (answer.scale * factor,)))
 
     def read(self, answer: Answer) -> NoisedValue:
+        """The value of a test and the scale of its noise."""
         return float(answer), answer.scale
 
     def cut(self, level: float) -> float:
+        """The value below which a pair counts as independent at this level."""
         return self.measure.cut(level)
 
     def beyond(self, value: float, level: float) -> float:
+        """How far a value lies on the side of dependence."""
         return beyond(self.measure, value, level)
 
     def errors(self, graph: WorkingGraph, orders: Sequence[int], margins: tuple[float, float]) -> Errors:
+        """The error curves that a budget plan needs."""
         tests = (self.measure.statistic(PairQuestion(a, b, ())) for a, b in graph.edges)
         return LaplaceErrors(*margins, max(self.queryable.sensitivity(t) for t in tests))
 
     def steps(self, graph: WorkingGraph, order: int) -> float:
+        """How many releases this order is likely to need."""
         return likely_tests(graph.degrees(graph.open_edges), order)
 
 
@@ -277,17 +284,21 @@ class NoisedTau(PairValues):
     rows: float
 
     def read(self, answer: Answer) -> NoisedValue:
+        """The value of a test and the scale of its noise."""
         deviation = math.sqrt(self.rows / 2.25 + answer.scale**2)
         p = math.erfc(abs(float(answer)) / deviation / math.sqrt(2))
         return normal_score(p), answer.scale / deviation
 
     def cut(self, level: float) -> float:
+        """The value below which a pair counts as independent at this level."""
         return normal_quantile(level)
 
     def beyond(self, value: float, level: float) -> float:
+        """How far a value lies on the side of dependence."""
         return self.cut(level) - value
 
     def errors(self, graph: WorkingGraph, orders: Sequence[int], margins: tuple[float, float]) -> Errors:
+        """The error curves that a budget plan needs."""
         tests = (self.measure.statistic(PairQuestion(a, b, ())) for a, b in graph.edges)
         largest = max(self.queryable.sensitivity(t) for t in tests)
         return LaplaceErrors(*margins, largest * 1.5 / math.sqrt(self.rows))
@@ -306,6 +317,7 @@ class TableValues:
     released: dict[tuple[str, ...], Answer] = field(default_factory=dict)
 
     def ask(self, tests: Sequence[PairQuestion], epsilon: float) -> Iterator[NoisedValue]:
+        """The noised values of the tests, asked together where the budget allows."""
         noise = self._noise(epsilon)
         wanted = [c for c in dict.fromkeys(map(_columns, tests)) if c not in self.released]
         try:
@@ -321,6 +333,7 @@ class TableValues:
             yield self._read(test, self.released[columns], excess)
 
     def sampled(self, test: PairQuestion, epsilon: float, rate: float) -> NoisedValue:
+        """The noised value of a test on a fresh secret sample of the rows."""
         return self._read(test, _sampled(self.queryable, Counts(_columns(test)), epsilon, rate), LAPLACE_EXCESS)
 
     def _noise(self, epsilon: float) -> Noise:
@@ -333,9 +346,11 @@ class TableValues:
         return normal_score(p), ratio / math.hypot(1.0, ratio)
 
     def cut(self, level: float) -> float:
+        """The value below which a pair counts as independent at this level."""
         return normal_quantile(level)
 
     def beyond(self, value: float, level: float) -> float:
+        """How far a value lies on the side of dependence."""
         return self.cut(level) - value
 
     def errors(self, graph: WorkingGraph, orders: Sequence[int], margins: tuple[float, float]) -> Errors:
@@ -346,6 +361,7 @@ class TableValues:
         return (LaplaceErrors if self.queryable.budget.pure else GaussianErrors)(*margins, move)
 
     def steps(self, graph: WorkingGraph, order: int) -> float:
+        """How many releases this order is likely to need."""
         return likely_tables(graph.reach(), order)
 
 

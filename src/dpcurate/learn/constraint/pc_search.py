@@ -35,6 +35,7 @@ class PairQuestion:
 
     @property
     def pair(self) -> UnorderedPair:
+        """The pair, in no order."""
         return frozenset((self.x, self.y))
 
 
@@ -84,6 +85,7 @@ class WorkingGraph:
         return list(map(len, sets.values()))
 
     def joined(self, a: str, b: str) -> bool:
+        """Whether the edge is still there."""
         return b in self.around[a]
 
     def degrees(self, edges: list[tuple[str, str]]) -> list[tuple[int, int]]:
@@ -97,14 +99,17 @@ class WorkingGraph:
 
     @property
     def open_edges(self) -> list[tuple[str, str]]:
+        """The edges that knowledge does not fix."""
         return [(a, b) for a, b in self.edges if frozenset((a, b)) not in self.fixed]
 
     def cut(self, test: PairQuestion) -> None:
+        """Remove the edge of this test and remember the separating set."""
         self.around[test.x].discard(test.y)
         self.around[test.y].discard(test.x)
         self.separating_sets.setdefault(test.pair, test.given)
 
     def skeleton(self) -> Skeleton:
+        """The edges that are left, with the separating sets."""
         return Skeleton.of(self.nodes, self.edges, self.separating_sets)
 
 
@@ -120,10 +125,12 @@ class TableSizes:
     levels: Mapping[str, int]
 
     def cells(self, test: PairQuestion) -> int:
+        """The cells of the table of this test."""
         levels = self.levels
         return math.prod([levels[n] for n in (test.x, test.y, *test.given)]) if levels else 1
 
     def fits(self, test: PairQuestion) -> bool:
+        """Whether that table is small enough."""
         return self.cells(test) <= MOST_CELLS
 
     def none_fits(self, order: int) -> bool:

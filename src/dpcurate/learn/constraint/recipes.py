@@ -69,6 +69,7 @@ class CurateTest:
     _order: int = 0
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
+        """Plan this order's budget; False where too little is left."""
         self._left, self._order = self.queryable.remaining, order
         if self._left <= 0:
             return False
@@ -118,6 +119,7 @@ class CurateTest:
         return (self.values.sampled(q, self.epsilons[-1], self.rate) for q in tests)
 
     def end(self, order: int, asked: int, graph: WorkingGraph) -> None:
+        """Record what this order has spent."""
         self.leaked.append(self._left - self.queryable.remaining)
 
 
@@ -175,6 +177,7 @@ def deletable_pairs(queryable: Queryable, knowledge: Knowledge | None, fci: Fci 
 
 
 def sizes(queryable: Queryable) -> dict[str, int]:
+    """The number of levels of each column; a column of numbers is refused."""
     schema = queryable.schema
     schema.check_levels(schema.names, "this method")
     return {column.name: column.size for column in schema.columns}

@@ -67,6 +67,7 @@ class Growing:
         self.below: BoolArray = np.eye(size, dtype=bool)
 
     def fits(self, i: int, j: int) -> bool:
+        """Whether the arrow closes no cycle."""
         return not self.below[j, i]
 
     def add(self, i: int, j: int) -> None:
@@ -136,10 +137,12 @@ def acyclic_part(weights: FloatArray, threshold: float, facts: AllowedArrows) ->
 
 
 def dag_of(nodes: tuple[str, ...], arrows: BoolArray) -> Dag:
+    """The graph of a matrix of arrows."""
     return Dag(nodes, frozenset((nodes[i], nodes[j]) for i, j in indices(arrows)))
 
 
 def indices(mask: BoolArray) -> Iterable[tuple[int, int]]:
+    """The positions that are true."""
     return ((int(i), int(j)) for i, j in np.argwhere(mask))
 
 

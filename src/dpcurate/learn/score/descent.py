@@ -76,14 +76,17 @@ class Path:
     most: int = 12
 
     def begin(self) -> tuple[float, float]:
+        """The first penalty and weight of the squared constraint."""
         return self.first, 0.0
 
     def after(self, alpha: float, rho: float, h: float, before: float, stage: int) -> tuple[float, float] | None:
+        """The next penalty and weight; None ends the descent."""
         if stage >= self.most or (stage >= self.stages and h <= self.h_small):
             return None
         return alpha * self.growth, 0.0
 
     def accepts(self, h: float, before: float) -> bool:
+        """Whether this stage made enough progress."""
         return True
 
     @classmethod
@@ -105,9 +108,11 @@ class Lagrangian:
     most: int = 100
 
     def begin(self) -> tuple[float, float]:
+        """The first penalty and weight of the squared constraint."""
         return 0.0, 1.0
 
     def after(self, alpha: float, rho: float, h: float, before: float, stage: int) -> tuple[float, float] | None:
+        """The next penalty and weight; None ends the descent."""
         if h <= self.h_small or stage >= self.most:
             return None
         if self.accepts(h, before):
@@ -115,6 +120,7 @@ class Lagrangian:
         return (alpha, rho * 10.0) if rho * 10.0 < self.rho_most else None
 
     def accepts(self, h: float, before: float) -> bool:
+        """Whether this stage made enough progress."""
         return h <= 0.25 * before
 
 

@@ -60,6 +60,7 @@ class NoisyGains:
     price: float
 
     def of(self, j: int, given: tuple[int, ...]) -> FloatArray:
+        """The gain in log-likelihood of each possible parent of column j."""
         strength, rows = self.partial(j, given)
         return -0.5 * rows * np.log1p(-np.minimum(strength**2, 1 - 1e-9)) - self.price
 
@@ -86,6 +87,7 @@ class LeastSquares:
     threshold: float
 
     def of(self, j: int, given: tuple[int, ...]) -> FloatArray:
+        """The gain in log-likelihood of each possible parent of column j."""
         rest = Regressed.on(self.covariance, given)
         spread = np.maximum(np.diag(rest.covariance), 1e-12)
         shared = rest.covariance[:, j]
@@ -189,6 +191,7 @@ class Separation:
 
     @property
     def z(self) -> float:
+        """The value in standard errors."""
         return abs(self.value) / self.error
 
 

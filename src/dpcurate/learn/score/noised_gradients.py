@@ -44,6 +44,7 @@ def spread(total: float, iterations: int, shape: BudgetShape = "geometric", *, r
 
 
 def check_spread(amount: float, iterations: int) -> None:
+    """Refuse a budget or a number of iterations that makes no sense."""
     if not 0 < amount < math.inf:
         raise QueryError(f"a budget to spread must be a finite number above 0, got {amount!r}")
     if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
@@ -72,6 +73,7 @@ class Noleaks:
     steepest: float = 1e7
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
+        """Run the noised descent on a queryable."""
         plan = GradientBudget("even", 1.0, self.iterations, self.margin, self.clip)
         return _by_gradients(queryable, knowledge, plan, self)
 
@@ -118,6 +120,7 @@ class CurateScore:
         return self.clipping == "quantile" or self.tune == "released"
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
+        """Run the noised descent on a queryable."""
         kept = (self.kept or KEPT) if self._adaptive else None
         ratio, reacting = self.ratio or RATIO, self.budgets == "released"
         plan = GradientBudget(self.schedule, ratio, self.iterations, self.margin, self.clip, reacting, kept)
@@ -137,6 +140,7 @@ class GradientBudget:
     kept: float | None = None
 
     def prices(self, rho: float) -> tuple[float, ...]:
+        """The rho of each iteration."""
         if not 0 < self.margin < 1:
             raise QueryError(f"margin is a share of the budget between 0 and 1, got {self.margin!r}")
         return spread(rho, self.iterations, self.shape, ratio=self.ratio)

@@ -110,6 +110,7 @@ class Notears:
         check_choice("refine", self.refine, ("search", "none"))
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
+        """Run NOTEARS on exact moments; not private."""
         nodes = queryable.schema.names
         facts = AllowedArrows.of(nodes, knowledge)
         spread = ReleasedMoments.of(queryable.ask(Release(Moments(nodes), Exact())), queryable.schema.columns)

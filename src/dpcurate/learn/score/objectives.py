@@ -30,6 +30,7 @@ class Quadratic:
     covariance: FloatArray
 
     def near(self, weights: FloatArray) -> Loss:
+        """The loss near these weights: it is quadratic already."""
         return self
 
     def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
@@ -56,6 +57,7 @@ class ReleasedMoments:
 
     @classmethod
     def of(cls, answer: Answer, columns: Sequence[Column]) -> ReleasedMoments:
+        """The means and covariance of released moments."""
         matrix, own = answer.value, np.array([c.steps > 1 for c in columns])
         number = float(matrix[0, 0])
         if number < max(2.0, 4.0 * answer.scale):

@@ -42,7 +42,8 @@ class SetScores(Protocol):
 class CellScore(Protocol):
     """The score of a set from the counts of its table's cells that are not empty, and how many cells there are."""
 
-    def __call__(self, counts: FloatArray, cells: int) -> float: ...
+    def __call__(self, counts: FloatArray, cells: int) -> float:
+        """The score of a table of counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class BIC:
     rows: float
 
     def __call__(self, counts: FloatArray, cells: int) -> float:
+        """The score of a table of counts."""
         return float(counts @ np.log(counts)) - 0.5 * math.log(max(2.0, self.rows)) * cells
 
 
@@ -62,6 +64,7 @@ class BDeu:
     equivalent_sample_size: float
 
     def __call__(self, counts: FloatArray, cells: int) -> float:
+        """The score of a table of counts."""
         from scipy.special import gammaln
 
         each = self.equivalent_sample_size / cells
@@ -77,9 +80,11 @@ class TableScores:
     rows: float
 
     def fits(self, columns: Columns) -> bool:
+        """Whether the set is small enough to score."""
         return self._cells(columns) <= MOST_CELLS
 
     def of(self, sets: Sequence[Columns]) -> FloatArray:
+        """The scores of sets of columns of one size."""
         return np.array([score for some in self._batches(sets) for score in self._ask(some)])
 
     def _ask(self, sets: Sequence[Columns]) -> Iterator[float]:
@@ -115,12 +120,15 @@ class GaussianBIC:
 
     @classmethod
     def of_moments(cls, answer: Answer, columns: Sequence[Column]) -> GaussianBIC:
+        """The score of released moments."""
         return cls(*_standardised(answer, columns))
 
     def fits(self, columns: Columns) -> bool:
+        """Whether the set is small enough to score."""
         return True
 
     def of(self, sets: Sequence[Columns]) -> FloatArray:
+        """The scores of sets of columns of one size."""
         size = len(sets[0])
         free = size * (size + 3) / 2
         return -0.5 * self.rows * _log_determinants(self.correlation, sets) - 0.5 * math.log(self.rows) * free
@@ -139,12 +147,15 @@ class BGe:
 
     @classmethod
     def of_moments(cls, answer: Answer, columns: Sequence[Column]) -> BGe:
+        """The score of released moments."""
         return cls(*_standardised(answer, columns))
 
     def fits(self, columns: Columns) -> bool:
+        """Whether the set is small enough to score."""
         return True
 
     def of(self, sets: Sequence[Columns]) -> FloatArray:
+        """The scores of sets of columns of one size."""
         from scipy.special import multigammaln
 
         size, rows = len(sets[0]), self.rows
