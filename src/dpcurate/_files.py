@@ -136,10 +136,12 @@ def _refuse(complain: Complaint, message: str, line: int | None = None) -> NoRet
 SQLITE = b"SQLite format 3\x00"
 LEDGER = 0x64704C67
 """A ledger's application id in the header of its SQLite file, "dpLg"."""
+SERVICE_LOG = 0x64705376
+"""That of the log that a service keeps beside its ledger, "dpSv"."""
 LEDGER_GATE = threading.RLock()
 """Held during every transaction on a ledger of this process, and here while a file's header is read: closing a plain
 file handle drops every POSIX lock that the process has on the file."""
-_BESIDE_A_LEDGER = re.compile(r"-(journal|wal|shm|run-\d+)\Z")
+_BESIDE_A_LEDGER = re.compile(r"-(journal|wal|shm|run-\d+|service(-journal)?)\Z")
 _FILE_MODE, _FOLDER_MODE = 0o644, 0o755
 """Before the umask, so that nothing is ever writable for a group or for everybody."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
