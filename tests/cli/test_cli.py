@@ -705,8 +705,9 @@ COMMANDS = dict(leaves(build()))
 
 def test_the_commands():
     expected = {
-        "ask", "diff", "discover", "plan", "schema draft", "schema check", "ledger init", "ledger show", "ledger moved",
-        "ledger log", "methods", "network list", "network sample", "audit", "reproduce", "demo",
+        "ask", "diff", "discover", "plan", "schema draft", "schema check", "schema export", "schema import",
+        "ledger init", "ledger show", "ledger moved", "ledger log", "ledger record", "methods", "network list",
+        "network sample", "audit", "reproduce", "demo",
     }  # fmt: skip
     assert {" ".join(path) for path in COMMANDS} == expected
 

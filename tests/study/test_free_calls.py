@@ -27,6 +27,7 @@ ON_FOUND = {
     "to_bnlearn": lambda found, _: found.to_bnlearn(),
     "to_dag": lambda found, _: found.to_dag(),
     "to_dagitty": lambda found, _: found.to_dagitty(),
+    "registry_record": lambda found, _: found.registry_record(),
     "to_dict": lambda found, _: found.to_dict(),
     "to_frame": lambda found, _: found.to_frame(),
     "to_networkx": lambda found, _: found.to_networkx(),

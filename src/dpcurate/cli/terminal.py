@@ -8,9 +8,12 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from dpcurate import Discovery, OutputFolder, messages
+from dpcurate import messages
+
+if TYPE_CHECKING:  # help appears at once
+    from dpcurate import Discovery, OutputFolder
 
 WIDTH = 20
 """Characters of a progress bar."""
