@@ -57,8 +57,8 @@ def page(runs: Sequence[Any]) -> str:
         parts += _summary(list(columns), columns, rows(runs), cells, figure)
     if shuffled:
         parts += [SHUFFLED, *_both(shuffled)]
-    parts.append("\n## Everything\n")
-    parts += _details(list(columns), columns, rows(runs), cells)
+    parts.append("\n## Means of everything measured\n")
+    parts += _details(list(columns), rows(runs), cells)
     parts += _versions(runs)
     return "\n".join(parts) + "\n"
 
@@ -138,17 +138,13 @@ def _everywhere(names: list[str], row: Row, cells: dict) -> Cell | None:
     return None if None in known else _over([c for c in known if c is not None])
 
 
-def _details(names: list[str], columns: dict, asked: list[Row], cells: dict) -> Iterator[str]:
+def _details(names: list[str], asked: list[Row], cells: dict) -> Iterator[str]:
     rates = "skeleton F1 | precision | recall | CPDAG F1 | F1 at 1/2 | CPDAG at 1/2"
-    yield f"| network (columns) | method | {rates} | seconds | seeds |"
-    yield "|---" * 10 + "|"
-    for name in names:
-        for row in asked:
-            if cell := cells.get((name, row)):
-                yield f"| {name} ({columns[name]}) | {_figures(row, cell)}"
+    yield f"| method | {rates} | seconds | seeds |"
+    yield "|---" * 9 + "|"
     for row in asked:
         if cell := _everywhere(names, row, cells):
-            yield f"| **mean of {len(names)}** | {_figures(row, cell)}"
+            yield f"| {_figures(row, cell)}"
 
 
 def _figures(row: Row, cell: Cell) -> str:
