@@ -50,6 +50,7 @@ class PublishedPC:
         check_choice("style", self.style, get_args(Style))
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> PublishedLearned:
+        """Run PC as the paper's code does."""
         deletable_pairs(queryable, knowledge)
         test, order, levels = PublishedExact(queryable, self.alpha), self.max_order, sizes(queryable)
         found = search(

@@ -61,6 +61,7 @@ class PublishedCurate(OneByOne):
     # --- what an order may spend ----------------------------------------------------------------------
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
+        """Solve for the order's epsilon; False once the claimed budget is used up."""
         overspent = self.reading.stop != "never" and self.claimed >= self.total
         if overspent or self._deltas > self.reading.delta_total:
             return False
@@ -107,6 +108,7 @@ class PublishedCurate(OneByOne):
     # --- tests ----------------------------------------------------------------------------------------
 
     def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
+        """Ask the tests that the reading asks: of each pair both orders, or one."""
         return super().decide([q for q in tests if self.reading.pairs == "ordered" or self._new(q)], graph)
 
     def _new(self, q: PairQuestion) -> bool:
@@ -164,6 +166,7 @@ class PublishedLeak:
     delta_prime: float
 
     def __call__(self, tests: FloatArray, epsilon: FloatArray) -> FloatArray:
+        """Return the leakage of so many tests at each epsilon."""
         return tests * epsilon**2 + epsilon * np.sqrt(2 * math.log(1 / self.delta_prime) * tests)
 
 

@@ -13,11 +13,13 @@ from dpcurate.queries import Queryable
 
 
 def laplace(queryable: Queryable, scale: float) -> float:
+    """Draw Laplace noise of this scale from public randomness."""
     u = queryable.draw() - 0.5
     return -scale * math.copysign(math.log(max(1 - 2 * abs(u), 1e-300)), u)
 
 
 def normal(queryable: Queryable, scale: float) -> float:
+    """Draw normal noise of this standard deviation from public randomness."""
     return scale * normal_quantile(min(max(queryable.draw(), 1e-300), 1 - 1e-16))
 
 

@@ -29,6 +29,7 @@ UNDEFINED = -1e5
 
 
 def p_value(q: PairQuestion, bound: StatedBound) -> PublishedKendallP:
+    """Return the query for the p-value of a question."""
     return PublishedKendallP(q.x, q.y, q.given, bound=bound)
 
 
@@ -51,6 +52,7 @@ class OneByOne(Steady, ABC):
     answered: int = 0
 
     def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
+        """Decide one test after the other."""
         for q in tests:
             self.answered += 1
             yield q, self._cuts(q)
@@ -82,6 +84,7 @@ class PublishedSvt(OneByOne):
         return self.claim.total(self.hits, self.epsilon)
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
+        """Noise the threshold before the first order."""
         if self._threshold is None:
             self._threshold = self.level + laplace(self.queryable, 2 * priv_pc_sensitivity(self.rows) / self.epsilon)
         return True
@@ -124,6 +127,7 @@ class PublishedSieve(OneByOne):
         return self.claim.total(self.hits, self.epsilon, parts=2)
 
     def begin(self, order: int, graph: WorkingGraph) -> bool:
+        """Noise the threshold before the first order."""
         if self._threshold is None:
             self._refresh()
         return True
@@ -182,6 +186,7 @@ class PublishedChoice(Steady):
         return self.claim.total(self.visits, self.epsilon)
 
     def decide(self, tests: Sequence[PairQuestion], graph: WorkingGraph) -> Iterator[Decided]:
+        """Choose how many edges to cut and which ones, each by an exponential mechanism."""
         self.claim.check_room(self.limit, self.visits + 1, self.epsilon)
         self.visits += 1
         self.answered += len(tests)

@@ -56,6 +56,7 @@ class PublishedGradients:
         return self
 
     def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """Return the public objective and a noised gradient of the private rows."""
         sigma = self._sigma(self._spending.pay())
         gradient = self._private(weights if self._first is None else self._first)[1]
         noised = np.clip(gradient, -self._clip, self._clip) + sigma * normals(self._draw, gradient.shape)

@@ -45,6 +45,7 @@ class Spending:
     _place: int = 0
 
     def restart(self) -> None:
+        """Begin the schedule again, unless it ends with the run."""
         if self.ends != "run":
             self._place = 0
 

@@ -90,6 +90,7 @@ class PublishedFlipsTransformation(PairTransformation):
         return (np.array([_flips(cells.astype(np.float64), self.statistic.level)], dtype=np.int64),)
 
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
+        """Return the stated, unproved sensitivity of 1."""
         return Sensitivity(Fraction(1), Fraction(1))
 
 

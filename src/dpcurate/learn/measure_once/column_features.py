@@ -134,6 +134,7 @@ class Features:
 
     @property
     def size(self) -> int:
+        """How many features."""
         return int(self.values.shape[1])
 
     @property

@@ -140,6 +140,7 @@ def _check(queryable: Queryable) -> None:
 
 
 def fits(queryable: Queryable, features: Sequence[Features]) -> bool:
+    """Whether the source can add up the products of these features; costs nothing and reads nothing."""
     try:
         queryable.sensitivity(_statistic(features, 1.0))
     except QueryError:

@@ -30,6 +30,7 @@ class StatementVerdict:
 
     @classmethod
     def of(cls, outcomes: Iterable[Outcome]) -> StatementVerdict:
+        """Count the outcomes that support and contradict a statement."""
         found = list(outcomes)
         yes, no, open_ = (sum(s == sign for _, s in found) for sign in (1, -1, 0))
         return cls(_word(yes, no, open_), (yes, no, open_), tuple(where for where, s in found if s == -1))
@@ -78,11 +79,13 @@ class Statement:
     axes: tuple[str, ...] = ("spent", "nominal")
 
     def readings(self, runs: Runs) -> list[str]:
+        """Return the readings that the statement has rows for."""
         if self.rows == "plain":
             return [""]
         return runs.readings("curate-score" if self.rows == "score" else "curate-pc")
 
     def verdict(self, runs: Runs, part: str, view: View) -> StatementVerdict:
+        """Judge one part of the statement."""
         return StatementVerdict.of(self.parts[part](runs, view))
 
 
@@ -134,6 +137,7 @@ def _top(runs: Runs, metric: str, network: str, method: str, reading: str | None
 
 
 def rises(runs: Runs, _: View) -> Outcomes:
+    """F1 rises from the smallest to the largest leakage."""
     for network in runs.networks:
         for method in runs.methods():
             low, high = (runs.of("pc_f1", network, method, t) for t in (runs.targets[0], runs.targets[-1]))
@@ -154,6 +158,7 @@ def small_below_one(runs: Runs, view: View) -> Outcomes:
 
 
 def large_above_one(runs: Runs, view: View) -> Outcomes:
+    """On the large networks the best F1 above a leakage of 1 beats that below."""
     for network in (n for n in runs.networks if n in LARGE):
         sides = []
         for side in ([t for t in runs.targets if t > 1], [t for t in runs.targets if t <= 1]):
@@ -188,6 +193,7 @@ def _needed(runs: Runs, view: View, network: str, method: str) -> float | None:
 
 
 def low_regime(runs: Runs, view: View) -> Outcomes:
+    """Up to a leakage of 1 the best score method beats the best constraint method."""
     for network in runs.networks:
         for target in (t for t in runs.targets if t <= 1):
             score = _best(runs, view, SCORE, network, target)
@@ -232,6 +238,7 @@ def tenth(rival: str) -> Rule:
 
 
 def fewer_tests(runs: Runs, view: View) -> Outcomes:
+    """CURATE asks fewer tests than its rivals."""
     for network in runs.networks:
         ours = runs.of(view.metric, network, "curate-pc", TESTED, view.reading)
         for method in RIVALS:
@@ -267,6 +274,7 @@ def faster(ours: Iterable[str], theirs: Iterable[str]) -> Rule:
 
 
 def similar_time(runs: Runs, _: View) -> Outcomes:
+    """Both score methods take about as long as each other."""
     for network in runs.networks:
         x, y = (runs.of("seconds", network, m, TESTED, kind="time") for m in SCORE)
         if x is not None and y is not None:
@@ -274,6 +282,8 @@ def similar_time(runs: Runs, _: View) -> Outcomes:
 
 
 def iterations(how: str) -> Rule:
+    """Make the rule that multiplicative schedules allow more iterations than the other two."""
+
     def outcomes(runs: Runs, _: View) -> Outcomes:
         rows = [r for r in runs.rows if r["kind"] == "schedule" and r["reading"] == how and r["step"] < 1]
         counts = {(r["method"], r["step"], r["target"]): r["answered"] for r in rows}
@@ -287,6 +297,8 @@ def iterations(how: str) -> Rule:
 
 
 def later_get_more(low: float, high: float) -> Rule:
+    """Make the rule that later iterations get more, for a first epsilon between these."""
+
     def outcomes(runs: Runs, _: View) -> Outcomes:
         for first in sorted({r["step"] for r in runs.rows if r["kind"] == "schedule" and low < r["step"] < high}):
             budgets = schedules.algorithm_2(first, 20)
@@ -308,6 +320,7 @@ def looked_at(statement: Statement) -> dict[str, str]:
 
 
 def axes_of(statement: Statement) -> tuple[str, ...]:
+    """Return the axes on which a statement is judged."""
     return ("nominal",) if statement.rows in ("tests", "plain") else statement.axes
 
 

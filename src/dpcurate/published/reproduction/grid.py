@@ -62,10 +62,12 @@ class PaperWorld:
 
     @cached_property
     def network(self) -> networks.Network:
+        """The network of the paper."""
         return networks.load(self.name)
 
     @cached_property
     def dag(self) -> Dag:
+        """The true graph."""
         return self.network.dag
 
     @cached_property
@@ -84,10 +86,12 @@ class PaperWorld:
 
     @cached_property
     def alphabetical(self) -> Coded:
+        """The table with the codes of each column in alphabetical order."""
         return self._coded(ordered=True)
 
     @cached_property
     def natural(self) -> Coded:
+        """The table with the codes of each column in the network's order."""
         return self._coded(ordered=False)
 
     def kendall_pc(self) -> PublishedPC:
@@ -106,6 +110,7 @@ class PaperWorld:
 
     @cached_property
     def authors(self) -> Arcs:
+        """The arcs that the authors' code counts as true."""
         nodes = self.dag.nodes
         pairs = (arc.split("-") for arc in AUTHORS_ARCS[self.name].split())
         return frozenset((nodes[int(a)], nodes[int(b)]) for a, b in pairs)
@@ -118,6 +123,7 @@ def arcs_of(graph: Cpdag) -> Arcs:
 
 @lru_cache(maxsize=8)
 def world(name: str, rows: int = ROWS) -> PaperWorld:
+    """Return the table of a network; the same one each time."""
     return PaperWorld(name, rows)
 
 
@@ -224,6 +230,7 @@ class Grid:
     ours: Sequence[str] = OURS
 
     def cells(self) -> tuple[GridCell, ...]:
+        """List all cells of the grid."""
         found = [GridCell("schedule", "none", "schedules", "lemma-2", 0.0, 1, self.rows)]
         for network in self.networks:
             found += [self._cell("exact", network, m, "exact", 0.0, 1) for m in ("pc-kendall", "pc-g")]

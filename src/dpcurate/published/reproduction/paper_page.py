@@ -32,6 +32,7 @@ def write_page(parquet: Path, directory: Path) -> list[Path]:
 
 
 def page(runs: Runs, *, drawn: bool = True) -> str:
+    """Write the page from recorded runs, with or without pictures."""
     sections = (_head, _settings, _statements, _data, _leakage, _regimes, _rates, _tests, _seconds)
     words = "Iterations for a total and eps_0: Lemma 2 (lines), the largest number that fits (dots)"
     last = [SCHEDULES.format(picture=_picture("schedules", words)), LIMITS]

@@ -33,11 +33,13 @@ class ExactAnswers:
         self._bounds: dict[Statistic, float] = {}
 
     def answer(self, statistic: Statistic) -> Answer:
+        """Return the exact answer, computed once."""
         if statistic not in self._answers:
             self._answers[statistic] = self.queryable.ask(Release(statistic, Exact()))
         return self._answers[statistic]
 
     def bound(self, statistic: Statistic) -> float:
+        """Return the sensitivity, computed once."""
         if statistic not in self._bounds:
             self._bounds[statistic] = self.queryable.sensitivity(statistic)
         return self._bounds[statistic]
@@ -45,6 +47,7 @@ class ExactAnswers:
 
 @lru_cache(maxsize=2)
 def memory(name: str, rows: int) -> ExactAnswers:
+    """Return the exact answers on a network's table; the last two are kept."""
     return ExactAnswers(name, rows)
 
 
@@ -68,6 +71,7 @@ class Rehearsal:
         self.undefined: int = 0
 
     def ask(self, query: Query[T]) -> T:
+        """Answer a release from memory, with fresh noise."""
         return cast(T, self._answer(query))
 
     def _answer(self, query: Query[object]) -> Answer:
@@ -93,20 +97,26 @@ class Rehearsal:
         return self._known.bound(statistic) / float(noise.epsilon)
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
+        """Answer several releases."""
         return [self.ask(r) for r in queries]
 
     def open(self, gate: Gate[T]) -> T:
+        """Refuse: a rehearsal has no gates."""
         raise QueryError("a rehearsal has no gates")
 
     @contextmanager
     def reserve(self, amount: float) -> Iterator[None]:
+        """Reserve nothing; simulated data have no budget."""
         yield
 
     def sensitivity(self, statistic: Statistic) -> float:
+        """Return the sensitivity of a statistic."""
         return self._known.bound(statistic)
 
     def draw(self) -> float:
+        """Draw a uniform number."""
         return self._random.random()
 
     def privacy(self) -> Privacy:
+        """Return the privacy statement of the simulated table."""
         return self._known.queryable.privacy()

@@ -89,6 +89,7 @@ COLUMNS = {
 
 
 def run(cell: GridCell) -> list[CellRecord]:
+    """Run one cell of the grid."""
     if cell.kind == "schedule":
         return list(_schedules())
     if cell.kind == "exact":
@@ -294,6 +295,7 @@ def _clocked(fit: Callable[[Queryable], FitResult], queryable: Queryable) -> tup
 def scored(
     cell: GridCell, place: PaperWorld, found: FitResult | Cpdag | Dag | Pag, seed: int, **facts: Any
 ) -> CellRecord:
+    """Compare a graph with the truths of its network."""
     graph, arcs = _drawn(cell, place, found)
     skeleton, truth, pc = skeleton_rates(graph, place.dag), place.dag.cpdag(), _against(arcs, place.pc)
     return CellRecord(

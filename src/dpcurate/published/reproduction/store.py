@@ -163,6 +163,7 @@ def write_runs(rows: Iterable[RunRow], path: Path) -> None:
 
 
 def read_runs(path: Path) -> list[RunRow]:
+    """Read recorded runs from a Parquet file."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -213,6 +214,7 @@ class Summary:
 
     @classmethod
     def of(cls, values: list[float]) -> Summary:
+        """Summarise values by mean, standard deviation and count."""
         mean = math.fsum(values) / len(values)
         if not math.isfinite(mean):
             return cls(mean, math.nan, len(values))
@@ -221,6 +223,7 @@ class Summary:
 
     @property
     def error(self) -> float:
+        """The standard error of the mean."""
         return self.sd / math.sqrt(self.runs)
 
     def towards(self, other: Summary, share: float) -> Summary:
