@@ -15,6 +15,7 @@ from dpcurate.private.noise import Randomness, Secure, Seeded
 from dpcurate.private.origin import TableOrigin
 from dpcurate.private.session import Session
 from dpcurate.private.sources import check_rows, open_source
+from dpcurate.private.sources.one_at_a_time import OneAtATime
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.schema import Neighbours, Schema
 
@@ -68,6 +69,7 @@ class Curator(Session):
                 print(f"owner's check (this looked at the data): {sentence}", file=sys.stderr)
         charged = _ledger(ledger, name, table, schema, relation, budget, allow_unproved or insecure_seed is not None)
         super().__init__(source, schema, relation, charged, randomness, allow_unproved=allow_unproved)
+        self._one_at_a_time = OneAtATime(source)
         if insecure_seed is not None:
             charged.charge([Event("insecure-seed", "whoever knows the seed can undo the noise", Cost.infinite())])
 
@@ -75,6 +77,17 @@ class Curator(Session):
     def origin(self) -> TableOrigin:
         """Which table it is, as far as that can be told without its rows."""
         return self._origin
+
+    def of_share(self, name: str) -> Session:
+        """A session for the analyst who has this share: the same rows, its own runs, and what the share has left.
+
+        Raises:
+            LedgerError: there is no such share, or the budget is kept in memory.
+        """
+        ledger = self._ledger.of_share(name)
+        return Session(
+            self._one_at_a_time, self._schema, self._neighbours, ledger, self._randomness, allow_unproved=False
+        )
 
     # --- runs, as a study keeps them: study/run_keeper.py -------------------------------------------------------------
 

@@ -223,6 +223,32 @@ class Session(Unique):
                 [needed for query in queries for needed in self._validated(query).transformations]
             )
 
+    def cells_for(self, asked: Sequence[Query[Any] | Score]) -> int:
+        """How many cells of tables and other numbers these would read or release; nothing is charged or read."""
+        _check_list(asked)
+        with self._lock:
+            needed = [computed for one in asked for computed in self._needed(one)]
+        tables = {row_sum for computed in needed for row_sum in computed.row_sums if isinstance(row_sum, CountRows)}
+        others = (one for one in needed if not any(isinstance(k, CountRows) for k in one.row_sums))
+        numbers = sum(math.prod(shape) for one in others for shape in one.shapes)
+        return sum(table.cells for table in tables) + numbers
+
+    def _needed(self, asked: Query[Any] | Score) -> Sequence[Transformation]:
+        if isinstance(asked, Score):
+            return (self._bound(asked.statistic)[0],)
+        return self._validated(asked).transformations
+
+    def price(self, queries: Sequence[Query[Any]]) -> float:
+        """What these would be charged, in the budget's currency; nothing is charged or read."""
+        _check_list(queries)
+        with self._lock:
+            return float(sum(self._validated(query).event.cost.within(self.budget) for query in queries))
+
+    @property
+    def paid(self) -> float:
+        """What this session was charged, with the requests that an earlier process had paid."""
+        return float(self._paid)
+
     def open(self, gate: Gate[T]) -> T:
         """Open an interactive gate, charged in full here and now."""
         with self._lock:

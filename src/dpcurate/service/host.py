@@ -1,0 +1,131 @@
+"""What a service holds: one open curator, its records, and the runs of analysts that are under way.
+
+The routes of analysts (app.py) and the owner's page are both made over a `ServiceHost`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dpcurate._messages import shown
+from dpcurate.accounting import Budget
+from dpcurate.errors import LedgerError, QueryError, RefusedError
+from dpcurate.private.curator import Curator
+from dpcurate.private.ledger import LoggedRun, Share
+from dpcurate.service.limits import Limits, Meter
+from dpcurate.service.logbook import Entry
+from dpcurate.service.records import WAITING, Records, Request
+from dpcurate.service.server_runs import RunningRun, ServerRuns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """How a service behaves; `limits` hold for each token.
+
+    With `team` every analyst may read the stored answers of all runs, otherwise only those of their own. With
+    `whole_seconds` a response leaves on a whole second after its request came, so that its time says less about rows.
+    `user_header` names the header in which a trusted proxy puts the analyst's name; without one only tokens count.
+    `hosts` are the names under which requests are accepted; none accepts any.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    team: bool = False
+    whole_seconds: bool = False
+    user_header: str | None = None
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetState:
+    """Where the table's budget stands, in its currency. `promised` is kept for holders of reserved shares."""
+
+    budget: Budget
+    spent: float
+    remaining: float
+    promised: float
+
+
+class ServiceHost:
+    """One open curator that analysts share, with the records of their tokens and the owner's consent.
+
+    >>> curator = Curator("patients.parquet", "patients.toml", ledger="patients.ledger")      # doctest: +SKIP
+    >>> host = ServiceHost(curator, Records.open("patients.ledger"))                          # doctest: +SKIP
+    """
+
+    def __init__(self, curator: Curator, records: Records, settings: ServiceSettings | None = None) -> None:
+        """Raises QueryError if the curator keeps no budget in a file, or is not private."""
+        if not curator.keeps_runs:
+            raise QueryError("a service keeps its budget in a ledger on disk: open the curator with ledger=")
+        facts = curator.ledger.facts
+        if facts is None or facts.allow_unproved or not curator.ledger.private:
+            raise QueryError("a service answers with a guarantee: open a ledger that admits no unproved release")
+        self.curator, self.records = curator, records
+        self.settings = ServiceSettings() if settings is None else settings
+        self.runs = ServerRuns(curator, records, self.settings.limits)
+        self.meter = Meter(self.settings.limits)
+
+    # --- for the owner ------------------------------------------------------------------------------------------------
+
+    def budget(self) -> BudgetState:
+        """Where the table's budget stands."""
+        ledger = self.curator.ledger
+        promised = sum(share.ceiling - share.spent for share in self.shares() if share.kept)
+        return BudgetState(ledger.budget, ledger.spent, ledger.remaining, max(0.0, promised))
+
+    def shares(self) -> tuple[Share, ...]:
+        """Every share that was granted, in order, revoked ones too."""
+        return self.records.tokens()
+
+    def waiting(self) -> tuple[Request, ...]:
+        """Runs that wait for the owner's consent."""
+        return self.records.requests(WAITING)
+
+    def decide(self, number: int, yes: bool) -> None:
+        """Approve or deny a waiting run, by the number of its request.
+
+        Raises:
+            LedgerError: there is no such request, or its run has begun.
+        """
+        self.records.decide(number, approved=yes)
+
+    def running(self) -> tuple[RunningRun, ...]:
+        """Runs that are under way, the oldest first."""
+        return self.runs.running()
+
+    def log(self) -> tuple[LoggedRun, ...]:
+        """Every run on the ledger, in order."""
+        return self.curator.log()
+
+    def entries(self, analyst: str | None = None) -> Iterator[Entry]:
+        """What happened, in order: the service's own log, of everybody or of one analyst."""
+        return self.records.entries(analyst)
+
+    # --- for the server -----------------------------------------------------------------------------------------------
+
+    def analyst(self, token: str) -> str | None:
+        """Whose token this is; None if nobody's, or revoked."""
+        return self.records.analyst(token)
+
+    def share(self, analyst: str) -> Share:
+        """The share of an analyst."""
+        for share in self.shares():
+            if share.name == analyst:
+                return share
+        raise LedgerError(f"there is no share of {shown(analyst)}")
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the service is about to end and takes no more requests."""
+        return self.runs.stopping
+
+    def close(self) -> None:
+        """Finish what is being answered, end every run so that it can be resumed, and let go of the records."""
+        self.runs.close()
+        self.records.write("service-stopped", "")
+        self.records.close()
+
+    def check_open(self) -> None:
+        """Refuse if the service is about to end."""
+        if self.stopping:
+            raise RefusedError("the service is about to stop; try again in a minute")
