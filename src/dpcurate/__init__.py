@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpcurate import _messages as messages
-    from dpcurate import accounting, audit, errors, networks, queries
+    from dpcurate import accounting, audit, errors, networks, queries, service
     from dpcurate._files import Inputs, OutputFolder
     from dpcurate.accounting import Budget
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
@@ -34,12 +34,12 @@ __all__ = [
     "Numeric", "Ordinal", "OutputFolder", "OwnerError", "Pag", "Person", "Plan", "Preview", "Quantiles", "Schema",
     "SchemaError", "Study", "TableCheck", "TextFormat", "Threshold", "accounting", "ask", "asked_from", "audit",
     "check_table", "diff", "discover", "discover_from", "draft", "draft_schema", "errors", "fit", "messages", "methods",
-    "networks", "open", "plan", "quantify", "queries", "reopen", "score", "score_pag",
+    "networks", "open", "plan", "quantify", "queries", "reopen", "score", "score_pag", "service",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
     "accounting": "accounting", "audit": "audit", "errors": "errors", "messages": "_messages",
-    "methods": "learn.methods", "networks": "networks", "queries": "queries",
+    "methods": "learn.methods", "networks": "networks", "queries": "queries", "service": "service",
 }  # fmt: skip
 _HOMES = {
     "_files": ("Inputs", "OutputFolder"),

@@ -698,6 +698,8 @@ def leaves(parser, path=()):
     for action in below:
         for name, child in action.choices.items():
             yield from leaves(child, (*path, name))
+    if parser.verbs is not None:
+        yield from leaves(parser.verbs, path)
 
 
 COMMANDS = dict(leaves(build()))
@@ -707,7 +709,8 @@ def test_the_commands():
     expected = {
         "ask", "diff", "discover", "plan", "schema draft", "schema check", "schema export", "schema import",
         "ledger init", "ledger show", "ledger moved", "ledger log", "ledger record", "methods", "network list",
-        "network sample", "audit", "reproduce", "demo",
+        "network sample", "audit", "reproduce", "demo", "serve", "serve token add", "serve token list",
+        "serve token revoke", "serve approve", "serve deny", "serve log",
     }  # fmt: skip
     assert {" ".join(path) for path in COMMANDS} == expected
 

@@ -94,6 +94,12 @@ class Budget:
         """'epsilon' for a pure budget, 'rho' otherwise."""
         return "epsilon" if self.pure else "rho"
 
+    def as_epsilon(self, amount: float) -> float:
+        """The epsilon, by itself, of an amount in the budget's currency."""
+        if self.pure or not amount:
+            return amount
+        return epsilon_of(rho=amount, delta=float(self.delta or DELTA))
+
     def is_negligible(self, amount: float) -> bool:
         """Whether this amount, in the budget's currency, buys nothing but noise, which would look like a result."""
         return math.isfinite(self.ceiling) and amount <= NEGLIGIBLE * float(self.ceiling)

@@ -14,7 +14,24 @@ HELP = argparse.RawDescriptionHelpFormatter
 
 
 class Parser(argparse.ArgumentParser):
-    """Suggests the command or choice that was probably meant."""
+    """Suggests the command or choice that was probably meant.
+
+    A command with `verbs` takes one of them in place of its first argument: `serve TABLE`, `serve log`.
+    """
+
+    verbs: Parser | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What was typed as values, and what was not understood."""
+        if self.verbs is not None and args and args[0] in self.verbs.commands:
+            return self.verbs.parse_known_args(args, namespace)
+        return super().parse_known_args(args, namespace)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The names of its commands."""
+        groups = [action for action in self._actions if isinstance(action.choices, dict)]
+        return tuple(name for action in groups for name in action.choices or ())
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         from dpcurate import messages
@@ -31,6 +48,14 @@ def add_command(commands: Parsers, name: str, line: str, to: str, *, more: str =
     module, _, function = to.partition(":")
     parser.set_defaults(module=module, function=function)
     return parser
+
+
+def add_verbs(parser: argparse.ArgumentParser) -> Parsers:
+    """Commands that may stand in place of a command's first argument."""
+    assert isinstance(parser, Parser)
+    parser.verbs = Parser(prog=parser.prog)
+    verbs: argparse.ArgumentParser = parser.verbs
+    return verbs.add_subparsers(metavar="COMMAND")
 
 
 def add_group(commands: Parsers, name: str, line: str) -> Parsers:

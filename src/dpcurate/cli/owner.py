@@ -24,7 +24,7 @@ from dpcurate import (
     draft_schema,
     messages,
 )
-from dpcurate.accounting import DELTA, Event, cautions, epsilon_of
+from dpcurate.accounting import DELTA, Event, cautions
 from dpcurate.accounting.composition import RULES
 from dpcurate.cli.options import existing, load_schema, some_table
 from dpcurate.cli.terminal import aligned, say, show
@@ -176,23 +176,15 @@ def _facts(ledger: Ledger) -> Iterator[str]:
         amount = _amount(ledger.reserved, budget)
         yield f"reserved {amount}: by a run under way, or lost in one that crashed; it counts as spent"
     for share in ledger.shares:
-        kind = "revoked" if share.revoked else "reserved" if share.reserved else "first come"
         spent, ceiling = _amount(share.spent, budget), _amount(share.ceiling, budget)
-        yield f"share    {share.name} ({kind}): spent {spent}; at most {ceiling}"
+        yield f"share    {share.name} ({share.kind}): spent {spent}; at most {ceiling}"
 
 
 def _amount(amount: float, budget: Budget) -> str:
     share = f"{amount / float(budget.ceiling):.1%} of the ceiling"
     if budget.pure:
         return f"epsilon = {amount:.4g} ({share})"
-    return f"rho = {amount:.4g} ({share}; by itself epsilon = {_epsilon(amount, budget):.4g})"
-
-
-def _epsilon(amount: float, budget: Budget) -> float:
-    """The epsilon of an amount in the budget's currency."""
-    if budget.pure or not amount:
-        return amount
-    return epsilon_of(rho=amount, delta=float(budget.delta or 0))
+    return f"rho = {amount:.4g} ({share}; by itself epsilon = {budget.as_epsilon(amount):.4g})"
 
 
 def _runs(ledger: Ledger) -> Iterator[tuple[str, ...]]:
@@ -201,7 +193,7 @@ def _runs(ledger: Ledger) -> Iterator[tuple[str, ...]]:
     for run in runs:
         facts = run.facts
         yield (
-            f"{run.number}", run.started, facts.by, facts.method, f"{_epsilon(run.spent, budget):.4g}",
+            f"{run.number}", run.started, facts.by, facts.method, f"{budget.as_epsilon(run.spent):.4g}",
             f"{run.spent:.4g}", facts.schema, run.outcome, facts.purpose, facts.result,
         )  # fmt: skip
     if not runs:

@@ -22,6 +22,7 @@ from dpcurate.cli.arguments import (
     add_seed,
     add_table,
     add_variant,
+    add_verbs,
     number,
     separator,
     threshold,
@@ -59,7 +60,7 @@ def build() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"dpcurate {__version__}")
     commands = root.add_subparsers(metavar="COMMAND")
-    for add in (_discover, _ask, _diff, _plan, _schema, _ledger, _methods, _network, _audit, _reproduce, _demo):
+    for add in (_discover, _ask, _diff, _plan, _schema, _ledger, _serve, _methods, _network, _audit, _reproduce, _demo):
         add(commands)
     return root
 
@@ -287,6 +288,75 @@ def _record_of_deployment(group: Parsers) -> None:
     line = "author of the record; may be repeated (default: who made the run)"
     record.add_argument("--author", action="append", default=[], metavar="NAME", help=line)
     add_output(record, "where to write the record (default: standard output)")
+
+
+def _serve(commands: Parsers) -> None:
+    more = (
+        "The ledger must exist ('dpcurate ledger init'). The service prints its address, and a link to the page on\n"
+        "which you see the budget and approve runs. It stops on Ctrl-C; runs under way can be resumed.\n\n"
+        "in place of TABLE (each has its own --help):\n"
+        "  token add, token list, token revoke    grant shares of the budget to analysts\n"
+        "  approve, deny                          decide on a run that waits for your consent\n"
+        "  log                                    what happened; checks that nothing was edited\n\n"
+        "examples:\n"
+        "  dpcurate serve patients.parquet --schema patients.toml --ledger patients.ledger\n"
+        "  dpcurate serve patients.parquet --schema patients.toml --ledger patients.ledger --host 0.0.0.0 \\\n"
+        "    --tls-cert stats.pem --tls-key stats.key --url https://stats.example.org:8765"
+    )
+    line = "answer analysts on other machines, each within a share of the budget (for the table's owner)"
+    parser = add_command(commands, "serve", line, "serve:run", more=more)
+    add_table(parser)
+    add_schema(parser)
+    parser.add_argument("--ledger", required=True, metavar="FILE", help="the ledger that keeps the table's budget")
+    line = "port to listen on (default: 8765)"
+    parser.add_argument("--port", type=whole_number, default=8765, metavar="N", help=line)
+    line = "address to listen on (default: 127.0.0.1, which only this machine can reach)"
+    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help=line)
+    parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain (PEM), to serve HTTPS")
+    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate (PEM)")
+    line = "a proxy in front of the service adds HTTPS; needs --url, and nobody else may reach the port"
+    parser.add_argument("--behind-proxy", action="store_true", help=line)
+    parser.add_argument("--url", metavar="URL", help="the address that analysts use, such as https://stats.example.org")
+    line = "header in which the proxy puts the name of an analyst that it has authenticated; needs --behind-proxy"
+    parser.add_argument("--user-header", metavar="NAME", help=line)
+    parser.add_argument("--approve", action="store_true", help="every run of every analyst waits for your consent")
+    parser.add_argument("--team", action="store_true", help="every analyst may read the stored answers of all runs")
+    line = "send answers on whole seconds, so that their time says less about rows"
+    parser.add_argument("--whole-seconds", action="store_true", help=line)
+    _serve_verbs(add_verbs(parser))
+
+
+def _serve_verbs(verbs: Parsers) -> None:
+    tokens = add_group(verbs, "token", "grant shares of the budget to analysts")
+    more = (
+        "The token is printed once; only its hash is kept. Shares are served first come, first served, and may add up\n"
+        "to more than the budget; a --reserved share is kept for its analyst.\n\n"
+        "example:\n  dpcurate serve token add alice --epsilon 0.4 --purpose 'cohort study' --ledger patients.ledger"
+    )
+    add = add_command(tokens, "add", "grant a share and print the token that spends it", "serve:add_token", more=more)
+    add.add_argument("name", metavar="NAME", help="the analyst: letters, digits, '.', '_', '@' or '-'")
+    line = "the most that this analyst may spend, at the delta of the ledger"
+    add.add_argument("--epsilon", type=number, required=True, metavar="E", help=line)
+    add.add_argument("--purpose", default="", metavar="TEXT", help="what the share is for")
+    add.add_argument("--reserved", action="store_true", help="nobody else may spend it")
+    add.add_argument("--approve", action="store_true", help="every run of this analyst waits for your consent")
+    _add_ledger(add)
+    _add_ledger(add_command(tokens, "list", "list the shares: who, how much, what is spent", "serve:list_tokens"))
+    revoke = add_command(tokens, "revoke", "end a share and its token; what was spent stays spent", "serve:revoke")
+    revoke.add_argument("name", metavar="NAME", help="the analyst")
+    _add_ledger(revoke)
+    for name, line in (("approve", "let a waiting run begin"), ("deny", "refuse a waiting run; nothing is spent")):
+        decide = add_command(verbs, name, line, f"serve:{name}")
+        decide.add_argument("request", type=whole_number, metavar="REQUEST", help="its number, from 'serve log'")
+        _add_ledger(decide)
+    line = "list what happened: who asked for what, at what cost, what was refused; checks the chain of hashes"
+    log = add_command(verbs, "log", line, "serve:log")
+    log.add_argument("--json", action="store_true", help="one JSON object per line, with the hashes")
+    _add_ledger(log)
+
+
+def _add_ledger(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ledger", required=True, metavar="FILE", help="the ledger of the service")
 
 
 def _methods(commands: Parsers) -> None:

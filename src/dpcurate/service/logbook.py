@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from dpcurate._files import SERVICE_LOG, SQLITE
 from dpcurate._messages import shown
@@ -25,9 +26,12 @@ from dpcurate.private.ledger.journal import from_uri, now
 from dpcurate.private.process import process
 
 Fact = str | int | float | bool | None
+Facts: TypeAlias = Mapping[str, Fact]
 LONGEST_TEXT = 500
 """Characters of a text in an entry; the rest is cut off."""
 MOST_FACTS = 40
+NOT_TOLD = ("command", "request")
+"""Facts that only programs read."""
 _COLUMNS = ("written", "event", "analyst", "request", "key", "facts", "chain")
 _TABLE = (
     "CREATE TABLE entry (id INTEGER PRIMARY KEY, written TEXT NOT NULL, event TEXT NOT NULL, analyst TEXT NOT NULL, "
@@ -57,6 +61,15 @@ class Entry:
         about = {} if self.request is None else {"request": self.request}
         told = {"number": self.number, "at": self.written, "event": self.event, "analyst": self.analyst, **about}
         return json.dumps({**told, "facts": dict(self.facts), "chain": self.chain})
+
+
+def telling(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Facts as words for a person: names and values, without hashes and what is empty."""
+    for name, value in facts.items():
+        if name in NOT_TOLD or value in (None, ""):
+            continue
+        text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+        yield name.replace("_", " "), f"{text:.4g}" if isinstance(text, float) else str(text)
 
 
 class Logbook:

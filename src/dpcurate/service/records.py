@@ -56,16 +56,25 @@ class Records:
     'alice'
     """
 
-    def __init__(self, ledger: Ledger, book: Logbook) -> None:
+    def __init__(self, ledger: Ledger, book: Logbook, *, approve_all: bool = False) -> None:
         self._ledger, self._book = ledger, book
+        self.approve_all: bool = approve_all
 
     @classmethod
-    def open(cls, ledger: str | Path) -> Records:
-        """The records of a ledger that exists; a file next to it is made if there is none."""
+    def open(cls, ledger: str | Path, *, approve_all: bool = False) -> Records:
+        """The records of a ledger that exists; a file next to it is made if there is none.
+
+        With `approve_all` every run of every analyst waits for the owner's consent.
+        """
         path = ledger_path.real(ledger)
         opened = Ledger.open(path)
         assert opened.facts is not None
-        return cls(opened, Logbook.beside(path, opened.facts.identity))
+        return cls(opened, Logbook.beside(path, opened.facts.identity), approve_all=approve_all)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that keeps the budget and the shares."""
+        return self._ledger
 
     @property
     def path(self) -> Path:
@@ -127,6 +136,10 @@ class Records:
 
     # --- consent -----------------------------------------------------------------------------------------------------
 
+    def needs_consent(self, analyst: str) -> bool:
+        """Whether every run of this analyst waits for the owner."""
+        return self._share(analyst).approval or self.approve_all
+
     def consent(self, analyst: str, request: Mapping[str, object]) -> str:
         """What the owner says to a run: "approved", "waiting" or "denied"; a new request is noted and waits.
 
@@ -138,8 +151,7 @@ class Records:
         Raises:
             RefusedError: too many requests of this analyst wait.
         """
-        share = self._share(analyst)
-        if not share.approval:
+        if not self.needs_consent(analyst):
             return APPROVED
         key = _key(analyst, request)
         with self._book.reading() as connection:
@@ -162,7 +174,7 @@ class Records:
         Whether it was approved and not used before: of two at once, one gets it. Resuming a stopped run needs no
         consent, because it spends from what was agreed for that run.
         """
-        if not self._share(analyst).approval:
+        if not self.needs_consent(analyst):
             return True
         key = _key(analyst, request)
         with self._book.writing() as connection:
@@ -216,9 +228,12 @@ class Records:
         with self._book.writing() as connection:
             logbook.add(connection, event, analyst, facts=facts)
 
-    def entries(self, analyst: str | None = None) -> Iterator[Entry]:
-        """The log in order; all of it, or what is about one analyst."""
-        where = ("", ()) if analyst is None else ("analyst = ?", (analyst,))
+    def entries(self, analyst: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
+        """The log in order; all of it, what is about one analyst, or that of its `last` entries."""
+        where: tuple[str, tuple[object, ...]] = ("", ()) if analyst is None else ("analyst = ?", (analyst,))
+        if last is not None:
+            newest = "id > (SELECT coalesce(max(id), 0) FROM entry) - ?"
+            where = (newest, (last,)) if analyst is None else (f"{where[0]} AND {newest}", (analyst, last))
         with self._book.reading() as connection:
             found = tuple(logbook.entries(connection, *where))
         return iter(found)

@@ -41,6 +41,11 @@ class Share:
     since: str = ""
 
     @property
+    def kind(self) -> str:
+        """Reserved for its analyst, first come with others, or revoked."""
+        return "revoked" if self.revoked else "reserved" if self.reserved else "first come"
+
+    @property
     def left(self) -> int:
         """Units that it may still spend, by its own ceiling."""
         return 0 if self.revoked else max(0, self.units - self.used)

@@ -3,7 +3,8 @@
 //   <form data-swap="a b">            post in the background, replace the elements #a and #b by those of the answer
 //   <form data-swap="a" data-auto>    the same whenever a field changes (while typing: after a pause)
 //   <a data-swap="a" href="...">      load in the background, replace #a
-//   <div id="a" data-poll="1500">     load this page again every 1500 ms and replace #a, as long as it asks for it
+//   <div id="a" data-poll="1500">     load this page again every 1500 ms and replace #a, as long as it asks for it;
+//                                     with data-swap="b c" replace #b and #c, those that have changed
 //   <button data-sure="...">          asks once more before the form is sent
 "use strict";
 (() => {
@@ -41,6 +42,8 @@
     for (const name of names) {
       const old = document.getElementById(name), fresh = page.getElementById(name);
       if (!old || !fresh) continue;
+      old.classList.remove("busy");
+      if (old.isEqualNode(fresh) && (found = true)) continue;
       const state = remember(old);
       old.replaceWith(document.adoptNode(fresh));
       restore(state);
@@ -94,7 +97,7 @@
     const wait = Number(element.dataset.poll);
     setTimeout(async () => {
       if (!element.isConnected) return;
-      await load(location.href, {}, [element.id]);
+      await load(location.href, {}, "swap" in element.dataset ? targets(element) : [element.id]);
       if (element.isConnected) poll(element); // it was not replaced, so nobody else will
     }, wait);
   }
