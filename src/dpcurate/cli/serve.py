@@ -110,9 +110,7 @@ def log(args: Namespace) -> None:
         flush()
         last, chain = records.verify()
         waiting = [str(request.number) for request in records.requests("waiting")]
-    say(
-        f"{messages.how_many(last, 'entry', 'entries')}, none edited or removed before the last one, whose hash is {chain}"
-    )
+    say(f"{messages.how_many(last, 'entry', 'entries')}, as written; the hash of the last one is {chain}")
     if waiting:
         say(f"waiting for your consent: request {', '.join(waiting)}")
 

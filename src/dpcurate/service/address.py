@@ -137,8 +137,8 @@ class Address:
             yield "behind a proxy: it must add HTTPS, pass on the Host header, and be alone in reaching this port"
         if self.user_header is not None:
             yield (
-                f"whoever reaches this port directly can claim to be any analyst: the proxy must set {self.user_header} "
-                "itself and drop it from requests"
+                f"whoever reaches this port directly can claim to be any analyst: the proxy must set "
+                f"{self.user_header} itself and drop it from requests"
             )
         if not self.is_loopback:
             yield f"other machines can reach {self.host}:{self.port}; only tokens keep strangers out"

@@ -12,6 +12,7 @@ import hmac
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
@@ -125,12 +126,12 @@ class _OwnerPage:
         except DpcurateError as error:
             return self._page("owner_problem.html", status=500, problem=str(error))
 
-    def _page(self, name: str, *, status: int = 200, **values: object) -> Response:
+    def _page(self, name: str, *, status: int = 200, **values: Any) -> Response:
         text = self._templates.get_template(name).render(assets=self.assets, root="", **values)
         return HTMLResponse(text, status_code=status)
 
 
-def _facts(host: ServiceHost) -> dict[str, object]:
+def _facts(host: ServiceHost) -> dict[str, Any]:
     """What the page shows."""
     state = host.budget()
     budget, ledger = state.budget, host.curator.ledger
