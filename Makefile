@@ -7,7 +7,7 @@ TOOLS := .venv-tools
 SEED ?= default
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal --randomly-seed=$(SEED)
 # What `make test` leaves to `make test-slow`: together they run every test once.
-SLOW := slow or spark or database or browser
+SLOW := slow or spark or database or browser or proxy
 
 .PHONY: demo test test-slow test-tools test-all lint docs build wheel release-check speed paper audit chaos clean
 

@@ -22,6 +22,8 @@ NEEDED = {
         "test_dask_frames.py",
         "test_page.py",
         "test_newcomer.py",
+        "test_nginx.py",
+        "test_owner_browser.py",
     ),
     "DPCURATE_REQUIRE_TOOLS": ("tests/tools/",),
 }

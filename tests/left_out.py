@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 HOW = {
     "chromium": "a browser: apt-get install chromium, or brew install --cask chromium",
     "Java": "Java 17 or later: apt-get install openjdk-17-jre-headless, or brew install openjdk@17",
+    "nginx": "nginx and openssl, which the tests start: apt-get install nginx-light openssl",
     "PostgreSQL": "a PostgreSQL server, which the tests start and stop: apt-get or brew install postgresql",
     "dpcurate[spark]": "pip install --editable '.[all]' --group dev",
     "playwright": "pip install --editable '.[all]' --group dev",
@@ -23,6 +24,7 @@ MARKERS = {
     "spark": "tables in Spark",
     "database": "tables and ledgers in PostgreSQL",
     "browser": "pages in a browser",
+    "proxy": "the service behind nginx",
     "tools": "graphs handed over to pgmpy, DoWhy and causal-learn",
 }
 """What `make test` leaves to `make test-all`."""

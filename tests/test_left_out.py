@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
         ("no PostgreSQL server here", "install postgresql"),
         ("DoWhy is not installed here", "make test-tools"),
         ("could not import 'mbi': No module named 'mbi'", "package mbi"),
+        ("there is no nginx here, or no openssl", "install nginx-light"),
         ("no named pipes here", OTHERWISE),
     ],
 )
