@@ -10,7 +10,7 @@ from shutil import which
 import httpx
 import pytest
 
-from serving import answers, free_port, served, until
+from running_service import answers, free_port, served, until
 
 NGINX = which("nginx") or which("nginx", path="/usr/sbin:/usr/local/sbin")
 pytestmark = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from serving import Served, served, until
+from running_service import Served, served, until
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
 RUN = {"method": "auto", "epsilon": 0.1, "purpose": "cohort study of a long name " * 5, "power": "good"}
