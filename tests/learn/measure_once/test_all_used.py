@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -19,38 +18,52 @@ from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.schema import Categorical, Numeric, Ordinal, Schema
 
 SOURCE = Path(dpcurate.__file__).parent
-NAMES = re.compile(r"[A-Za-z_]\w*")
 ROWS = 4000
 
 
-def defined(tree: ast.Module) -> Counter[str]:
+def defined(tree: ast.Module) -> set[str]:
     """What a module defines: functions, methods but those of Python, classes and constants."""
     names = [n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)]
     targets = [t for n in tree.body if isinstance(n, ast.Assign) for t in n.targets]
     targets += [n.target for n in tree.body if isinstance(n, ast.AnnAssign)]
     names += [t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name)]
-    return Counter(name for name in names if not name.startswith("__"))
+    return {name for name in names if not name.startswith("__")}
 
 
-def unused(modules: list[str], others: str) -> list[str]:
-    """Names that occur nowhere but where they are defined; one that begins with _ counts in its own module alone."""
-    here = [(defined(ast.parse(text)), Counter(NAMES.findall(text))) for text in modules]
-    everywhere = sum((counted for _, counted in here), Counter(NAMES.findall(others)))
-    all_defined = sum((names for names, _ in here), Counter())
-    dead = {name for names, counted in here for name, n in names.items() if name[0] == "_" and counted[name] <= n}
-    return sorted(dead | {name for name, n in all_defined.items() if name[0] != "_" and everywhere[name] <= n})
+def used(tree: ast.Module) -> set[str]:
+    """What a module reads or calls. Imports and words in comments and docstrings are no use."""
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    names |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    return names | {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def unused(modules: list[str], others: list[str]) -> list[str]:
+    """Names that are defined and never used; one that begins with _ counts in its own module alone."""
+    here = [(defined(tree), used(tree)) for tree in map(ast.parse, modules)]
+    everywhere = set().union(*(names for _, names in here), *(used(ast.parse(text)) for text in others))
+    return sorted(n for names, own in here for n in names if n not in (own if n[0] == "_" else everywhere))
 
 
 def test_every_function_method_and_constant_of_learn_is_used():
     learn = (SOURCE / "learn").rglob("*.py")
     texts = {path: path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
     modules = [texts.pop(path) for path in learn]
-    others = "\n".join(texts.values())
+    others = list(texts.values())
     assert unused(modules, others) == []
     dead = (
-        "LEFT = 1\n\n\nclass Toy:\n    def _missed(self):\n        pass\n\n    def wholly_unused(self):\n        pass\n"
+        "# wholly_unused is spoken of\nLEFT = 1\n\n\nclass Toy:\n    def _missed(self):\n        pass\n\n"
+        "    def wholly_unused(self):\n        pass\n"
     )
     assert unused([*modules, dead], others) == ["LEFT", "Toy", "_missed", "wholly_unused"]
+
+
+def test_a_rule_whose_call_is_removed_is_dead():
+    """The rule of features for what regression may miss was not called for two days, and no test noticed."""
+    text = (SOURCE / "learn/measure_once/feature_evidence.py").read_text(encoding="utf-8")
+    assert "_missed" not in unused([text], [])
+    without = re.sub(r"self\._missed\(.*\)", "0.0", text)
+    assert without != text
+    assert "_missed" in unused([without], [])
 
 
 @pytest.mark.parametrize("constants", [Constants, FeatureConstants])
