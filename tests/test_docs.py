@@ -8,7 +8,6 @@ import shlex
 import shutil
 import tomllib
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from dpcurate import Knowledge
 from dpcurate.cli import main
 from dpcurate.graphs.formats import load
 from dpcurate.graphs.knowledge import KEYS
+from dpcurate.learn.measure_once import constants
 from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
 from dpcurate.schema import Schema, toml
 from pages import ROOT, TOOLS, blocks
@@ -112,15 +112,21 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_page_on_the_default_method_prints_the_constants_of_the_code():
-    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+def test_the_page_of_constants_prints_every_constant_of_the_default_method():
+    text = (ROOT / "docs" / "constants.md").read_text(encoding="utf-8")
     printed = dict(re.findall(r"^\|`(.+?)`\|`(.+?)`\|", text, re.MULTILINE))
     coded = {f.name: str(getattr(Constants(), f.name)) for f in fields(Constants)}
     coded |= {f"features: {f.name}": str(getattr(FeatureConstants(), f.name)) for f in fields(FeatureConstants)}
-    for name in printed.keys() - coded.keys():  # constants of one module
-        module, _, attribute = name.partition(".")
-        coded[name] = str(getattr(import_module(f"dpcurate.learn.measure_once.{module}"), attribute))
+    coded |= {name: str(value) for name, value in vars(constants).items() if name.isupper()}
     assert printed == coded
+
+
+def test_the_page_on_the_default_method_names_constants_that_exist():
+    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    known = {f.name for kind in (Constants, FeatureConstants) for f in fields(kind)} | vars(constants).keys()
+    named = set(re.findall(r"`([A-Z_]{3,}|[a-z]+_[a-z_]+)`", text))
+    assert len(named) > 20
+    assert named <= known
 
 
 def test_the_documents_speak_of_the_project_alone():

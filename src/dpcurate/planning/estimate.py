@@ -13,8 +13,7 @@ from statistics import median
 
 from dpcurate.accounting import Budget
 from dpcurate.errors import QueryError
-from dpcurate.learn.measure_once.column_features import LONGEST, MOST_GROUPS
-from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
+from dpcurate.learn.measure_once.constants import LONGEST, MOST_GROUPS, Constants, FeatureConstants
 from dpcurate.learn.measure_once.release import Weights, first_weights
 from dpcurate.learn.power import Power
 from dpcurate.queries import BRANCHES, DEEPEST

@@ -10,7 +10,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpcurate.learn.measure_once.hidden_causes import MOST, MOST_SETS, SHIFT, SLOPE, CollidersAt, colliders_by_column
+from dpcurate.learn.measure_once.hidden_causes import (
+    MOST_COLLIDER,
+    MOST_SETS,
+    SHIFT,
+    SLOPE,
+    CollidersAt,
+    colliders_by_column,
+)
 
 
 def around(neighbours: int, log_odds) -> dict[tuple[int, int, int], float]:
@@ -71,7 +78,7 @@ def test_all_sets_of_ten_neighbours_are_looked_at_and_of_more_the_likeliest() ->
 def test_evidence_counts_as_on_random_worlds_and_never_for_sure() -> None:
     (at,) = colliders_by_column({(0, 9, 1): 2.0})
     assert chance(at, (0, 9, 1)) == pytest.approx(1 / (1 + exp(-SLOPE * 2.0 - SHIFT)))
-    for evidence, bound in ((100.0, MOST), (-100.0, -MOST)):
+    for evidence, bound in ((100.0, MOST_COLLIDER), (-100.0, -MOST_COLLIDER)):
         (at,) = colliders_by_column({(0, 9, 1): evidence})
         assert chance(at, (0, 9, 1)) == pytest.approx(1 / (1 + exp(-bound)))
 

@@ -8,9 +8,7 @@ import numpy as np
 
 from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import identity
-
-JITTER = 1e-12
-"""Of a null's trace, added to every direction of it: one may have no variance at all."""
+from dpcurate.learn.measure_once.constants import JITTER
 
 
 class Residuals(NamedTuple):

@@ -14,13 +14,12 @@ import numpy as np
 
 from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert, rotate, sorted_set
+from dpcurate.learn.measure_once.constants import FEWEST_OF_LEVEL
 
 Answers = Mapping[Columns, tuple[FloatArray, float]]
 """For each set its noised contrast, a sum over rows, and the noise's standard deviation."""
 FEWEST_ROWS = 1.0
 """A noised count may be zero or negative."""
-FEWEST_OF_LEVEL = 2.0
-"""No level is taken to be rarer than so many rows, however its noise fell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from dpcurate._typing import FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import helmert
+from dpcurate.learn.measure_once.constants import FURTHEST, LEAST_SPREAD, LONGEST, MOST_GROUPS, RARE, WAVES, WHITENING
 from dpcurate.queries import BRANCHES, DEEPEST, FEATURE_STEPS, LARGEST_FEATURE, MOST_FEATURES, Answer, FeatureMap
 from dpcurate.schema import OWN, Column, Numeric, Ordinal
 
@@ -103,23 +104,9 @@ def _on_simplex(values: FloatArray, total: float) -> FloatArray:
 # too wide and any monotone transform gives the same features. A level becomes its centred indicator, in
 # coordinates that shrink directions of large spread, so that rare levels are not lost in the noise.
 
-FURTHEST = 2.5
-"""Normal scores end here: a few rows far out would lengthen every row that is kept whole."""
-MOST_GROUPS = 64
-"""Levels that keep an indicator of their own, in wide tables fewer; the rarest of a longer list share one."""
-WHITENING = 0.25
-"""Directions are divided by their spread to the power of twice this: 0.5 makes all variances equal, 0 none."""
-WAVES = 4
-"""Where noise is small a score comes with so many waves over the ranks: links may bend, turn round or be products."""
-RARE = 1e-4
-"""A place with less than this share is none of its own: the waves of few places are as many as tell these apart."""
-LEAST_SPREAD = 0.1
-"""A column that hardly varies is not blown up beyond this."""
 LARGEST = 8.0
 MOST_VALUE = LARGEST_FEATURE / FEATURE_STEPS
 """A query takes no larger feature."""
-LONGEST = 3.0
-"""The mean squared length of a column's features at most; a number's is 1."""
 
 
 @dataclass(frozen=True, slots=True)

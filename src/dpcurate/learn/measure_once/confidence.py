@@ -22,6 +22,20 @@ import numpy as np
 from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.measure_once.arrows import Directions, Interaction, adjacency, collider_log_odds
 from dpcurate.learn.measure_once.blocks import Columns, bits
+from dpcurate.learn.measure_once.constants import (
+    BOUND,
+    DRAWS,
+    MOST_GIVEN,
+    MOST_IF_WEAK,
+    MOST_LOG_ODDS,
+    MOST_NEIGHBOURS,
+    POWERS,
+    SWEEPS,
+    UNLIKELY,
+    WARMING,
+    WEIGHTS,
+    WRONG_TRIPLES,
+)
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
 
@@ -31,15 +45,6 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 # order's Markov class direct it so.
 
 Direction = tuple[int, int]
-
-MOST_LOG_ODDS = 5.0
-"""No triple is surer than this: its odds know noise and sampling, not whether its edges are right."""
-WRONG_TRIPLES = 0.03
-"""Share of the directions that say nothing after all, as an edge of their triples is wrong."""
-POWERS = (1.0, 0.6, 0.35, 0.2)
-"""Of the odds, one for each walk: the lower, the easier columns pass others that the colliders hold in place."""
-WARMING, DRAWS, SWEEPS = 20, 75, 2
-"""Draws that are thrown away, draws that count, and how often every column may move from one to the next."""
 
 
 def ways(directions: Directions, order: Sequence[int], random: Random) -> FloatArray:
@@ -157,19 +162,6 @@ def _label(x: int, y: int, parents: Sequence[set[int]], compelled: dict[Directio
     collider = bool(parents[y] - parents[x] - {x})
     for z in parents[y]:
         compelled.setdefault((z, y), collider)
-
-
-WEIGHTS = (-0.3, 0.58, 0.46)
-"""Always, of the log odds given the other parents of the later column, of the least ones given neighbours."""
-BOUND = 4.0
-"""No log odds count more than this."""
-MOST_IF_WEAK = 0.88
-"""P(edge) of two numbers whose correlation may be all that products of other columns leave."""
-UNLIKELY = 0.02
-"""Below this P(edge) of the search a pair is not looked at again."""
-MOST_GIVEN = 3
-MOST_NEIGHBOURS = 7
-"""Sets are drawn from so many neighbours of an end, those that depend most on the other end."""
 
 
 @dataclass(frozen=True, slots=True)

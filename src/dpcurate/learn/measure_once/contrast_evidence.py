@@ -19,7 +19,7 @@ from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import Columns, Remembered, kron, kron_sum, subsets
 from dpcurate.learn.measure_once.central_moments import CentralMoments
-from dpcurate.learn.measure_once.constants import Constants
+from dpcurate.learn.measure_once.constants import DETERMINED, MATTERS, MOST_CELLS, Constants
 from dpcurate.learn.measure_once.designs import Setting, Terms
 from dpcurate.learn.measure_once.evidence import DependenceEvidence, One, Row
 from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals
@@ -85,14 +85,8 @@ def _joined(alike: Mapping[BatchSizes, list[Part]]) -> list[tuple[BatchSizes, li
     return [(sizes, parts) for sizes, _, parts in groups]
 
 
-MOST_CELLS = 20_000
-"""Of the table of a conditioning set: more than four columns of eleven levels have."""
 MOST_CROSSED = 600_000
 """Numbers in the large arrays of an interaction that is looked at: beyond that it takes long and finds little."""
-DETERMINED = 0.05
-"""A column of whose variance a set leaves less than this share is determined: it is separated from everything."""
-MATTERS = 0.1
-"""A product whose variance may be more than this share of the noise is worth a log-linear fit."""
 
 
 class ContrastEvidence(DependenceEvidence):

@@ -13,19 +13,11 @@ from dpcurate._typing import FloatArray
 from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.learn.measure_once.blocks import Columns, members_of
+from dpcurate.learn.measure_once.constants import LEAST_THRESHOLD, MOST_CLIMBED, SEARCHED, STEPS_BETWEEN
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.order_search import SearchOrder, best_order, climbed_on, first_orders, number_of_starts
 from dpcurate.result.fit import Evidence
-
-STEPS_BETWEEN = 10
-"""Steps of the walk from one average to the next: neighbouring orders say much the same."""
-SEARCHED = 2
-"""An earlier search of a wide table, whose climbs are long, counts as so many starts."""
-MOST_CLIMBED = 2400
-"""Columns times climbs that go on from equivalent orders, so that 223 columns climb ten times more."""
-LEAST_THRESHOLD = 0.05
-"""Edges less likely than this are not kept, however little there is to find."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 from dpcurate._typing import BoolArray, FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns, Remembered, block_diagonal, subsets
 from dpcurate.learn.measure_once.central_moments import CentralMoments, Margin
+from dpcurate.learn.measure_once.constants import LEAST_CELL, LEAST_DIRECTION
 
 # What released moments say of every level and coordinate, side by side, so that a gather serves columns of any size.
 #
@@ -145,10 +146,6 @@ def _padded(arrays: Sequence[FloatArray], shape: tuple[int, ...]) -> FloatArray:
 
 Terms = tuple[Columns, ...]
 """Which products of a conditioning set's indicators a regression uses: subsets of it, those of one column first."""
-LEAST_CELL = 1e-3
-"""A cell of a denoised table is at least this share of what independence would give."""
-LEAST_DIRECTION = 1e-4
-"""A direction of less than this share of the largest variance is inverted as if it had that."""
 MOST_STACKS, SMALL_STACK = 1000, 10_000
 """Stacks of designs kept, and how many numbers a table with its features has in one that is."""
 MOST_REMEMBERED = 20_000

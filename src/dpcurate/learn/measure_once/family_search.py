@@ -22,18 +22,13 @@ import numpy as np
 
 from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, bits_of, members_of, sorted_set
-from dpcurate.learn.measure_once.constants import Constants
+from dpcurate.learn.measure_once.constants import EXCHANGED, SPARE, Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.evidence import DependenceEvidence, One, Row
 
 AGAINST_KNOWLEDGE = 1e9
 """What an order loses in score for each required arrow that it would turn round: more than any evidence."""
 
-SPARE = 1
-"""So many parents more than a column may have are held while it is not yet clear which make the others needless."""
-
-EXCHANGED = 2
-"""So many columns left out are tried in exchange for parents."""
 
 MOST_REMEMBERED = 100_000
 """Best parents kept: a search comes back to those of late."""

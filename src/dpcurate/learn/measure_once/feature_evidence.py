@@ -16,24 +16,18 @@ import numpy as np
 
 from dpcurate._typing import BoolArray, FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns
-from dpcurate.learn.measure_once.constants import FeatureConstants
+from dpcurate.learn.measure_once.constants import (
+    CLOSEST,
+    LEAST_EIGENVALUE,
+    LEAST_RESIDUAL,
+    MISSED_AT_LEAST,
+    MOST_DECORRELATED,
+    NORMAL_SPREAD,
+    WEAK_CORRELATION,
+    FeatureConstants,
+)
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.feature_release import FeatureCovariance
-
-LEAST_EIGENVALUE = 0.02
-"""A noised correlation matrix need not be one: its eigenvalues are raised to this."""
-LEAST_RESIDUAL = 1e-3
-"""What is left of a column after regression, as a share of it: a column that others determine has little."""
-MOST_DECORRELATED = 8
-"""Features of a column whose noise is made uncorrelated."""
-MISSED_AT_LEAST = 0.01
-"""Of a correlation: so much a regression on scores misses where the graph is right."""
-WEAK = 0.3
-"""Two columns that are products of the same two, with noise of their own, rarely correlate by more."""
-NORMAL = 0.8
-"""Spreads of two normal columns have the square of their correlation, cut off at both ends somewhat less."""
-CLOSEST = 0.98
-"""A squared partial correlation above this is noise in what is left of a column."""
 
 
 class FeatureEvidence(DependenceEvidence):
@@ -75,11 +69,11 @@ class FeatureEvidence(DependenceEvidence):
             [end - max(k, 1) for (_, end), k in zip(released.blocks, released.curved, strict=True)]
         )
         bent = np.array(released.curved) > 0
-        normal = (waves < NORMAL * scores**2 - 2 * more) & bent & bent[:, None]
+        normal = (waves < NORMAL_SPREAD * scores**2 - 2 * more) & bent & bent[:, None]
         numbers = np.array(
             [k > 0 or end - start == 1 for (start, end), k in zip(released.blocks, released.curved, strict=True)]
         ) & ~np.array(released.complete)
-        seen = (np.abs(scores) > 3 * noise) & (np.abs(scores) < WEAK)
+        seen = (np.abs(scores) > 3 * noise) & (np.abs(scores) < WEAK_CORRELATION)
         return np.asarray(seen & ~normal & numbers & numbers[:, None] & self.measured)
 
     def _correlations(self, features: list[int]) -> tuple[FloatArray, FloatArray]:
@@ -130,7 +124,7 @@ class FeatureEvidence(DependenceEvidence):
     def _missed(
         self, given: Columns, left: tuple[FloatArray, int], right: tuple[FloatArray, int]
     ) -> FloatArray | float:
-        """Variance of what regression may have missed of each coordinate, see `misfit.py`.
+        """Variance of what regression may have missed of each coordinate, see `log_linear.py`.
 
         Of a member whose features do not tell all its places apart, what both columns owe to it; of two members,
         what both columns may owe to their product. A score is nearly a sum, a curved feature or a level is not.

@@ -18,7 +18,7 @@ from dpcurate.learn.measure_once.column_features import (
     row_count,
     unknown,
 )
-from dpcurate.learn.measure_once.constants import FeatureConstants
+from dpcurate.learn.measure_once.constants import BINS, LONGEST_ROW, MOST_NORM_NOISE, SHORTEST, FeatureConstants
 from dpcurate.queries import (
     Answer,
     FeatureMoments,
@@ -68,15 +68,6 @@ def _shares(known: Distribution, places: int) -> FloatArray:
         known.shares if places == len(known.shares) else np.append(known.shares * (1 - known.missing), known.missing)
     )
     return np.asarray(shares / shares.sum())
-
-
-BINS = 240
-"""Bins of the histogram of squared norms, up to LONGEST_ROW times the mean."""
-LONGEST_ROW = 6.0
-SHORTEST = 1e-3
-"""The mean squared length of a column's features counts as at least this."""
-MOST_NORM_NOISE = 0.1
-"""Norms are bought if the noise of how many rows are shorter than the mean is at most this share of the rows."""
 
 
 @dataclass(frozen=True, slots=True)

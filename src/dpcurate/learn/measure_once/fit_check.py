@@ -7,14 +7,23 @@ import numpy as np
 from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.arrows import adjacency
 from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.constants import (
+    CROWDED,
+    DENSE,
+    FEWEST,
+    LEAST_DEPENDENT,
+    LEAST_LOG_RATIO,
+    NOISY,
+    STRAIGHT,
+    UNEXPLAINED,
+    WEAK_EFFECT,
+)
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.hidden_causes import left_over
 from dpcurate.result.fit import DirectionVerdict, GoodnessOfFit, NoiseLevel
 
-WEAK = 0.02
-"""A size of effects that no search looks for: hidden causes of many columns leave it behind."""
 SHARES = np.linspace(0.0, 0.99, 100)
 MOST_LOG_ODDS = 30.0
 """No pair counts for more."""
@@ -29,7 +38,7 @@ def fit_of(decision: Decision, families: FamilySearch) -> GoodnessOfFit:
     joined = adjacency(decision, families.constraints)
     apart = np.triu(~joined, 1)
     clear = _left(decision, families, families.evidence.without_misfit())[apart]
-    weak = _left(decision, families, families.evidence.without_misfit(WEAK))[apart]
+    weak = _left(decision, families, families.evidence.without_misfit(WEAK_EFFECT))[apart]
     share, log_ratio = likeliest_share(weak[np.isfinite(weak)])
     return GoodnessOfFit(
         columns=families.columns,
@@ -60,21 +69,6 @@ def likeliest_share(evidence: FloatArray) -> tuple[float, float]:
     likelihoods = np.log1p(np.outer(SHARES, factors)).sum(axis=1)
     best = int(np.argmax(likelihoods))
     return float(SHARES[best]), float(likelihoods[best])
-
-
-UNEXPLAINED = 0.10
-LEAST_DEPENDENT = 3
-"""Directions cannot be read if so large a share of the pairs without an edge, and so many, stay dependent."""
-LEAST_LOG_RATIO = 0.4
-"""Nor if the likeliest share of dependent pairs is so large, and makes the answers likelier by this log ratio."""
-DENSE = 2.0
-CROWDED, FEWEST = 0.65, 6
-"""Nor if a graph has so many edges a column, or of FEWEST columns and more an edge for so many of its pairs: then the
-edges themselves are what hidden causes leave behind."""
-NOISY = 0.12
-"""Where no smaller correlation than this can be seen, nothing shows whether directions can be read."""
-STRAIGHT = 4
-"""Directions rest on so many coordinates of a pair at most: curved features are for links that bend."""
 
 
 MISSING = "Something outside the table seems to drive many of its columns."

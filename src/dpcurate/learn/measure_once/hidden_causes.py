@@ -22,6 +22,23 @@ from dpcurate.graphs.pag_orientation import UnshieldedTriple as Named
 from dpcurate.graphs.pag_orientation import UnshieldedTriples, known_marks, orient_pag
 from dpcurate.learn.measure_once.arrows import Interaction, Triple, adjacency, collider_log_odds
 from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.constants import (
+    CROWD,
+    DRAWS_OF_MARKS,
+    ENOUGH,
+    INDEPENDENT,
+    LACKING,
+    LEAST_TO_JOIN,
+    MORE,
+    MOST_COLLIDER,
+    MOST_GIVEN,
+    MOST_NEIGHBOURS,
+    OF_CROWD,
+    OPEN,
+    RIGHT,
+    SHIFT,
+    SLOPE,
+)
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.family_search import FamilySearch
 
@@ -31,12 +48,6 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 # at c from a and from d, and if a and d are apart, a - c - d is one, too. Drawn one by one they would contradict each
 # other, and what is contradicted says nothing.
 
-SLOPE = 0.4
-SHIFT = 0.6
-MOST = 3.0
-"""The log odds of a collider are SLOPE times the log evidence plus SHIFT, at most MOST either way: fitted on random
-worlds (docs/methods.md). Evidence knows noise and sampling, not whether its edges are right, and a collider may leave
-nothing to see of the dependence it makes."""
 MOST_SETS = 1024
 """Sets of arrowheads looked at: all of them at a column of up to ten neighbours, else the likeliest so far."""
 
@@ -69,7 +80,7 @@ def colliders_by_column(evidence: Mapping[Triple, float]) -> list[CollidersAt]:
     """For every column between two others, by the log evidence of its triples."""
     columns: defaultdict[int, dict[Triple, float]] = defaultdict(dict)
     for triple, x in evidence.items():
-        columns[triple[1]][triple] = min(max(SLOPE * x + SHIFT, -MOST), MOST)
+        columns[triple[1]][triple] = min(max(SLOPE * x + SHIFT, -MOST_COLLIDER), MOST_COLLIDER)
     return [CollidersAt.of(log_odds) for log_odds in columns.values()]
 
 
@@ -97,32 +108,6 @@ def _sets_of_heads(log_odds: Mapping[Triple, float]) -> dict[frozenset[int], flo
 # FCI that is no separation: such pairs are joined again. Unshielded triples are colliders by their odds, the rules of
 # Zhang (2008) do the rest. How sure a mark is comes from drawing the colliders at every column by their odds.
 
-SEPARATED = -2.0
-"""Log evidence of dependence below which a set separates two columns; without power it stays near 0."""
-MORE = 1.2
-"""Log odds of an edge beside those of a search for a DAG: a hidden cause joins all its children."""
-LEAST_TO_JOIN = 0.3
-"""Log evidence below which nothing is joined, however likely edges are in a small table."""
-CROWD = 2
-CROWDED = 2.0
-"""Of two columns with more common neighbours than CROWD each further one is worth so much log evidence of an edge: a
-hidden cause joins all its children."""
-WEAKEST = 0.01
-"""Size of an effect that joins two columns, if all terms were released: a search for a DAG forgives as much.
-All of these were chosen on random worlds (docs/methods.md)."""
-LACKING = -1.4
-"""Log evidence of a collider, at the least, if its causes do not depend on each other in another way at other levels
-of it: causes that only add up leave nothing of that to see."""
-ENOUGH = 5.0
-"""Log evidence of a dependence on average above which no other way to depend is looked for: that costs time."""
-MOST_GIVEN = 3
-MOST_NEIGHBOURS = 7
-"""Columns in a set that is tried, and neighbours it is drawn from, those that depend most on the other end."""
-DRAWS = 40
-RIGHT = 0.95
-OPEN = 0.4
-"""How often a mark that the rules give is right, and how much of the draws that leave a circle either mark gets: fitted
-on random worlds (docs/methods.md)."""
 
 Dependence = Callable[[int, int, Columns], float]
 """The log evidence that two columns depend on each other given a set: what tells whether it separates them."""
@@ -208,7 +193,7 @@ def _common(adjacent: BoolArray) -> IntArray:
 
 def _crowding(common: IntArray) -> FloatArray:
     """What many common neighbours are worth as log evidence that two columns are joined."""
-    return CROWDED * np.maximum(common - CROWD, 0)
+    return OF_CROWD * np.maximum(common - CROWD, 0)
 
 
 def _needed(families: FamilySearch) -> float:
@@ -228,7 +213,7 @@ def thinned(
     for size in range(MOST_GIVEN + 1):
         around = adjacent.copy()  # as it was when the size began: nothing depends on the order of columns
         common = _common(around)
-        least = np.where(clear, SEPARATED, _needed(families)) - _crowding(common) - common
+        least = np.where(clear, INDEPENDENT, _needed(families)) - _crowding(common) - common
         for a, b in np.argwhere(np.triu(around & ~families.constraints.required)).tolist():
             sets = [s for s in _sets(around, families, a, b) if len(s) == size]
             if clear[a, b]:
@@ -249,7 +234,7 @@ def _apart(adjacent: BoolArray, known: Separating, families: FamilySearch, depen
             sets = sorted(_sets(adjacent, families, a, b), key=len)
             for size in range(MOST_GIVEN + 1):
                 found = _most_independent(dependence, a, b, [s for s in sets if len(s) == size])
-                if found is not None and found[1] < SEPARATED:
+                if found is not None and found[1] < INDEPENDENT:
                     separating[a, b] = found[0]
                     break
     return separating
@@ -300,11 +285,11 @@ def _drawn_marks(
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """P(tail) and P(arrowhead) of every end, by how often the rules give it when colliders are drawn by their odds."""
     random, counts = Random(0), Counter[tuple[tuple[str, str], str]]()
-    for _ in range(DRAWS):
+    for _ in range(DRAWS_OF_MARKS):
         triples = _triples(names, among, (column.draw(random) for column in columns))
         counts.update(orient_pag(skeleton, knowledge, triples=triples).marks.items())
     ends = [end for a, b in map(sorted, skeleton.edges) for end in ((a, b), (b, a))]
-    drawn = {end: (counts[end, "tail"] / DRAWS, counts[end, "arrow"] / DRAWS) for end in ends}
+    drawn = {end: (counts[end, "tail"] / DRAWS_OF_MARKS, counts[end, "arrow"] / DRAWS_OF_MARKS) for end in ends}
     known = {(a, b) for a, b, _ in known_marks(skeleton, knowledge)} if knowledge is not None else set()
     return {end: shares if end in known else believed(*shares) for end, shares in drawn.items()}
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from dpcurate._typing import BoolArray, FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns
-from dpcurate.learn.measure_once.designs import LEAST_CELL, Setting
+from dpcurate.learn.measure_once.constants import LEAST_CELL
+from dpcurate.learn.measure_once.designs import Setting
 from dpcurate.learn.measure_once.regression import Regression, Regressions
 
 # What columns do together where only pairs were released: effects that add up on the log scale.

@@ -18,7 +18,15 @@ from dpcurate.learn.measure_once.arrows import Interaction, directed, no_interac
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.confidence import Confidence, confidence
-from dpcurate.learn.measure_once.constants import Constants, FeatureConstants
+from dpcurate.learn.measure_once.constants import (
+    ARROW,
+    MOST_LEVELS,
+    SETS,
+    SETS_IF_WIDE,
+    WEAKEST,
+    Constants,
+    FeatureConstants,
+)
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, skeleton_of, without_doubtful
@@ -28,7 +36,6 @@ from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norm
 from dpcurate.learn.measure_once.fit_check import fit_of, verdict_on_directions
 from dpcurate.learn.measure_once.hidden_causes import (
     CAUSES,
-    WEAKEST,
     Dependence,
     Dependences,
     Found,
@@ -61,12 +68,6 @@ from dpcurate.result.fit import DirectionVerdict, FitResult, NoiseLevel
 from dpcurate.result.threshold import as_drawn, directed_at
 from dpcurate.schema import Ordinal, Schema
 
-MOST_LEVELS = 32
-"""Blocks of two columns have (r - 1)^2 coordinates; beyond this their covariances fill the memory."""
-ARROW = 0.7
-"""The mean of both from which on an edge of the best-f1 graph is an arrow."""
-SETS, SETS_IF_WIDE = 0.5, 0.2
-"""What separating sets count in that mean: in a wide table one wrong set turns arrows far from it."""
 MOST_RHO = 1e4
 """More zCDP than this buys nothing: the noise is far below one row."""
 

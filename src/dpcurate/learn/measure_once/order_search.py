@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from dpcurate.learn.measure_once.blocks import Columns
-from dpcurate.learn.measure_once.constants import Constants
+from dpcurate.learn.measure_once.constants import FLIPS, Constants
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.family_search import FamilySearch
 
@@ -176,10 +176,6 @@ def number_of_starts(constants: Constants, columns: int) -> int:
 
 def _shuffled(columns: int, random: Random) -> list[int]:
     return random.sample(range(columns), columns)
-
-
-FLIPS = 4
-"""Arrows tried for turning, for each arrow of the graph."""
 
 
 def climbed_on(

@@ -18,21 +18,14 @@ from dpcurate._typing import FloatArray
 from dpcurate.learn.measure_once.blocks import Columns, helmert
 from dpcurate.learn.measure_once.central_moments import CentredPairs, Margin, Released
 from dpcurate.learn.measure_once.column_features import Distribution, Features, features_of
+from dpcurate.learn.measure_once.constants import KEPT, LEAST_KEPT, MOST_INDUCED, TILT
 from dpcurate.learn.measure_once.feature_release import Clip, Products, entry_noise, fits, norms_of, products_of
 from dpcurate.queries import Queryable
 
-LEAST_KEPT = 0.1
-"""No level is taken to lose more than all but this share of its rows' weight."""
 LEAST_DRAWN, MOST_DRAWN = 200, 40_000
 """Rows drawn to see what dependence weighting induces: so many over the number of columns, but not fewer."""
 MOST_PAIRS = 300
 """Pairs that are looked at to judge a clip."""
-MOST_INDUCED = 0.3
-"""The squared correlation that weighting may induce, as a multiple of the noise variance of a pair."""
-KEPT = 0.01
-"""Relative error of the mean weight of a row."""
-TILT = 0.3
-"""How far, relative to it, a level's weight may lie from its column's before noise is seen."""
 
 
 @dataclass(frozen=True, slots=True)

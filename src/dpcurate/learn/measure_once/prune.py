@@ -16,18 +16,12 @@ import numpy as np
 from dpcurate._typing import BoolArray
 from dpcurate.learn.measure_once.arrows import adjacency, directed
 from dpcurate.learn.measure_once.blocks import Columns, sorted_set
+from dpcurate.learn.measure_once.constants import IN_PLACE, INDEPENDENT, MOST_GIVEN
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision, edge_probabilities
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.order_search import SearchOrder
-
-MOST_GIVEN = 3
-"""Columns in a separating set that is tried."""
-INDEPENDENT = -2.0
-"""Log evidence below which two columns count as independent; without power it stays near 0."""
-IN_PLACE = 0.5
-"""The least P(edge) of a pair that is joined in place of another one."""
 
 
 class Explanations:

@@ -12,7 +12,8 @@ import numpy as np
 from dpcurate._typing import FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import Columns, Remembered, kron_sum, outer, products, sorted_set
 from dpcurate.learn.measure_once.central_moments import CentralMoments
-from dpcurate.learn.measure_once.designs import LEAST_CELL, Designs, DesignStack, Setting, Terms
+from dpcurate.learn.measure_once.constants import LEAST_CELL
+from dpcurate.learn.measure_once.designs import Designs, DesignStack, Setting, Terms
 
 MOST_REMEMBERED = 2000
 """Regressions kept: what asks for one at a time comes back to those of late, and a large one takes a megabyte."""

@@ -12,14 +12,13 @@ import numpy as np
 from dpcurate._typing import BoolArray
 from dpcurate.learn.measure_once.blocks import Columns, sorted_set
 from dpcurate.learn.measure_once.central_moments import Answers, Margin, Released
-from dpcurate.learn.measure_once.constants import Constants
+from dpcurate.learn.measure_once.constants import LEAST_WEIGHT, Constants
 from dpcurate.learn.measure_once.decide import Decision
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.queries import Contrasts, Gaussian, Laplace, Offering, Queryable, Release
 
 Weights = dict[Columns, float]
 """Sets of columns to release; a set of weight w gets noise of scale sigma / w."""
-LEAST_WEIGHT = 0.1
 
 
 @dataclass(frozen=True, slots=True)

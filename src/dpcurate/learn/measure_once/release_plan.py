@@ -19,7 +19,17 @@ from dpcurate.learn.measure_once.arrows import Interaction, adjacency, directed,
 from dpcurate.learn.measure_once.blocks import Columns, sorted_set, subsets
 from dpcurate.learn.measure_once.central_moments import CentralMoments, Margin, Released
 from dpcurate.learn.measure_once.confidence import linked_probabilities, weakest_odds
-from dpcurate.learn.measure_once.constants import Constants
+from dpcurate.learn.measure_once.constants import (
+    DEVIATIONS,
+    DIFFERS,
+    EVEN,
+    LARGEST,
+    MOST_DIFFERENT,
+    ROWS_A_CELL,
+    UNSETTLED,
+    UNSURE,
+    Constants,
+)
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
 from dpcurate.learn.measure_once.decide import Decision, scout
@@ -43,20 +53,15 @@ from dpcurate.queries import Queryable
 # them and some at the other, as noise has it, and regressions on one column twice go astray. So the first of the two in
 # the schema stands for both, unless background knowledge puts the other first: a copy is written after its original.
 
-DIFFERS = 0.001
-"""A copy may differ in this share of the rows that lack the most common level."""
-DEVIATIONS = 3.0
-"""Of the noise in that share, which come on top."""
-MOST = 0.15
-"""With a larger share than this in all nothing is called a copy."""
-
 
 def copies(moments: CentralMoments, constraints: Constraints) -> dict[int, int]:
     """For each column that repeats another one, the one that stands for both."""
     found: dict[int, int] = {}
     usual = [float(margin.probabilities.max()) for margin in moments.margins]
     for a, b in combinations(range(len(usual)), 2):
-        if abs(usual[a] - usual[b]) > MOST * (1 - max(usual[a], usual[b])):  # most pairs: rows differ by that alone
+        if abs(usual[a] - usual[b]) > MOST_DIFFERENT * (
+            1 - max(usual[a], usual[b])
+        ):  # most pairs: rows differ by that alone
             continue
         if found.keys().isdisjoint((a, b)) and moments.measured(a, b) and _same(moments, a, b):
             first, copy = (a, b) if constraints.allowed[a, b] else (b, a)
@@ -74,7 +79,7 @@ def _same(moments: CentralMoments, a: int, b: int) -> bool:
     most = DIFFERS * rare + DEVIATIONS * np.sqrt(of_cells + moments.count_noise)
     table = np.outer(one.probabilities, other.probabilities) + one.basis @ block.observed @ other.basis.T
     alike = min(table.max(axis=0).sum(), table.max(axis=1).sum())
-    return bool(abs(1 - alike) < most < MOST * rare)  # far above 1, margins and pair do not go together
+    return bool(abs(1 - alike) < most < MOST_DIFFERENT * rare)  # far above 1, margins and pair do not go together
 
 
 def _cell_share(margin: Margin) -> float:
@@ -86,11 +91,6 @@ def _cell_share(margin: Margin) -> float:
 #
 # The first release holds every pair and the second hundreds of sets; whether an edge is there and which way round it is
 # hangs on a few of them. A release of these few has little noise for a small share of the budget.
-
-UNSURE = 0.1
-"""A pair is in doubt if its P(linked) lies between this and 1 minus this."""
-EVEN = 3.0
-"""A collider is in doubt if its log odds are nearer to 0 than this."""
 
 
 def sets_in_doubt(look: Decision, families: FamilySearch, interaction: Interaction) -> list[Columns]:
@@ -123,13 +123,6 @@ def _of_colliders(
 # With pairs and triples alone a regression on three columns lacks terms, and what they would have explained looks like
 # an edge; the less noise there is, the surer. The contrasts of all subsets of a column and its neighbours hold every
 # term of every regression by which an edge of that column can be explained away.
-
-LARGEST = 5
-"""Columns in a contrast: a family of four parents."""
-ROWS_A_CELL = 50.0
-"""A contrast of more cells than rows / this says little that sampling does not drown, and costs time."""
-UNSETTLED = -2.0
-"""From this log evidence on a pair that lacks terms may be taken for an edge."""
 
 
 def family_sets(decision: Decision, evidence: ContrastEvidence, linked: BoolArray) -> list[Columns]:

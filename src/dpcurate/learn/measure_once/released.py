@@ -14,7 +14,7 @@ from dpcurate._typing import FloatArray
 from dpcurate.errors import DomainTooLarge
 from dpcurate.learn.measure_once.blocks import Columns
 from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
-from dpcurate.learn.measure_once.contrast_evidence import DETERMINED
+from dpcurate.learn.measure_once.constants import DETERMINED
 from dpcurate.learn.measure_once.feature_release import Bought, FeatureCovariance, ReleasedFeatures
 from dpcurate.learn.measure_once.pair_release import ReleasedPairs
 from dpcurate.result.fit import NoiseLevel
