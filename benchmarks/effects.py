@@ -19,12 +19,11 @@ import numpy as np
 from benchmarks.harness import Results, command, tell
 from benchmarks.pages.effects import page
 from dpcurate import Budget, Curator, networks
-from dpcurate.effects.effect import Effect
-from dpcurate.effects.effect_table import usual
+from dpcurate.effects.effect import Effect, usual
 from dpcurate.effects.in_graph import Effects, directions
 from dpcurate.graphs.graph import Dag
-from dpcurate.graphs.latent import ancestors
 from dpcurate.networks import LinearWorld, Network
+from dpcurate.networks.interventions import ancestors
 from dpcurate.study.calls import fit
 
 ROWS, EPSILONS, DELTA = 100_000, (0.1, 1.0, 5.0), 1e-10

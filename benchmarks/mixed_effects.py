@@ -25,7 +25,7 @@ from benchmarks.harness import Results, command
 from dpcurate import Budget, Curator, fit, networks, quantify
 from dpcurate.effects import Effect
 from dpcurate.effects.in_graph import Effects
-from dpcurate.graphs.latent import ancestors
+from dpcurate.networks.interventions import ancestors
 from dpcurate.networks.mixed import MixedWorld
 
 ROWS, DELTA, SHARE = 100_000, 1e-10, 0.5

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcurate._typing import BoolArray
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
-from dpcurate.graphs.latent import ancestors, true_pag
+from dpcurate.networks.interventions import ancestors, true_pag
 from dpcurate.schema import Schema
 
 Table = Mapping[str, Any]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from charge_order import order_cases, order_faults
 from scipy.stats import norm
 
 from dpcurate import Budget
@@ -24,7 +25,6 @@ from dpcurate.audit import (
 )
 from dpcurate.audit.__main__ import main, write
 from dpcurate.audit.cases import Case, cases, methods, sample_of_equal_rows, study
-from dpcurate.audit.charge_order import order_cases, order_faults
 from dpcurate.audit.controls import published, reachable
 from dpcurate.audit.examples import examples
 from dpcurate.audit.run import WEAK, measure, target_of

@@ -10,7 +10,6 @@ from markov_class import KINDS, brute_pag, independences, walk
 from dpcurate import networks
 from dpcurate.errors import GraphError
 from dpcurate.graphs.graph import Dag, Skeleton
-from dpcurate.graphs.latent import ancestral_graph, true_pag, visible_skeleton
 from dpcurate.graphs.pag import Pag
 from dpcurate.graphs.pag_orientation import (
     HIDDEN,
@@ -29,6 +28,7 @@ from dpcurate.graphs.pag_orientation import (
     rule_9,
     rule_10,
 )
+from dpcurate.networks.interventions import ancestral_graph, true_pag, visible_skeleton
 
 FEW = (0, 1, *range(3, 13))  # the graph of seed 2 is dense, and has very many marked graphs
 

@@ -7,9 +7,9 @@ import pytest
 from dpcurate.errors import GraphError
 from dpcurate.graphs.adjustment import Adjustment, is_valid
 from dpcurate.graphs.graph import Pag
-from dpcurate.graphs.latent import ancestors, true_pag
 from dpcurate.graphs.pag_adjustment import pag_adjustment, visible
 from dpcurate.networks import random_dag
+from dpcurate.networks.interventions import ancestors, true_pag
 
 
 def paths(pag: Pag, a: str, b: str) -> list[list[str]]:

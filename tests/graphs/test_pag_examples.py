@@ -11,10 +11,10 @@ import pytest
 from markov_class import KINDS, brute_pag, independences, walk
 
 from dpcurate.graphs.graph import Dag
-from dpcurate.graphs.latent import ancestral_graph, true_pag, visible_skeleton
 from dpcurate.graphs.pag import Pag
 from dpcurate.graphs.pag_orientation import HIDDEN, PagRule, orient_pag, rule_4, rule_9
 from dpcurate.learn.methods import PC
+from dpcurate.networks.interventions import ancestral_graph, true_pag, visible_skeleton
 from oracle import OracleQueryable
 
 

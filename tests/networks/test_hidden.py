@@ -7,7 +7,7 @@ import pytest
 
 from dpcurate import networks
 from dpcurate.errors import QueryError
-from dpcurate.graphs.latent import true_pag
+from dpcurate.networks.interventions import true_pag
 
 DAG = networks.random_dag(6, edges=7, seed=3)
 

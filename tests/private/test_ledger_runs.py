@@ -24,7 +24,7 @@ from dpcurate import Curator
 from dpcurate.accounting import Budget
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, QueryError, SourceError
 from dpcurate.private.ledger import Ledger, RunFacts
-from dpcurate.private.ledger.liveness import Liveness
+from dpcurate.private.ledger.run_log import Liveness
 from dpcurate.private.preview import largest_parts
 from dpcurate.private.session import Session
 from dpcurate.private.statistics.registry import PROVED, transformation

@@ -9,8 +9,7 @@ import pytest
 
 import dpcurate
 from dpcurate import Budget, Categorical, Ledger, Numeric, Ordinal, Person, Schema, networks
-from dpcurate.effects.effect import Effect
-from dpcurate.effects.effect_table import usual
+from dpcurate.effects.effect import Effect, usual
 from dpcurate.effects.in_graph import FoundEffects
 from dpcurate.errors import DpcurateError
 from dpcurate.graphs.formats import loads

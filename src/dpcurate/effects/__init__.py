@@ -1,6 +1,5 @@
 """What setting one column does to another: effects by adjustment in a graph, from what was released."""
 
-from dpcurate.effects.effect import Effect, EffectState
-from dpcurate.effects.effect_table import EffectTable
+from dpcurate.effects.effect import Effect, EffectState, EffectTable
 
 __all__ = ["Effect", "EffectState", "EffectTable"]

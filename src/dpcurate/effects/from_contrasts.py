@@ -12,8 +12,7 @@ from math import prod
 import numpy as np
 
 from dpcurate._typing import BoolArray, FloatArray
-from dpcurate.effects.effect import INTERVAL_ERRORS, Effect, EffectQuestion
-from dpcurate.effects.effect_table import EffectTable
+from dpcurate.effects.effect import INTERVAL_ERRORS, Effect, EffectQuestion, EffectTable
 from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.learn.measure_once.blocks import Columns, helmert, sorted_set, subsets
 from dpcurate.learn.measure_once.central_moments import Released

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.effects.effect import Effect, EffectQuestion, mean_table, short_number
-from dpcurate.effects.effect_table import EffectTable, place_of, usual
+from dpcurate.effects.effect import Effect, EffectQuestion, EffectTable, mean_table, place_of, short_number, usual
 from dpcurate.effects.matching import Matched, matched, means_and_slopes, sizes
 from dpcurate.effects.simulated import SimulatedNumber, Simulator, even_numbers
 from dpcurate.graphs.adjustment import Adjustment, covering

@@ -12,8 +12,7 @@ from typing import Any
 
 from dpcurate._messages import one_line, probability
 from dpcurate._tables import frame_of, safe, table_html
-from dpcurate.effects.effect import Effect, EffectQuestion, Estimator, way_on
-from dpcurate.effects.effect_table import EffectTable
+from dpcurate.effects.effect import Effect, EffectQuestion, EffectTable, Estimator, way_on
 from dpcurate.effects.from_contrasts import FromContrasts
 from dpcurate.effects.from_features import FromFeatures, all_numbers
 from dpcurate.effects.in_dag import InDags

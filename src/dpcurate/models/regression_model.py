@@ -13,8 +13,7 @@ import numpy as np
 
 from dpcurate._messages import did_you_mean, how_many, shown
 from dpcurate._typing import FloatArray
-from dpcurate.effects.effect import Effect
-from dpcurate.effects.effect_table import place_of
+from dpcurate.effects.effect import Effect, place_of
 from dpcurate.effects.from_features import all_numbers
 from dpcurate.effects.in_dag import ADVICE_BINS
 from dpcurate.effects.in_graph import Effects

@@ -11,8 +11,7 @@ import numpy as np
 
 from dpcurate._messages import how_many
 from dpcurate._typing import FloatArray
-from dpcurate.effects.effect import Effect, covariance_of
-from dpcurate.effects.effect_table import EffectTable, place_of
+from dpcurate.effects.effect import Effect, EffectTable, covariance_of, place_of
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.interop import pgmpy_network

@@ -15,7 +15,7 @@ from dpcurate.private.noise import Randomness, Secure, Seeded
 from dpcurate.private.origin import TableOrigin
 from dpcurate.private.session import Session
 from dpcurate.private.sources import check_rows, open_source
-from dpcurate.private.sources.one_at_a_time import OneAtATime
+from dpcurate.private.sources.engine import OneAtATime
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.schema import Neighbours, Schema
 

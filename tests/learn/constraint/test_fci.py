@@ -11,11 +11,11 @@ from dpcurate import networks
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.latent import ancestors, true_pag
 from dpcurate.graphs.pag import Pag
 from dpcurate.learn.constraint.fci import possible_d_sep
 from dpcurate.learn.constraint.pc_search import PairQuestion, WorkingGraph, search_in
 from dpcurate.learn.methods import EMPC, PC, SVTPC, CuratePC, Noleaks, PrivPC, with_hidden
+from dpcurate.networks.interventions import ancestors, true_pag
 from dpcurate.result.fit import Evidence
 from oracle import OracleQueryable
 

@@ -13,7 +13,6 @@ from test_family_search import Fixed, Oracle
 from dpcurate import discover, networks
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.latent import true_pag
 from dpcurate.learn.measure_once import hidden_causes
 from dpcurate.learn.measure_once.arrows import no_interaction
 from dpcurate.learn.measure_once.constants import Constants
@@ -30,6 +29,7 @@ from dpcurate.learn.measure_once.hidden_causes import (
     with_hidden_causes,
 )
 from dpcurate.networks import random_dag
+from dpcurate.networks.interventions import true_pag
 
 
 class Seen(Oracle):

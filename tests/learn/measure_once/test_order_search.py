@@ -24,8 +24,7 @@ from dpcurate.learn.measure_once.order_search import (
     lawful_order,
 )
 from dpcurate.learn.methods import OrderSearch
-from dpcurate.learn.score.exact_search import ParentSearch
-from dpcurate.learn.score.set_scores import BIC, BDeu, BGe, GaussianBIC, TableScores, row_count
+from dpcurate.learn.score.exact_search import BIC, BDeu, BGe, GaussianBIC, ParentSearch, TableScores, row_count
 from dpcurate.schema import Categorical, Numeric
 
 LEVELS = (2, 3, 2)

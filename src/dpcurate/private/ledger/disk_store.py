@@ -17,8 +17,7 @@ from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger import journal, run_log, shares
 from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.file import GATE, Damage, File
-from dpcurate.private.ledger.liveness import Liveness
-from dpcurate.private.ledger.run_log import LoggedRun, Run, RunFacts
+from dpcurate.private.ledger.run_log import Liveness, LoggedRun, Run, RunFacts
 from dpcurate.private.ledger.shares import Grant, Share
 from dpcurate.private.ledger.units import Decide, LedgerFacts, State, float_up, round_down
 from dpcurate.schema import Schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -270,3 +271,31 @@ def without_cells(text: str, names: Collection[str] = ()) -> str:
         rest = text[last + 1 :] if last > begin else ""  # it was cut off within what is quoted
         text, start = f"{text[:begin]}...{rest}", begin + len("...")
     return _NUMBER.sub(r"\1 ...", text)
+
+
+class OneAtATime:
+    """A source for sessions in several threads: a proxy that makes one pass at a time."""
+
+    def __init__(self, source: Source, lock: threading.RLock | None = None) -> None:
+        self._source = source
+        self._lock = threading.RLock() if lock is None else lock
+        self.check, self.check_sample = source.check, source.check_sample
+
+    @property
+    def made(self) -> int:
+        """Passes over the table so far, of all sessions."""
+        return self._source.made
+
+    def passes(self, row_sums: Sequence[RowSum]) -> int:
+        """How many passes `totals` would take now."""
+        return self._source.passes(row_sums)
+
+    def totals(self, row_sums: Sequence[RowSum]) -> list[Integers]:
+        """Each sum over all rows."""
+        with self._lock:
+            return self._source.totals(row_sums)
+
+    def sample(self, rate: int, randomness: Randomness) -> Source:
+        """A Poisson sample, which is read by one session at a time, too."""
+        with self._lock:
+            return OneAtATime(self._source.sample(rate, randomness), self._lock)
