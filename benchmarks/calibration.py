@@ -37,7 +37,7 @@ LEAST = 0.02
 HELD_OUT = frozenset(
     {
         "networks", "wide", "hubs of levels", "hubs of numbers", "dense linear", "lognormal", "rounded",
-        "independent numbers", "independent mixed", "mixed, long lists", "missing drop", "clustered", "exact copies",
+        "independent numbers", "independent mixed", "mixed, long lists", "missing drop", "many levels, wide", "clustered", "exact copies",
         "near copies of numbers", "hidden, networks", "hidden, mixtures", "rare levels",
     }
 ).union(faults.FAMILIES)  # fmt: skip
@@ -56,7 +56,11 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run stated. Of each pair: P(edge), the truth, the walk's log odds, whether it was drawn, and its signs."""
+    """What a run stated.
+
+    Of each pair: P(edge), the truth, the walk's log odds, whether it was drawn, its signs, and whether no set of columns
+    of the table separates it.
+    """
 
     key: Key
     columns: int
@@ -72,6 +76,10 @@ class Run:
     pairs: list[list[Any]]
     unlikely: int
     """Edges among the pairs that are not kept."""
+    directions: str = ""
+    """The verdict on directions."""
+    effect: float = math.nan
+    """The smallest correlation that the run could see."""
 
 
 def measure(family: str, seed: int, rows: int, epsilons: Iterable[float], code: str) -> list[Run]:
@@ -95,7 +103,8 @@ def _run(world: World, key: Key) -> Run:
             if max(stated, walk) <= LEAST:
                 unlikely += truth
                 continue
-            pairs.append([round(stated, 4), int(truth), _log_odds(walk), int(drawn), [round(x, 2) for x in weighed]])
+            signs, joined = [round(x, 2) for x in weighed], int(world.inseparable[a, b])
+            pairs.append([round(stated, 4), int(truth), _log_odds(walk), int(drawn), signs, joined])
     verdict, checked = found.verdict, getattr(found.learned, "fit", None)
     return Run(
         key=key,
@@ -108,6 +117,8 @@ def _run(world: World, key: Key) -> Run:
         seconds=round(seconds, 2),
         pairs=pairs,
         unlikely=unlikely,
+        directions=found.directions.level if found.directions else "",
+        effect=verdict.effect if verdict else math.nan,
     )
 
 

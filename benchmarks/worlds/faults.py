@@ -4,20 +4,24 @@ Every world has a DAG of clear effects. *weak* adds a little effect of every col
 hidden causes of all columns; *hidden* takes 20 to 40 % of the columns out, *clusters* lets rows share noise, *error*
 measures every column with error, *sums* makes columns of two others, *bends* turns effects into ones that rise and
 fall, *selection* keeps rows by three columns, *rounding* rounds numbers, and *cycles* lets effects feed back.
-*sufficient* has none of these.
+*sufficient* has none of these. In *weak*, *factors*, *error*, *selection* and *cycles* pairs that are not linked may be
+dependent whatever is given: `World.inseparable` says which.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.worlds.world import World
+from dpcurate._typing import BoolArray
 from dpcurate.graphs.graph import Dag
+from dpcurate.graphs.latent import visible_skeleton
 from dpcurate.networks import random_dag
 from dpcurate.schema import Categorical, Numeric, Schema
 
@@ -63,6 +67,8 @@ class _Maker:
         self.feedback = self._feedback() if fault == "cycles" else {}
         self.sums = self._sums() if fault == "sums" else {}
         self.shared = self._shared()
+        self.deciding: tuple[str, ...] = ()
+        """The columns by which rows were selected."""
 
     def _effects(self) -> dict[Arrow, Callable[[np.ndarray], np.ndarray]]:
         least, effects = float(self.draw.uniform(0.15, 0.35)), {}
@@ -162,7 +168,8 @@ class _Maker:
     def _selected(self, cells: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The rows with the highest scores, which three columns make up."""
         score = 0.7 * self.draw.normal(size=self.rows)
-        for x in self.draw.choice(self.order, size=3, replace=False):
+        self.deciding = tuple(str(x) for x in self.draw.choice(self.order, size=3, replace=False))
+        for x in self.deciding:
             score = score + (cells[x] if self.is_number[x] else self.tilt[x][cells[x]])
         kept = np.sort(np.argsort(-score)[: self.kept])
         return {x: values[kept] for x, values in cells.items()}
@@ -181,7 +188,46 @@ class _Maker:
         ]
         family = f"{self.fault}, {self.kind}"
         made = World.of(family, self.seed, table, Schema(tuple(columns)), self._dag(), hidden=self._hidden())
+        made = replace(made, joined=self._inseparable(made))
         return made if self.fault not in ("weak", "cycles") else self._with_causes(made)
+
+    def _inseparable(self, made: World) -> BoolArray | None:
+        """Adjacency in the ancestral graph of the table's columns (Richardson and Spirtes, 2002) with the fault in it."""
+        names, arrows = self.clear.nodes, self.clear.arrows
+        if self.fault in ("weak", "factors"):  # effects or hidden causes of every two columns
+            return ~np.eye(len(names), dtype=bool)
+        if self.fault == "cycles":
+            return self._joined_by_feedback(made)
+        if self.fault == "error":
+            right = {x: f"{x} without error" for x in names}
+            inside = {(right[a], right[b]) for a, b in arrows} | {(right[x], x) for x in names}
+            skeleton = visible_skeleton(Dag.of((*names, *right.values()), inside), right.values())
+        elif self.fault == "selection":
+            chosen = Dag.of((*names, "kept"), arrows | {(x, "kept") for x in self.deciding})
+            skeleton = visible_skeleton(chosen, (), ("kept",))
+        else:
+            return None
+        return np.array([[frozenset((a, b)) in skeleton.edges for b in made.columns] for a in made.columns])
+
+    def _joined_by_feedback(self, made: World) -> BoolArray:
+        """Columns of one circle, and what causes one of them, are joined (acyclification: Forre and Mooij, 2017)."""
+        place = {x: i for i, x in enumerate(made.columns)}
+        arrows = np.zeros((len(place), len(place)), dtype=bool)
+        for a, b in (*self.effects, *self.feedback):
+            arrows[place[a], place[b]] = True
+        causes = self._closed(arrows)
+        circle = causes & causes.T
+        joined = arrows @ circle | circle
+        np.fill_diagonal(joined, False)
+        return np.asarray(joined | joined.T)
+
+    @staticmethod
+    def _closed(arrows: BoolArray) -> BoolArray:
+        """Which column causes which, itself included."""
+        causes = arrows | np.eye(len(arrows), dtype=bool)
+        for _ in arrows:
+            causes = causes @ causes
+        return causes
 
     def _dag(self) -> Dag:
         arrows = {(a, b) for a, b in self.clear.arrows if b not in self.sums}
@@ -196,14 +242,12 @@ class _Maker:
     def _with_causes(self, made: World) -> World:
         """Little effects and feedback cause, too, but are no links that anybody should see."""
         place = {x: i for i, x in enumerate(made.columns)}
-        causes = np.eye(len(place), dtype=bool)
+        arrows = np.zeros((len(place), len(place)), dtype=bool)
         for a, b in (*self.effects, *self.feedback):
-            causes[place[a], place[b]] = True
-        for _ in place:
-            causes = causes @ causes
+            arrows[place[a], place[b]] = True
+        causes = self._closed(arrows)
         np.fill_diagonal(causes, False)
-        graph = None if self.fault == "cycles" else made.graph
-        return World(made.family, made.seed, made.table, made.schema, made.adjacent, causes, graph, dag=made.dag)
+        return replace(made, cause_of=causes, graph=None if self.fault == "cycles" else made.graph)
 
 
 FAMILIES: dict[str, Callable[[int, int], World]] = {

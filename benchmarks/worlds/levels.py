@@ -112,6 +112,38 @@ def many_levels(seed: int, rows: int) -> World:
     return World.of("many levels", seed, {n: codes[n].astype(str) for n in dag.nodes}, _schema(sizes, dag.nodes), dag)
 
 
+def many_levels_wide(seed: int, rows: int) -> World:
+    """35 to 50 columns of 2 to 100 levels, two of three of them numbers cut into classes, as experts' networks have."""
+    draw = np.random.default_rng([seed, 9])
+    dag = some_dag(seed, 35, 50)
+    sizes = {name: _size(draw) for name in dag.nodes}
+    strength = float(draw.uniform(0.4, 1.5))
+    codes: dict[str, np.ndarray] = {}
+    for node in dag.order():
+        parents, size = dag.parents(node), sizes[node]
+        margin = skewed_margin(size, draw)
+        if draw.random() < 2 / 3:
+            codes[node] = _classes([codes[p] / (sizes[p] - 1) for p in parents], rows, margin, draw)
+            continue
+        scores = np.broadcast_to(np.log(margin), (rows, size)).copy()
+        for parent in parents:
+            scores += (strength * draw.standard_normal((sizes[parent], size)))[codes[parent]]
+        codes[node] = (scores + draw.gumbel(size=scores.shape)).argmax(axis=1)
+    table = {n: codes[n].astype(str) for n in dag.nodes}
+    return World.of("many levels, wide", seed, table, _schema(sizes, dag.nodes), dag)
+
+
+def _classes(parents: list[np.ndarray], rows: int, margin: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """A number that parents in [0, 1] and noise make, cut into classes of these shares: nearly determined, or hardly."""
+    noise = float(np.exp(draw.uniform(np.log(0.05), np.log(1.0))))
+    total = noise * draw.standard_normal(rows)
+    for x in parents:
+        turn = draw.uniform(0, 1) if draw.random() < 0.3 else 0.0
+        effect = np.abs(x - turn)
+        total = total + draw.uniform(0.3, 1.0) * draw.choice([-1, 1]) * effect / max(float(effect.std()), 1e-9)
+    return np.searchsorted(np.quantile(total, np.cumsum(margin)[:-1]), total)
+
+
 def independent(seed: int, rows: int) -> World:
     """The same columns without any link."""
     draw = np.random.default_rng([seed, 8])
@@ -143,5 +175,6 @@ FAMILIES: dict[str, Callable[[int, int], World]] = {
     "wide": wide,
     "hubs of levels": hubs,
     "many levels": many_levels,
+    "many levels, wide": many_levels_wide,
     "independent levels": independent,
 }

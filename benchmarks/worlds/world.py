@@ -35,6 +35,8 @@ class World:
     graph: Cpdag | Pag | None
     dag: Dag | None = None
     """The whole DAG, hidden columns included."""
+    joined: BoolArray | None = None
+    """Where a table lacks what its links rest on: pairs that no set of its columns separates, linked or not."""
 
     @classmethod
     def of(
@@ -68,6 +70,11 @@ class World:
     @property
     def columns(self) -> tuple[str, ...]:
         return self.schema.names
+
+    @property
+    def inseparable(self) -> BoolArray:
+        """Pairs that no set of columns of the table separates."""
+        return self.adjacent if self.joined is None else self.joined
 
     @property
     def rows(self) -> int:
