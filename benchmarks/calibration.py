@@ -37,8 +37,8 @@ LEAST = 0.02
 HELD_OUT = frozenset(
     {
         "networks", "wide", "hubs of levels", "hubs of numbers", "dense linear", "lognormal", "rounded",
-        "independent numbers", "independent mixed", "mixed, long lists", "missing drop", "many levels, wide", "clustered", "exact copies",
-        "near copies of numbers", "hidden, networks", "hidden, mixtures", "rare levels",
+        "independent numbers", "independent mixed", "mixed, long lists", "missing drop", "clustered", "exact copies",
+        "near copies of numbers", "hidden, networks", "hidden, mixtures", "rare levels", "many levels, wide",
     }
 ).union(faults.FAMILIES)  # fmt: skip
 
@@ -58,8 +58,8 @@ class Key:
 class Run:
     """What a run stated.
 
-    Of each pair: P(edge), the truth, the walk's log odds, whether it was drawn, its signs, and whether no set of columns
-    of the table separates it.
+    Of each pair: P(edge), the truth, the walk's log odds, whether it was drawn, its signs, and whether no set of
+    columns of the table separates it.
     """
 
     key: Key

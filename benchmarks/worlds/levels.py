@@ -134,7 +134,7 @@ def many_levels_wide(seed: int, rows: int) -> World:
 
 
 def _classes(parents: list[np.ndarray], rows: int, margin: np.ndarray, draw: np.random.Generator) -> np.ndarray:
-    """A number that parents in [0, 1] and noise make, cut into classes of these shares: nearly determined, or hardly."""
+    """A number that parents in [0, 1] and noise make, cut into classes of these shares."""
     noise = float(np.exp(draw.uniform(np.log(0.05), np.log(1.0))))
     total = noise * draw.standard_normal(rows)
     for x in parents:
