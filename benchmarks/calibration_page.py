@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from benchmarks.calibration import Run
 
 GROUPS = ((0.5, 0.8), (0.8, 0.95), (0.95, 1.01))
+SURE = 0.95
 HEAD = """# How true P(edge) is
 
 P(edge) of the default method against the truth, on {runs:,} runs on {worlds:,} random tables and published networks
@@ -22,9 +23,8 @@ P(edge). Where columns are hidden, a pair is linked if it is adjacent in the anc
 The weights were fitted on other seeds, and the bound on edges of weakly correlated numbers was chosen on other seeds of
 *products*, *linear*, *dense linear* and *hubs of numbers*.
 
-In *weak*, *factors*, *error*, *selection* and *cycles* the table lacks what its links rest on, and the dependences that
-follow from it (little effects of every column on every later one, hidden causes of all columns, errors of measurement,
-a choice of rows, feedback) count as no links. P(edge) does not tell them from links.
+In *weak*, *factors*, *error*, *selection* and *cycles* the table lacks what its links rest on. The dependences that
+follow from it count as no links in the tables by family and size; the last table on this page counts them.
 
 Written by `python -m benchmarks.calibration --results FILE --write docs/confidence.md`.
 """
@@ -53,8 +53,35 @@ def page(runs: Sequence[Run]) -> str:
         "## By rows and epsilon",
         "",
         *table((f"{n:,} rows, epsilon {e:g}", of(runs, rows=n, epsilon=e)) for n in rows for e in epsilons),
+        *faulty(runs, [name for name in families if name.startswith(LACKING)]),
     ]
     return "\n".join(parts) + "\n"
+
+
+LACKING = ("weak", "factors", "error", "selection", "cycles")
+"""Families of which a table lacks what its links rest on."""
+DEPENDENCES = """
+## Links and dependences
+
+P(edge) says that two columns depend on each other whatever other columns are held fixed. That is a link if the table
+holds all common causes, without error. Where it does not, the fault itself makes columns depend on each other: weak
+effects of every column on every later one, hidden causes of all columns, errors of measurement, a choice of rows, or
+feedback.
+
+Pairs with P(edge) of 0.95 and more, and the share that is a link, and that no set of columns of the table separates
+(adjacent in the ancestral graph of the visible columns).
+"""
+
+
+def faulty(runs: Sequence[Run], families: Sequence[str]) -> list[str]:
+    """Of pairs that are said to be surely linked: links, and dependences that no set of columns explains."""
+    lines = [DEPENDENCES, "| | pairs | P(edge) | links | dependences |", "|---|---|---|---|---|"]
+    for name in families:
+        told = [p for run in of(runs, family=name) if run.verdict != "hopeless" for p in run.pairs if p[0] >= SURE]
+        if told:
+            stated, linked, joined = (float(np.mean([p[i] for p in told])) for i in (0, 1, 5))
+            lines.append(f"| {name} | {len(told)} | {stated:.3f} | {linked:.3f} | {joined:.3f} |")
+    return lines if len(lines) > 3 else []
 
 
 def of(runs: Iterable[Run], **wanted: object) -> list[Run]:

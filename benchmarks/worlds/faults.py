@@ -192,7 +192,7 @@ class _Maker:
         return made if self.fault not in ("weak", "cycles") else self._with_causes(made)
 
     def _inseparable(self, made: World) -> BoolArray | None:
-        """Adjacency in the ancestral graph (Richardson and Spirtes, 2002) of the table's columns, the fault included."""
+        """Adjacency in the ancestral graph (Richardson and Spirtes, 2002) of the table's columns, fault included."""
         names, arrows = self.clear.nodes, self.clear.arrows
         if self.fault in ("weak", "factors"):  # effects or hidden causes of every two columns
             return ~np.eye(len(names), dtype=bool)

@@ -53,5 +53,25 @@ def test_what_is_hidden_leaves_the_table_and_links_its_effects():
     assert not world.cause_of.any()
 
 
+@pytest.mark.parametrize("kind", faults.KINDS)
+@pytest.mark.parametrize("name", faults.FAULTS)
+def test_a_fault_joins_more_pairs_than_are_linked_and_never_fewer(name, kind):
+    worlds = [faults.fault(seed, 30, name, kind) for seed in range(3)]
+    for world in worlds:
+        assert np.array_equal(world.inseparable, world.inseparable.T)
+        assert not world.inseparable.diagonal().any()
+        assert not (world.adjacent & ~world.inseparable).any()
+    more = any((world.inseparable & ~world.adjacent).any() for world in worlds)
+    assert more == (name in ("weak", "factors", "error", "selection", "cycles"))
+
+
+def test_columns_measured_with_error_are_separated_by_nothing_but_the_empty_set():
+    world = faults.fault(1, 100_000, "error", "numbers")
+    correlated = np.abs(np.corrcoef([world.table[x] for x in world.columns])) > 0.03
+    np.fill_diagonal(correlated, False)
+    assert not (correlated & ~world.inseparable).any()
+    assert (correlated & ~world.adjacent).sum() > 4
+
+
 def _text(world: World) -> str:
     return str({name: list(map(str, cells)) for name, cells in world.table.items()})
