@@ -123,7 +123,7 @@ def test_directions_that_cannot_be_read_are_lines(ledger):
 def test_the_command_tells_both_verdicts(ledger, capsys):
     assert main(["discover", "--from-answers", str(ledger[0])]) == 0
     said = capsys.readouterr()
-    assert "Directions cannot be read here: shown as lines:" in said.out + said.err
+    assert "Directions cannot be read here: shown as lines." in said.out + said.err
 
 
 def test_where_no_edge_is_drawn_nothing_is_said_of_directions(ledger):

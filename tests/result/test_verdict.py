@@ -33,6 +33,21 @@ def test_expected_counts_follow_from_the_probabilities():
     assert expected.range[0] < expected.f1 < expected.range[1]
 
 
+def test_half_of_what_stays_dependent_is_expected_to_be_missed():
+    fit = GoodnessOfFit(columns=15, edges=2, apart=80, dependent=6)
+    expected = Expected.of([0.9, 0.7, 0.3, 0.1], 0.5, fit)
+    assert expected.missed == pytest.approx(3.4)
+    assert expected.right == Expected.of([0.9, 0.7, 0.3, 0.1], 0.5).right
+
+
+def test_of_noise_nothing_is_said_about_how_well_it_is_explained():
+    noise = NoiseLevel(rows=400, rows_noise=30, variance=5.0, coordinates=1)
+    bad = GoodnessOfFit(columns=15, edges=0, apart=80, dependent=30)
+    said = str(on(noise, expected=Expected(drawn=0, right=0.0, missed=15.0), fit=bad))
+    assert "Do not read the graph" in said
+    assert "does not explain" not in said
+
+
 def test_a_table_without_links_can_be_seen_clearly():
     assert on(expected=Expected(drawn=0, right=0.0, missed=0.3)).level == "fine"
 

@@ -137,7 +137,7 @@ def undecided_section(result: Discovery) -> Html:
 
 def _between(result: Discovery) -> Html:
     """Pairs that are not drawn at this cut."""
-    pairs = result.undecided
+    pairs = result.undecided if result.open_pairs else ()
     if not pairs:
         return Html("")
     said = paragraphs(

@@ -106,7 +106,7 @@ class Discovery(Exports):
             learned.noise,
             columns=len(self.schema.names),
             declared=self.schema.rows,
-            expected=Expected.of(learned.linked.values(), Threshold().linked) if learned.linked else None,
+            expected=Expected.of(learned.linked.values(), Threshold().linked, learned.fit) if learned.linked else None,
             fit=learned.fit,
             repeated=learned.repeated,
             budget=self._spent,
@@ -233,8 +233,8 @@ class Discovery(Exports):
 
     @property
     def open_pairs(self) -> str:
-        """The undecided pairs in a few words, nothing if there are none."""
-        if not self.undecided:
+        """The undecided pairs in a few words, nothing if there are none, or if all that was seen is noise."""
+        if not self.undecided or (self.verdict is not None and self.verdict.level == "hopeless"):
             return ""
         first = "; ".join(map(str, self.undecided[:LIKELIEST]))
         more = "" if len(self.undecided) <= LIKELIEST else "; ..."

@@ -130,14 +130,14 @@ class DirectionVerdict:
     @property
     def lines(self) -> tuple[str, ...]:
         """For a terminal."""
-        return f"{self.title}:", *(f"  {sentence}" for sentence in self.sentences)
+        return f"{self.title}.", *(f"  {sentence}" for sentence in self.sentences)
 
     def to_dict(self) -> dict[str, object]:
         """As a result's JSON holds it."""
         return {"level": self.level, "title": self.title, "sentences": list(self.sentences)}
 
     def __str__(self) -> str:
-        return f"{self.title}: {' '.join(self.sentences)}"
+        return f"{self.title}. {' '.join(self.sentences)}"
 
 
 @dataclass(frozen=True, slots=True)
