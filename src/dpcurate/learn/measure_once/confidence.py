@@ -4,8 +4,9 @@ The log odds of the search are right about noise and sampling and blind to its o
 effect before its causes asks for edges that another would not. Such an edge shows in what PC would ask: some set of
 neighbours explains it away. So two log odds are weighed: those given the other parents of the later column, and the
 least ones given neighbours. Far from even odds both rest on a model of the table that is never quite right, so they
-count up to a bound. Two numbers that both are products of the same columns correlate, and no sum of functions of
-single columns explains it; such correlations are weak, so an edge that rests on a weak one is never as sure as others.
+count up to a bound; but most edges that some neighbours explain far beyond it are none, and these are not drawn. Two
+numbers that both are products of the same columns correlate, and no sum of functions of single columns explains it;
+such correlations are weak, so an edge that rests on a weak one is never as sure as others.
 The weights are fitted on random worlds (`python -m benchmarks.calibration --compare`).
 """
 
@@ -25,7 +26,9 @@ from dpcurate.learn.measure_once.blocks import Columns, bits
 from dpcurate.learn.measure_once.constants import (
     BOUND,
     DRAWS,
+    EXPLAINED,
     MOST_GIVEN,
+    MOST_IF_EXPLAINED,
     MOST_IF_WEAK,
     MOST_LOG_ODDS,
     MOST_NEIGHBOURS,
@@ -198,7 +201,8 @@ def edge_probability(given_parents: float, weakest: float) -> float:
     """From the signs of a pair."""
     always, *weights = WEIGHTS
     bounded = (min(max(x, -BOUND), BOUND) for x in (given_parents, weakest))
-    return 1 / (1 + exp(-always - sum(w * x for w, x in zip(weights, bounded, strict=True))))
+    p = 1 / (1 + exp(-always - sum(w * x for w, x in zip(weights, bounded, strict=True))))
+    return min(p, MOST_IF_EXPLAINED) if weakest < EXPLAINED else p
 
 
 def signs(decision: Decision, families: FamilySearch, adjacent: BoolArray, pair: Columns) -> tuple[float, float]:
