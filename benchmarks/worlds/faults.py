@@ -17,11 +17,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from dpcurate.graphs.latent import visible_skeleton
 
 from benchmarks.worlds.world import World
 from dpcurate._typing import BoolArray
 from dpcurate.graphs.graph import Dag
-from dpcurate.graphs.latent import visible_skeleton
 from dpcurate.networks import random_dag
 from dpcurate.schema import Categorical, Numeric, Schema
 
