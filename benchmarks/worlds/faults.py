@@ -17,12 +17,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from dpcurate.graphs.latent import visible_skeleton
 
 from benchmarks.worlds.world import World
 from dpcurate._typing import BoolArray
 from dpcurate.graphs.graph import Dag
 from dpcurate.networks import random_dag
+from dpcurate.networks.interventions import visible_skeleton
 from dpcurate.schema import Categorical, Numeric, Schema
 
 Rng = np.random.Generator
