@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpcurate.learn import methods
     from dpcurate.models import Model
     from dpcurate.planning.plan import Plan, plan
+    from dpcurate.pooling import Codebook, pool
     from dpcurate.private.curator import Curator
     from dpcurate.private.ledger import Ledger
     from dpcurate.private.owner.check import TableCheck, check_table
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from dpcurate.study.study import Preview, Study
 
 __all__ = [
-    "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Cpdag", "Curator", "Dag", "Discovery",
+    "Adjacency", "Asked", "Budget", "BudgetExceeded", "Categorical", "Codebook", "Cpdag", "Curator", "Dag", "Discovery",
     "DpcurateError", "Draft", "Inputs", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate",
     "Numeric", "Ordinal", "OutputFolder", "OwnerError", "Pag", "Person", "Plan", "Preview", "Quantiles", "Schema",
     "SchemaError", "Study", "TableCheck", "TextFormat", "Threshold", "accounting", "ask", "asked_from", "audit",
     "check_table", "diff", "discover", "discover_from", "draft", "draft_schema", "errors", "fit", "messages", "methods",
-    "networks", "open", "plan", "quantify", "queries", "reopen", "score", "score_pag", "service",
+    "networks", "open", "plan", "pool", "quantify", "queries", "reopen", "score", "score_pag", "service",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
@@ -53,6 +54,7 @@ _HOMES = {
     "graphs.metrics": ("score", "score_pag"),
     "models": ("Model",),
     "planning.plan": ("Plan", "plan"),
+    "pooling": ("Codebook", "pool"),
     "private.curator": ("Curator",),
     "private.owner.check": ("TableCheck", "check_table"),
     "private.owner.draft": ("Draft", "draft", "draft_schema"),

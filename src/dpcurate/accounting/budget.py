@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -164,6 +164,18 @@ class Event:
         return not math.isinf(self.cost.rho)
 
 
+NOT_PRIVATE = "NOT PRIVATE: exact, unproved or seeded releases took part"
+
+
+@dataclass(frozen=True, slots=True)
+class SitePrivacy:
+    """The promise of one of several sites, and the name of its ledger."""
+
+    name: str
+    ledger: str
+    privacy: Privacy
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Privacy:
     """What a run cost, in public words: the ceiling is the guarantee, `spent` is bookkeeping.
@@ -178,6 +190,8 @@ class Privacy:
     events: tuple[Event, ...]
     private: bool
     run: float | None = None
+    sites: tuple[SitePrivacy, ...] = ()
+    """Every site's own promise, where several answered together; then the rest is that of the weakest."""
 
     @property
     def delta(self) -> float:
@@ -208,10 +222,39 @@ class Privacy:
         # What the ceiling allows costs no more than the ceiling does, whatever the last digit of the conversion says.
         return min(epsilon, float(self.budget.epsilon or 0.0)) if amount <= self.budget.ceiling else epsilon
 
+    def since(self, earlier: Privacy) -> Privacy:
+        """The same, of which the run has spent only what was spent after the earlier statement."""
+        sites = tuple(
+            replace(one, privacy=one.privacy.since(before.privacy))
+            for one, before in zip(self.sites, earlier.sites, strict=bool(self.sites))
+        )
+        return replace(self, run=None if self.run is None else self.run - (earlier.run or 0.0), sites=sites)
+
+    def together(self, most: int | None = None) -> float:
+        """The epsilon of a person with rows at `most` of the sites (all, if not given): their promises add up."""
+        budgets = sorted((one.privacy.budget for one in self.sites), key=lambda b: -float(b.ceiling))[:most]
+        total = math.fsum(float(budget.ceiling) for budget in budgets)
+        delta = max((float(budget.delta or 0) for budget in budgets), default=0.0)
+        return total if self.budget.pure or not total else epsilon_of(rho=total, delta=delta)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The statement, and that of each site."""
+        if not self.sites:
+            return (str(self),)
+        each = (f"  {one.name}: {one.privacy}; ledger: {one.ledger}" for one in self.sites)
+        more = f"a person with rows at every one of these sites: epsilon = {self.together():.4g} at most"
+        return str(self), *each, f"  {more}" if self.private else f"  {NOT_PRIVATE}"
+
     def __str__(self) -> str:
         if not self.private:
-            return "NOT PRIVATE: exact, unproved or seeded releases took part"
-        return f"{self.budget} ({self.neighbours}, unit: {self.unit}; {self._shares()})"
+            return NOT_PRIVATE
+        said = f"{self.budget} ({self.neighbours}, unit: {self.unit}; {self._shares()})"
+        return (
+            f"{len(self.sites)} sites, each with a promise and a ledger of its own; the weakest: {said}"
+            if self.sites
+            else said
+        )
 
     def __repr__(self) -> str:
         return f"Privacy({self})"

@@ -102,6 +102,12 @@ class Knowledge:
         """Which pairs must and must not be adjacent where common causes may be hidden, and no direction."""
         return Knowledge(required_edges=self.required_pairs(), forbidden_edges=self.forbidden_edges)
 
+    def before(self, columns: Iterable[str], names: Iterable[str]) -> Knowledge:
+        """The same, and nothing drives these columns: what they have to do with the others, they drive."""
+        first = set(columns)
+        arrows = {(name, one) for one in first for name in names if name != one}
+        return replace(self, forbidden_arrows=self.forbidden_arrows | arrows)
+
     def required_pairs(self) -> frozenset[UnorderedPair]:
         """Pairs that must be adjacent, by an edge or an arrow."""
         return self.required_edges | {frozenset(pair) for pair in self.required_arrows}

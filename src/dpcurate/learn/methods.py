@@ -30,6 +30,7 @@ __all__ = [
 
 Family = Literal["order", "constraint", "score"]
 Variant = Literal["proved", "published"]
+Asks = Literal["sums", "ranks", "choices", "gates", "exact"]
 Group = Literal["recommended", "from the CURATE paper", "baselines", "not private"]
 
 
@@ -46,7 +47,9 @@ class Listed:
 
     `columns` is how it reads them, as 'levels' (numbers by their bins, which they need), as 'numbers' (levels by
     their place), or each as what it is ('any columns'). `pure` says whether a budget without delta can pay for
-    it. What is not `private` needs an unlimited budget or a curator opened with allow_unproved=True.
+    it. What is not `private` needs an unlimited budget or a curator opened with allow_unproved=True. `asks` is what it
+    asks of a table: 'sums' over rows, which several sites can answer together, or also 'ranks' (pairs of rows),
+    'choices' by private scores, or open 'gates'.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Listed:
     pure: bool = True
     private: bool = True
     kind: Group = "baselines"
+    asks: Asks = "sums"
 
     @property
     def group(self) -> Group:
@@ -85,16 +89,38 @@ _PAPER: Group = "from the CURATE paper"
 for _entry in (
     Listed("auto", MeasureOnce(), "order", _DEFAULT, "any columns", kind="recommended"),
     Listed("measure-once", MeasureOnce(), "order", _DEFAULT, "any columns", kind="recommended"),
-    Listed("curate-pc", CuratePC(max_order=2), "constraint", "PC; noised values, optimised budgets.", kind=_PAPER),
+    Listed(
+        "curate-pc",
+        CuratePC(max_order=2),
+        "constraint",
+        "PC; noised values, optimised budgets.",
+        kind=_PAPER,
+        asks="ranks",
+    ),
     Listed("curate-score", CurateScore(), "score", "Noleaks with budgets that grow.", "numbers", False, kind=_PAPER),
-    Listed("em-pc", EMPC(max_order=2), "constraint", "PC; the exponential mechanism removes edges."),
-    Listed("svt-pc", SVTPC(max_order=2), "constraint", "PC; above-threshold until an edge goes; misses are free."),
-    Listed("priv-pc", PrivPC(max_order=2), "constraint", "PC; above-threshold, then a noised value decides."),
+    Listed("em-pc", EMPC(max_order=2), "constraint", "PC; the exponential mechanism removes edges.", asks="choices"),
+    Listed(
+        "svt-pc",
+        SVTPC(max_order=2),
+        "constraint",
+        "PC; above-threshold until an edge goes; misses are free.",
+        asks="gates",
+    ),
+    Listed(
+        "priv-pc", PrivPC(max_order=2), "constraint", "PC; above-threshold, then a noised value decides.", asks="gates"
+    ),
     Listed("notears-moments", NotearsOnMoments(), "score", "NOTEARS on moments released once.", "numbers", False),
     Listed("noleaks", Noleaks(), "score", "Descent on noised clipped gradients, even budgets.", "numbers", False),
-    Listed("pc", PC(), "constraint", "The PC algorithm on exact tables.", private=False),
-    Listed("order-search", OrderSearch(), "score", "Orders by BIC, BDeu or BGe on exact tables.", private=False),
-    Listed("notears", Notears(), "score", "NOTEARS on exact moments.", "numbers", private=False),
+    Listed("pc", PC(), "constraint", "The PC algorithm on exact tables.", private=False, asks="exact"),
+    Listed(
+        "order-search",
+        OrderSearch(),
+        "score",
+        "Orders by BIC, BDeu or BGe on exact tables.",
+        private=False,
+        asks="exact",
+    ),
+    Listed("notears", Notears(), "score", "NOTEARS on exact moments.", "numbers", private=False, asks="exact"),
 ):
     register(_entry)
 

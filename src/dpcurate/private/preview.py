@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.errors import QueryError
+from dpcurate.errors import DecodeError, QueryError
 from dpcurate.private.mechanisms import Exponential, Mechanism, Sensitivity, build
 from dpcurate.private.row_sums import Rows
 from dpcurate.private.statistics.numbers import number
 from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.private.statistics.transformation import Transformation
-from dpcurate.queries import Noise, PairStatistic, Quantile, Query, Release, Statistic
+from dpcurate.queries import Answer, Noise, PairStatistic, Quantile, Query, Release, Statistic
 from dpcurate.queries.encoding import LARGEST_SCALE, SMALLEST_SCALE
 from dpcurate.schema import Neighbours, Schema
 
@@ -72,6 +72,29 @@ def preview(query: Query[Any], schema: Schema, neighbours: Neighbours) -> float 
 def named(query: Query[Any], answer: Any, schema: Schema) -> Any:
     """The answer to a release with what was asked, public as it is, so that it can show itself."""
     return replace(answer, statistic=query.statistic, schema=schema) if isinstance(query, Release) else answer
+
+
+def check_answer(query: Query[Any], answer: object, schema: Schema, neighbours: Neighbours) -> None:
+    """Refuse an answer that no session gives to this release: of other shapes, other noise, or absurd numbers."""
+    if not isinstance(query, Release):
+        raise DecodeError("this is no answer to a release")
+    computed = transformation(query.statistic, schema)
+    scales = scales_of(mechanism_of(query.noise, computed, sensitivity(computed, schema, neighbours)), computed)
+    check_fits(query, answer, computed)
+    assert isinstance(answer, Answer)
+    if not np.allclose(answer.scales, scales, rtol=1e-6, atol=0.0):
+        raise DecodeError(f"an answer to {describe(query.statistic)} states other noise than was asked for")
+
+
+def check_fits(query: Release, answer: object, computed: Transformation) -> None:
+    """Refuse an answer whose shapes or sizes no release of this query has."""
+    largest = largest_parts(computed)
+    if not isinstance(answer, Answer) or [p.shape for p in answer.parts] != [p.shape for p in largest]:
+        raise DecodeError(f"an answer does not fit its query, {describe(query.statistic)}")
+    if len(answer.scales) != len(largest) or not all(answer.scales):
+        raise DecodeError(f"an answer does not fit its query, {describe(query.statistic)}")
+    if any(not (np.abs(part) <= bound).all() for part, bound in zip(answer.parts, largest, strict=True)):
+        raise DecodeError(f"an answer to {describe(query.statistic)} holds numbers larger than any table gives")
 
 
 def describe(statistic: Statistic) -> str:

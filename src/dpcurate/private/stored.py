@@ -8,8 +8,6 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-import numpy as np
-
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import DecodeError, LedgerError, NotStored, QueryError, SchemaError
 from dpcurate.private.ledger import LoggedRun
@@ -17,7 +15,7 @@ from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.disk_store import StoredRun, stored_runs
 from dpcurate.private.ledger.units import float_down
 from dpcurate.private.noise import Secure
-from dpcurate.private.preview import describe, largest_parts, named
+from dpcurate.private.preview import check_fits, describe, named
 from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic, T, encoding
 from dpcurate.schema import Neighbours, Schema
@@ -207,11 +205,7 @@ def _check_fits(query: Query[Any], answer: Answer | int, schema: Schema) -> None
     """Refuse an answer whose shapes or sizes no release of this query has under this schema."""
     if not isinstance(query, Release) or not isinstance(answer, Answer):
         return
-    largest = largest_parts(transformation(query.statistic, schema))
-    if [part.shape for part in answer.parts] != [part.shape for part in largest] or not all(answer.scales):
-        raise DecodeError(f"an answer does not fit its query, {describe(query.statistic)}")
-    if any((np.abs(part) > bound).any() for part, bound in zip(answer.parts, largest, strict=True)):
-        raise DecodeError(f"an answer to {describe(query.statistic)} holds numbers larger than any table gives")
+    check_fits(query, answer, transformation(query.statistic, schema))
 
 
 def _candidates(runs: dict[int, StoredRun], passing_over: tuple[str, ...]) -> list[int]:

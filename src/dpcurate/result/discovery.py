@@ -14,6 +14,7 @@ from dpcurate._files import NO_INPUTS, Inputs, OutputFolder, save_text
 from dpcurate._messages import how_many, printable
 from dpcurate._tables import frame_of
 from dpcurate.accounting import Budget, Privacy
+from dpcurate.accounting.budget import SitePrivacy
 from dpcurate.effects.effect import Effect
 from dpcurate.effects.in_graph import Effects, FoundEffects, plain, unless_undecided, with_effects
 from dpcurate.errors import QueryError
@@ -255,7 +256,7 @@ class Discovery(Exports):
     def _head(self) -> tuple[str, ...]:
         found = f"{how_many(len(self.edges), 'edge')} among {how_many(len(self.graph.nodes), 'column')}"
         drawn = (f"drawn: {self.drawn}",) if self.drawn else ()
-        return *self.verdict_lines, f"{found}, by {self.method}", str(self.privacy), *drawn
+        return *self.verdict_lines, f"{found}, by {self.method}", *self.privacy.lines, *drawn
 
     @property
     def _tail(self) -> tuple[str, ...]:
@@ -288,7 +289,8 @@ class Discovery(Exports):
                 "spent": {"epsilon": _number(p.epsilon), "rho": _number(p.rho)},
                 "spent_by_this_run": {"epsilon": _number(p.run_epsilon)},
                 "events": len(p.events),
-            },
+            }
+            | ({"sites": [_site(one) for one in p.sites]} if p.sites else {}),
             "tests": list(self.learned.tests),
             "unfinished": {str(o): [sorted(x) for x in left] for o, left in self.learned.unfinished.items()},
             "notes": list(self.notes),
@@ -409,6 +411,22 @@ def _result(found: Discovery | str | Path) -> Finding:
     return Finding(
         found.graph, {ends: probability for ends, probability in known.items() if probability != EdgeProbability()}
     )
+
+
+def _site(one: SitePrivacy) -> dict[str, Any]:
+    """One of several sites, as a result's JSON holds it."""
+    p = one.privacy
+    return {
+        "name": one.name,
+        "ledger": one.ledger,
+        "private": p.private,
+        "statement": str(p),
+        "neighbours": p.neighbours,
+        "unit": p.unit,
+        "budget": {"epsilon": _number(p.budget.epsilon), "delta": p.delta, "rho": _number(p.budget.rho)},
+        "spent": {"epsilon": _number(p.epsilon), "rho": _number(p.rho)},
+        "spent_by_this_run": {"epsilon": _number(p.run_epsilon)},
+    }
 
 
 def _number(value: float | None) -> float | None:

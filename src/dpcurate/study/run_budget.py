@@ -192,6 +192,18 @@ class RunBudget:
         return cls(ceiling, relation, ledger, share=share)
 
     @classmethod
+    def whole(cls, ledger: Path | None, *, ceiling: Budget | None, neighbours: Neighbours | str | None) -> RunBudget:
+        """All of a table's budget, for whoever opens it before there is a run."""
+        if ledger is not None and Ledger.exists(ledger):
+            kept = Ledger.open(ledger, budget=ceiling)
+            assert kept.facts is not None
+            relation = Neighbours.of(neighbours or kept.facts.neighbours)
+            return cls(kept.budget, relation, ledger, kept.remaining)
+        if ceiling is None:
+            raise BudgetError("say how much may be spent on the table: dpcurate.open(table, schema, epsilon=1)")
+        return cls(ceiling, Neighbours.of(neighbours or Neighbours.ADD_REMOVE), ledger)
+
+    @classmethod
     def of_open(cls, queryable: Queryable, spec: RunSpec, path: Path | None) -> RunBudget:
         """The same on something that is open; `path` is where its ledger is, if it has one."""
         budget, share, resumes = queryable.budget, spec.share, None

@@ -147,6 +147,7 @@ class Study:
         self._delta, self._neighbours = delta, neighbours
         self._ceiling = None if epsilon is None else Budget(epsilon=epsilon, delta=DELTA if delta is None else delta)
         self._curator: Queryable | None = None
+        self._context: tuple[str, ...] = ()
 
     @classmethod
     def over(cls, queryable: Queryable) -> Study:
@@ -155,6 +156,21 @@ class Study:
         study._inputs = NO_INPUTS
         study._curator = queryable
         return study
+
+    def opened(self) -> Queryable:
+        """What answers its queries; a table that no call has read yet is opened now.
+
+        Raises:
+            BudgetError: the table has no budget yet: give `open` an epsilon.
+        """
+        if self._curator is None:
+            whole = RunBudget.whole(self.ledger, ceiling=self._ceiling, neighbours=self._neighbours)
+            self._curator = whole.open(self._table, self.schema, name=self._name, insecure_seed=self._insecure_seed)
+        return self._curator
+
+    def take_context(self, inputs: Inputs, columns: tuple[str, ...]) -> None:
+        """Note the files behind its queryable, and columns that no other column drives, such as the site of a row."""
+        self._inputs, self._context = inputs, columns
 
     @property
     def remaining(self) -> float:
@@ -350,7 +366,7 @@ class Study:
         if self._curator is None:
             self._curator = budget.open(self._table, self.schema, name=self._name, insecure_seed=self._insecure_seed)
         curator = self._curator
-        before = curator.privacy().run or 0.0
+        before = curator.privacy()
         with running(curator, spec, budget.share) as queryable:
             left = queryable.remaining
             if left <= 0 or (budget.share is None and curator.budget.is_negligible(left)):
@@ -390,7 +406,8 @@ class Study:
 
     def _known(self, knowledge: Knowledge | str | Path | None, order: GivenOrder) -> Knowledge | None:
         loaded = Knowledge.load(knowledge) if isinstance(knowledge, (str, Path)) else knowledge
-        return with_order(loaded, order, self.schema)
+        known = with_order(loaded, order, self.schema)
+        return known if not self._context else (known or Knowledge()).before(self._context, self.schema.names)
 
     def _check_same_table(self, found: Discovery) -> None:
         """Refuse a result of another table, as far as tables can be told apart without looking at rows."""
@@ -416,13 +433,12 @@ class _Run:
     queryable: Queryable
     spec: RunSpec
     record: RunRecord
-    before: float
-    """What the curator's earlier runs in this process had spent."""
+    before: Privacy
+    """What was stated before the run: the curator's earlier runs in this process have spent, too."""
 
     def privacy(self) -> Privacy:
         """The privacy statement, with what this run has spent so far."""
-        stated = self.curator.privacy()
-        return replace(stated, run=None if stated.run is None else stated.run - self.before)
+        return self.curator.privacy().since(self.before)
 
     def discovered(self, known: Knowledge | None, progress: Notice | None, inputs: Inputs) -> Discovery:
         """The graph, and its model if a part of the budget is set aside for one."""
