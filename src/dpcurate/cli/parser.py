@@ -60,7 +60,21 @@ def build() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"dpcurate {__version__}")
     commands = root.add_subparsers(metavar="COMMAND")
-    for add in (_discover, _ask, _diff, _plan, _schema, _ledger, _serve, _methods, _network, _audit, _reproduce, _demo):
+    for add in (
+        _discover,
+        _ask,
+        _diff,
+        _plan,
+        _schema,
+        _ledger,
+        _studio,
+        _serve,
+        _methods,
+        _network,
+        _audit,
+        _reproduce,
+        _demo,
+    ):
         add(commands)
     return root
 
@@ -288,6 +302,20 @@ def _record_of_deployment(group: Parsers) -> None:
     line = "author of the record; may be repeated (default: who made the run)"
     record.add_argument("--author", action="append", default=[], metavar="NAME", help=line)
     add_output(record, "where to write the record (default: standard output)")
+
+
+def _studio(commands: Parsers) -> None:
+    line = "go from a table to a published page in a browser on this machine"
+    more = (
+        "Choose a table, describe its columns, say what comes first, plan, run and read, all on local pages. What you\n"
+        "type is kept in a project folder, with the schema, knowledge and ledger files that other commands take.\n\n"
+        "example:\n  dpcurate studio data"
+    )
+    parser = add_command(commands, "studio", line, "studio:run", more=more)
+    line = "where projects are kept, and whose tables are listed (default: the current folder)"
+    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help=line)
+    parser.add_argument("--port", type=whole_number, metavar="N", help="where to listen (default: any free port)")
+    parser.add_argument("--no-browser", action="store_true", help="print the link without opening a browser")
 
 
 def _serve(commands: Parsers) -> None:

@@ -1,0 +1,107 @@
+"""The studio over HTTP: who may talk to it, and which page answers what.
+
+It listens on this machine alone. The link that starts it holds a random token, which is exchanged for a cookie once;
+without the cookie there is no page. Requests under another host name, or from another site, are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from dpcurate.studio import choose_page, describe_page, order_page, plan_page, read_page, run_page
+from dpcurate.studio.visit import Site, Visit, answering
+from dpcurate.web.security import KnownHosts, SameOrigin, SecurityHeaders
+
+GET, POST = "GET", "POST"
+PAGES: tuple[tuple[str, str, Callable[[Visit], Response]], ...] = (
+    (GET, "/", choose_page.start),
+    (POST, "/", choose_page.make),
+    (GET, "/p/{project}/choose", choose_page.show),
+    (POST, "/p/{project}/choose", choose_page.save),
+    (GET, "/p/{project}/describe", describe_page.show),
+    (POST, "/p/{project}/describe", describe_page.save),
+    (GET, "/p/{project}/order", order_page.show),
+    (POST, "/p/{project}/order", order_page.save),
+    (GET, "/p/{project}/plan", plan_page.show),
+    (POST, "/p/{project}/plan", plan_page.save),
+    (GET, "/p/{project}/run", run_page.show),
+    (POST, "/p/{project}/run", run_page.act),
+    (GET, "/p/{project}/read", read_page.show),
+    (POST, "/p/{project}/read", read_page.save),
+    (GET, "/p/{project}/report", read_page.report),
+    (GET, "/p/{project}/file/{name}", read_page.download),
+)
+
+
+class Doorkeeper:
+    """The token of the link, and the cookie that it is exchanged for."""
+
+    def __init__(self, token: str) -> None:
+        self._token, self._session = token, secrets.token_urlsafe(32)
+        # Browsers send a cookie to every port of a host, so that two studios need two names.
+        self._cookie = f"dpcurate-studio-{hashlib.sha256(token.encode()).hexdigest()[:8]}"
+
+    def admits(self, request: Request) -> bool:
+        """Whether the request comes from a browser that was given the link."""
+        return _same(request.cookies.get(self._cookie, ""), self._session)
+
+    def opened(self, request: Request) -> Response | None:
+        """The answer to the link; None if its token is not ours."""
+        if not _same(request.path_params["token"], self._token):
+            return None
+        answer = RedirectResponse("/", status_code=303)
+        answer.set_cookie(self._cookie, self._session, httponly=True, samesite="strict", path="/")
+        return answer
+
+
+def _same(given: str, known: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="replace"), known.encode())
+
+
+def create_app(site: Site, token: str, hosts: Collection[str]) -> Starlette:
+    """The application.
+
+    Args:
+        site: the folder, its runs and its results.
+        token: what the link must hold.
+        hosts: the names, with the port, under which requests are accepted.
+    """
+    door = Doorkeeper(token)
+
+    def refused() -> Response:
+        return site.page("locked.html", status=403)
+
+    async def open_link(request: Request) -> Response:
+        return door.opened(request) or refused()
+
+    def guarded(work: Callable[[Visit], Response]) -> Callable[[Request], Awaitable[Any]]:
+        answer = answering(site, work)
+
+        async def inside(request: Request) -> Response:
+            return await answer(request) if door.admits(request) else refused()
+
+        return inside
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(site.runs.close)
+
+    routes = [Route(path, guarded(work), methods=[method]) for method, path, work in PAGES]
+    return Starlette(
+        routes=[Route("/open/{token}", open_link, methods=[GET]), site.assets.route(), *routes],
+        middleware=[Middleware(SecurityHeaders), Middleware(KnownHosts, hosts=hosts), Middleware(SameOrigin)],
+        lifespan=lifespan,
+    )

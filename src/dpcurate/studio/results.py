@@ -1,0 +1,51 @@
+"""Results computed again from stored answers: no table is read and nothing is spent."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from dpcurate import Discovery, discover_from
+from dpcurate.studio.project import Project
+
+KEPT = 8
+"""Results that are remembered: a search of many columns takes its time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A way to look at a run: which answers, what is known, whether causes may be hidden, and what is drawn."""
+
+    run: int
+    at: float | str = 0.5
+    direction: float = 0.8
+    latent: bool = False
+
+
+class Results:
+    """The results of all projects, as views ask for them."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[tuple[object, ...], Discovery] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def found(self, project: Project, view: View) -> Discovery:
+        """The result of a view, with the project's present knowledge."""
+        result = self._of(project, view)
+        if not result.confidence:
+            return result
+        if isinstance(view.at, str):
+            return result.at(view.at)
+        return result.at(view.at, direction=view.direction)
+
+    def _of(self, project: Project, view: View) -> Discovery:
+        knowledge = project.knowledge
+        key = (project.ledger_file, view.run, view.latent, "" if knowledge is None else knowledge.dumps())
+        with self._lock:  # one search at a time: the second may want what the first finds
+            if key not in self._found:
+                self._found[key] = discover_from(project.ledger_file, view.run, knowledge=knowledge, latent=view.latent)
+                while len(self._found) > KEPT:
+                    self._found.popitem(last=False)
+            self._found.move_to_end(key)
+            return self._found[key]
