@@ -51,10 +51,10 @@ def test_every_function_method_and_constant_of_learn_is_used():
     others = list(texts.values())
     assert unused(modules, others) == []
     dead = (
-        "# wholly_unused is spoken of\nLEFT = 1\n\n\nclass Toy:\n    def _missed(self):\n        pass\n\n"
+        "# wholly_unused is spoken of\nSPOKEN_OF = 1\n\n\nclass Toy:\n    def _missed(self):\n        pass\n\n"
         "    def wholly_unused(self):\n        pass\n"
     )
-    assert unused([*modules, dead], others) == ["LEFT", "Toy", "_missed", "wholly_unused"]
+    assert unused([*modules, dead], others) == ["SPOKEN_OF", "Toy", "_missed", "wholly_unused"]
 
 
 def test_a_rule_whose_call_is_removed_is_dead():
