@@ -21,8 +21,8 @@ OURS = {"Origin": "http://127.0.0.1:8000", "Sec-Fetch-Site": "same-origin"}
 HOSTS = ("127.0.0.1:8000",)
 
 
-class Browser:
-    """A person's browser that was given the link: it keeps the cookie and follows redirects."""
+class Visitor:
+    """A browser that was given the link: it keeps the cookie and follows redirects."""
 
     def __init__(self, folder: Path) -> None:
         self.site = Site(Workplace(folder))

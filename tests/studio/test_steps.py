@@ -8,30 +8,33 @@ import pytest
 
 import dpcurate
 from dpcurate.cli import main
-from studio_tables import Browser, a_clinic, hidden
+from studio_tables import Visitor, a_clinic, hidden
 
 
 @pytest.fixture
-def browser(tmp_path):
+def visitor(tmp_path):
     a_clinic(tmp_path)
-    return Browser(tmp_path)
+    return Visitor(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory):
-    """A browser behind its first run."""
-    folder = tmp_path_factory.mktemp("read")
+    """A visitor behind the first run, for tests that change nothing."""
+    return _after_a_run(tmp_path_factory.mktemp("read"))
+
+
+def _after_a_run(folder):
     a_clinic(folder)
-    browser = Browser(folder)
-    project = browser.described()
-    browser.post(f"{project}/order", do="suggest", suggested="sex\nage\nregion")
-    browser.spent(project, 1, purpose="a <b>test</b>")
-    return browser, project, folder
+    visitor = Visitor(folder)
+    project = visitor.described()
+    visitor.post(f"{project}/order", do="suggest", suggested="sex\nage\nregion")
+    visitor.spent(project, 1, purpose="a <b>test</b>")
+    return visitor, project, folder
 
 
 def test_the_whole_way_ends_at_a_saved_page(read):
-    browser, project, folder = read
-    assert browser.at.startswith(f"{project}/read?run=1")
+    visitor, project, folder = read
+    assert visitor.at.startswith(f"{project}/read?run=1")
     home = folder / "clinic-studio"
     assert "<title>Causal graph of 10 columns" in (home / "results" / "run-1" / "report.html").read_text()
     assert dpcurate.Schema.load(home / "schema.toml").names[:3] == ("sex", "age", "region")
@@ -55,83 +58,83 @@ def test_the_command_line_reads_the_same_from_the_saved_files(read, tmp_path, mo
     assert there["edges"]
 
 
-def test_other_views_are_free_and_respect_what_is_typed_later(read):
-    browser, project, folder = read
+def test_other_views_are_free_and_respect_what_is_typed_later(tmp_path):
+    visitor, project, folder = _after_a_run(tmp_path)
     ledger = folder / "clinic-studio" / "clinic-studio.ledger"
     spent = dpcurate.Ledger.open(ledger).spent
-    all_edges = browser.get(f"{project}/file/edges.csv?at=0.05").text
-    few = browser.get(f"{project}/file/edges.csv?at=0.95").text
+    all_edges = visitor.get(f"{project}/file/edges.csv?at=0.05").text
+    few = visitor.get(f"{project}/file/edges.csv?at=0.95").text
     assert len(all_edges.splitlines()) > len(few.splitlines())
-    assert "hidden" in browser.get(f"{project}/report?latent=1").text
-    assert "a &lt;b&gt;test&lt;/b&gt;" in browser.get(f"{project}/read").text
-    effect = browser.get(f"{project}/read?cause=age&outcome=blood_pressure").text
+    assert "hidden" in visitor.get(f"{project}/report?latent=1").text
+    assert "a &lt;b&gt;test&lt;/b&gt;" in visitor.get(f"{project}/read").text
+    effect = visitor.get(f"{project}/read?cause=age&outcome=blood_pressure").text
     assert 'id="effect" role="status"><p class="note">' in effect
-    assert "drawn alike in both" in browser.get(f"{project}/read?other=hidden").text
-    browser.post(f"{project}/order", do="say", a="sex", kind="apart", b="outcome")
-    assert "forbidden_edges" in browser.get(f"{project}/file/knowledge.toml").text
-    browser.post(f"{project}/read", at="0.9", run="1")
+    assert "drawn alike in both" in visitor.get(f"{project}/read?other=hidden").text
+    visitor.post(f"{project}/order", do="say", a="sex", kind="apart", b="outcome")
+    assert "forbidden_edges" in visitor.get(f"{project}/file/knowledge.toml").text
+    visitor.post(f"{project}/read", at="0.9", run="1")
     assert (folder / "clinic-studio" / "results" / "run-1-view-2" / "report.html").exists()
     assert dpcurate.Ledger.open(ledger).spent == spent
 
 
-def test_a_run_asks_before_it_finds_nothing(browser):
-    project = browser.described()
-    browser.post(f"{project}/plan", epsilon="0.05", was="")
-    assert "would find next to nothing" in browser.get(f"{project}/plan").text
-    page = browser.get(f"{project}/run").text
-    refused = browser.post(f"{project}/run", do="run", **hidden(page, "left", "epsilon"))
+def test_a_run_asks_before_it_finds_nothing(visitor):
+    project = visitor.described()
+    visitor.post(f"{project}/plan", epsilon="0.05", was="")
+    assert "would find next to nothing" in visitor.get(f"{project}/plan").text
+    page = visitor.get(f"{project}/run").text
+    refused = visitor.post(f"{project}/run", do="run", **hidden(page, "left", "epsilon"))
     assert refused.status_code == 400
     assert "nothing was spent" in refused.text
-    assert browser.site.workplace.project("clinic-studio").ledger is None
+    assert visitor.site.workplace.project("clinic-studio").ledger is None
 
 
-def test_guesses_block_a_run_until_they_are_confirmed(browser):
-    project = browser.chosen("clinic.csv")
-    page = browser.until(f"{project}/describe", lambda page: 'id="card-0"' in page.text, "the draft is there").text
+def test_guesses_block_a_run_until_they_are_confirmed(visitor):
+    project = visitor.chosen("clinic.csv")
+    page = visitor.until(f"{project}/describe", lambda page: 'id="card-0"' in page.text, "the draft is there").text
     assert page.count('class="tag guessed"') == 12  # 10 columns, the rows, and the sentence about it
-    browser.post(f"{project}/run", do="run", left="", epsilon="1")
-    assert browser.at == f"{project}/describe"
+    visitor.post(f"{project}/run", do="run", left="", epsilon="1")
+    assert visitor.at == f"{project}/describe"
     typed = {"c1.name": "age", "c1.shown": "1", "c1.use": "number", "c1.low": "18", "c1.high": "110"}
-    browser.post(f"{project}/describe", **typed)
-    state = browser.site.workplace.project("clinic-studio").state
+    visitor.post(f"{project}/describe", **typed)
+    state = visitor.site.workplace.project("clinic-studio").state
     assert state.card("age").confirmed  # whoever corrects a guess has looked at it
     assert len(state.unconfirmed) == 10
-    browser.confirmed(project)
-    assert browser.at == f"{project}/order"
-    assert browser.site.workplace.project("clinic-studio").schema["age"].high == 110
+    visitor.confirmed(project)
+    assert visitor.at == f"{project}/order"
+    assert visitor.site.workplace.project("clinic-studio").schema["age"].high == 110
 
 
-def test_what_makes_no_sense_is_told_on_its_card_and_kept_as_typed(browser):
-    project = browser.chosen("clinic.csv")
-    browser.until(f"{project}/describe", lambda page: 'id="card-0"' in page.text, "the draft is there")
+def test_what_makes_no_sense_is_told_on_its_card_and_kept_as_typed(visitor):
+    project = visitor.chosen("clinic.csv")
+    visitor.until(f"{project}/describe", lambda page: 'id="card-0"' in page.text, "the draft is there")
     typed = {"c1.name": "age", "c1.shown": "1", "c1.use": "number", "c1.low": "120", "c1.high": "about 100"}
-    browser.post(f"{project}/describe", **typed)
-    page = browser.confirmed(project).text
+    visitor.post(f"{project}/describe", **typed)
+    page = visitor.confirmed(project).text
     assert "the greatest possible value must be a number, not &#39;about 100&#39;" in page
     assert 'value="about 100"' in page
-    assert browser.at == f"{project}/describe"
+    assert visitor.at == f"{project}/describe"
 
 
-def test_a_budget_ends_and_reading_goes_on(browser):
-    project = browser.chosen("clinic.csv")
-    browser.until(f"{project}/describe", lambda page: 'id="card-0"' in page.text, "the draft is there")
-    browser.post(f"{project}/choose", ledger="new", ceiling="1", do="next")
-    browser.confirmed(project)
-    browser.spent(project, 1)
-    assert browser.at.startswith(f"{project}/read")
-    page = browser.get(f"{project}/run").text
+def test_a_budget_ends_and_reading_goes_on(visitor):
+    project = visitor.chosen("clinic.csv")
+    visitor.until(f"{project}/describe", lambda page: 'id="card-0"' in page.text, "the draft is there")
+    visitor.post(f"{project}/choose", ledger="new", ceiling="1", do="next")
+    visitor.confirmed(project)
+    visitor.spent(project, 1)
+    assert visitor.at.startswith(f"{project}/read")
+    page = visitor.get(f"{project}/run").text
     assert "The budget does not allow another run" in page
     assert "Spend epsilon" not in page
-    assert "Nothing is left" in browser.get(f"{project}/plan").text
-    assert browser.get(f"{project}/read").status_code == 200
+    assert "Nothing is left" in visitor.get(f"{project}/plan").text
+    assert visitor.get(f"{project}/read").status_code == 200
 
 
-def test_a_stale_form_of_another_tab_spends_nothing(browser):
-    project = browser.described()
-    browser.post(f"{project}/plan", epsilon="0.5", was="")
-    stale = hidden(browser.get(f"{project}/run").text, "left", "epsilon")
-    browser.spent(project, 0.5)
-    refused = browser.post(f"{project}/run", do="run", **stale)
+def test_a_stale_form_of_another_tab_spends_nothing(visitor):
+    project = visitor.described()
+    visitor.post(f"{project}/plan", epsilon="0.5", was="")
+    stale = hidden(visitor.get(f"{project}/run").text, "left", "epsilon")
+    visitor.spent(project, 0.5)
+    refused = visitor.post(f"{project}/run", do="run", **stale)
     assert refused.status_code == 400
     assert "has changed since this page was shown" in refused.text
-    assert len(browser.site.workplace.project("clinic-studio").ledger.log()) == 1
+    assert len(visitor.site.workplace.project("clinic-studio").ledger.log()) == 1
