@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from shutil import which
 from typing import Any
 
@@ -25,9 +26,10 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("owner")) as service:
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Served]:
+    """One for each test: requests of one would wait on the page of another."""
+    with served(tmp_path) as service:
         service.records().add_token("alice", 0.4, approval=True, purpose="cohort study")
         yield service
 
