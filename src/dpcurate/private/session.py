@@ -34,11 +34,17 @@ from dpcurate.private.statistics.numbers import QuantileTransformation, score_st
 from dpcurate.private.statistics.registry import check_kind, sensitivity, transformation
 from dpcurate.private.statistics.transformation import Transformation
 from dpcurate.queries import (
+    CELLS,
     AboveThreshold,
     Answer,
     Choose,
+    Contrasts,
     Exact,
+    FeatureMoments,
+    FeatureNorms,
     Gate,
+    Gradient,
+    GradientNorms,
     Laplace,
     Noise,
     Quantile,
@@ -54,6 +60,8 @@ from dpcurate.queries import (
 from dpcurate.schema import Neighbours, Schema
 
 MOST_BOUND = 200_000
+LONG = (Contrasts, Gradient, GradientNorms, FeatureMoments, FeatureNorms)
+"""Statistics that may take megabytes. Bounding them is free, so one is kept at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +104,7 @@ class Session(Unique):
         self._paid: _validation.Number = 0
         self._unanswered: set[tuple[Query[Any], ...]] = set()
         self._known: dict[Statistic, tuple[Transformation, Sensitivity]] = {}
+        self._long: Statistic | None = None
 
     @property
     def schema(self) -> Schema:
@@ -230,7 +239,7 @@ class Session(Unique):
             needed = [computed for one in asked for computed in self._needed(one)]
         tables = {row_sum for computed in needed for row_sum in computed.row_sums if isinstance(row_sum, CountRows)}
         others = (one for one in needed if not any(isinstance(k, CountRows) for k in one.row_sums))
-        numbers = sum(math.prod(shape) for one in others for shape in one.shapes)
+        numbers = sum(sum(math.prod(shape) for shape in one.shapes) or CELLS for one in others)  # a choice has no shape
         return sum(table.cells for table in tables) + numbers
 
     def _needed(self, asked: Query[Any] | Score) -> Sequence[Transformation]:
@@ -286,6 +295,10 @@ class Session(Unique):
             known = computed, sensitivity(computed, self._schema, self._neighbours)
             if len(self._known) >= MOST_BOUND:
                 self._known.clear()
+            if isinstance(statistic, LONG):
+                if self._long is not None:
+                    self._known.pop(self._long, None)
+                self._long = statistic
             if not isinstance(statistic, Tables):
                 self._known[statistic] = known
         computed = known[0]

@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from dpcurate._messages import printable
 from dpcurate.accounting import Budget
 from dpcurate.errors import DpcurateError, LedgerError
 from dpcurate.service.host import ServiceHost
@@ -127,7 +128,8 @@ class _OwnerPage:
             return self._page("owner_problem.html", status=500, problem=str(error))
 
     def _page(self, name: str, *, status: int = 200, **values: Any) -> Response:
-        text = self._templates.get_template(name).render(assets=self.assets, root="", **values)
+        page = self._templates.get_template(name).render(assets=self.assets, root="", **values)
+        text = printable(page)  # what analysts write can neither turn text around nor be impossible to send
         return HTMLResponse(text, status_code=status)
 
 

@@ -22,7 +22,7 @@ from dpcurate.errors import QueryError, RefusedError
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import LoggedRun, RunFacts
 from dpcurate.private.session import Session
-from dpcurate.queries import Choose, Gate, Query, Score
+from dpcurate.queries import Choose, Gate, Query, Sample, Score
 from dpcurate.service.limits import Limits, TooMuch
 from dpcurate.service.records import Records
 
@@ -140,6 +140,9 @@ class ServerRun:
         """Open a gate on the table or on an open sample; its id."""
         if len(self._places) > self._limits.gates:
             raise TooMuch(f"{how_many(self._limits.gates, 'gate')} are open in this run. Nothing was spent")
+        samples = sum(isinstance(one, Session) for one in self._places.values()) - 1  # the table is one of these
+        if isinstance(gate, Sample) and samples >= self._limits.samples:
+            raise TooMuch(f"a run may have {how_many(self._limits.samples, 'secret sample')}. Nothing was spent")
         opened: Any = self._session_at(place).open(gate)
         name = secrets.token_urlsafe(9)
         self._places[name] = opened
@@ -181,7 +184,10 @@ class ServerRun:
     def _check_size(self, session: Session, asked: Sequence[Query[Any] | Score]) -> None:
         limits = self._limits
         candidates = sum(len(one.candidates) if isinstance(one, Choose) else isinstance(one, Score) for one in asked)
-        if len(asked) > max(limits.queries, limits.candidates) or candidates > limits.candidates:
+        queries = sum(isinstance(one, Query) for one in asked)
+        if queries > limits.queries:
+            raise TooMuch(f"one request may hold {limits.queries:,} queries, got {queries:,}; ask for fewer")
+        if candidates > limits.candidates:
             raise TooMuch(f"one request may hold {limits.candidates:,} candidates, got {candidates:,}; ask for fewer")
         cells = session.cells_for(asked)
         if cells > limits.cells:

@@ -19,7 +19,7 @@ from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.disk_store import DiskStore
 from dpcurate.private.ledger.filter import NOTHING, Filter
-from dpcurate.private.ledger.run_log import FINISHED, LoggedRun, Payment, Run, RunFacts
+from dpcurate.private.ledger.run_log import FINISHED, LoggedRun, Payment, Run, RunFacts, check_facts
 from dpcurate.private.ledger.shares import Grant, Share
 from dpcurate.private.ledger.units import round_down, round_up
 from dpcurate.schema import Schema
@@ -181,6 +181,7 @@ class Ledger(Filter):
         The run of the same command that was stopped is resumed: what it paid for is not paid again.
         """
         self._check_process()
+        check_facts(facts)
         taken = None if share is None else _validation.between(0, share, math.inf)
         if share is not None and taken is None:
             raise BudgetError(f"a run's share must be a finite amount above 0, got {shown(share)}")

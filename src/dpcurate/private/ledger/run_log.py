@@ -17,6 +17,8 @@ from pathlib import Path
 from types import NoneType
 
 from dpcurate._messages import shown
+from dpcurate._validation import HUGE
+from dpcurate.errors import QueryError
 from dpcurate.private.ledger import journal
 from dpcurate.private.ledger.file import Damage
 from dpcurate.private.ledger.units import float_down, float_up
@@ -73,6 +75,8 @@ def _is_foreign(file: Path) -> bool:
     return file.is_file() and file.stat().st_size > 0
 
 
+LONGEST_FACT = 10_000
+"""Characters of a fact about a run; a path takes at most some thousands."""
 FINISHED, OPEN = "finished", "not ended"
 """A run that is under way has not ended, and neither has one whose process was killed."""
 _FOLDED = ("claim", "paid", "stored", "charged", "ended")
@@ -239,13 +243,31 @@ class Story:
         )
 
 
+def check_facts(facts: RunFacts) -> None:
+    """Refuse what must not stand in a ledger, which keeps it for good; a service hands on what its clients say.
+
+    Raises:
+        QueryError: a fact is of another type than it is read as, or longer or larger than anything that is meant.
+    """
+    for one in fields(RunFacts):
+        value = getattr(facts, one.name)
+        if not _has_its_type(one.name, value):
+            raise QueryError(f"the {one.name} of a run cannot be {shown(value)}")
+        if isinstance(value, str) and len(value) > LONGEST_FACT:
+            raise QueryError(f"the {one.name} of a run may have {LONGEST_FACT:,} characters, got {len(value):,}")
+        if isinstance(value, int | float) and not 0 <= value <= HUGE:
+            raise QueryError(f"the {one.name} of a run is a finite number, got {shown(value)}")
+
+
+def _has_its_type(name: str, value: object) -> bool:
+    return type(value) in (int, float, NoneType) if name in ("epsilon", "quantify") else type(value) is str
+
+
 def _check_types(facts: RunFacts) -> None:
     """Refuse facts of other types than they are written with."""
     for one in fields(RunFacts):
-        value = getattr(facts, one.name)
-        known = type(value) in (int, float, NoneType) if one.name in ("epsilon", "quantify") else type(value) is str
-        if not known:
-            raise Damage(f"the {one.name} of a run is {shown(value)}")
+        if not _has_its_type(one.name, getattr(facts, one.name)):
+            raise Damage(f"the {one.name} of a run is {shown(getattr(facts, one.name))}")
 
 
 def stories(connection: sqlite3.Connection) -> dict[int, Story]:

@@ -1,0 +1,205 @@
+"""What an analyst, a stranger or another site may try on a service, below its routes and on the owner's page."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import dpcurate
+from asgi import Client
+from dpcurate import Budget, Curator, Ledger, Numeric, Schema
+from dpcurate.errors import DpcurateError, LedgerError
+from dpcurate.private.ledger import RunFacts
+from dpcurate.queries import Counts, FeatureMap, FeatureMoments, Gaussian, Quantile, Release, Sample
+from dpcurate.service.app import create_app
+from dpcurate.service.host import ServiceHost, ServiceSettings
+from dpcurate.service.limits import Limits, TooMuch
+from dpcurate.service.owner_page import routes
+from dpcurate.service.records import Records
+
+KEY = "k" * 43
+OURS = {"Origin": "http://127.0.0.1:8000", "Sec-Fetch-Site": "same-origin"}
+NASTY = "\ud800 \u202eeslaf\u202c \x1b[2J\x00\r\n\u2028</dd><script>alert(1)</script>{{ 7*7 }}&amp;\"'"
+
+
+def a_host(folder, **limits):
+    network = dpcurate.networks.load("cancer")
+    path = folder / "patients.ledger"
+    curator = Curator(network.sample(200, seed=1), network.schema, budget=Budget(epsilon=2, delta=1e-10), ledger=path)
+    host = ServiceHost(curator, Records.open(path), ServiceSettings(limits=Limits(**limits)))
+    host.records.add_token("alice", 0.5)
+    return host
+
+
+@pytest.fixture
+def host(tmp_path):
+    host = a_host(tmp_path)
+    yield host
+    host.close()
+
+
+def facts(**more):
+    return RunFacts(**{"command": "c", "method": "auto", "schema": "s", "by": "alice", **more})
+
+
+def page_of(host):
+    client = Client(create_app(host, routes(host, KEY)))
+    answer = client.post("/owner/open", content=f"key={KEY}", headers=OURS)
+    return client.get("/", headers={**OURS, "Cookie": answer.headers["set-cookie"].partition(";")[0]})
+
+
+# --- what analysts write, on the owner's page ----------------------------------------------------------------------
+
+
+def test_no_text_of_an_analyst_blinds_the_owner_or_passes_for_a_page(host):
+    """A purpose is written by the analyst: no markup, no control character, nothing that turns text around."""
+    host.records.write("ask", "alice", purpose=NASTY, method=NASTY)
+    host.records.revoke("alice")
+    host.records.add_token("alice", 0.5, approval=True)
+    host.records.consent("alice", {"command": "c", "purpose": NASTY, "method": NASTY, NASTY: NASTY})
+    host.records.revoke("alice")
+    host.records.add_token("alice", 0.5)
+    run = host.runs.begin("alice", "r", facts(purpose=NASTY, method=NASTY, result=NASTY), None)
+    host.runs.finish(run, "finished")
+    host.runs.begin("alice", "r", facts(purpose=NASTY, method=NASTY, command="d"), None)
+    page = page_of(host)
+    assert page.status_code == 200
+    assert "alert(1)" in page.text
+    for raw in ("<script>alert", "\u202e", "\x1b", "\x00", "\u2028", "\ud800"):
+        assert raw not in page.text
+    assert re.search(r"\b49\b", page.text) is None or "{{ 7*7 }}" in page.text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"method": 7}, {"purpose": None}, {"epsilon": "0.2"}, {"epsilon": float("nan")}, {"epsilon": -1.0},
+        {"quantify": True}, {"purpose": "x" * 100_000}, {"method": "x" * 100_000},
+        {"result": {"a": 1}}, {"epsilon": 10**400},
+    ],
+)  # fmt: skip
+def test_facts_of_a_run_that_a_ledger_would_call_damage_are_refused(host, wrong):
+    """What a client says of its run stands in the ledger for good: no client can make a ledger that is refused."""
+    path = host.curator.ledger.facts.path
+    with pytest.raises(DpcurateError):
+        host.runs.begin("alice", "r", facts(**wrong), None)
+    again = Ledger.open(path)
+    assert again.log() == ()
+    again.log(), again.stopped("c")
+
+
+# --- memory, disk and time -----------------------------------------------------------------------------------------
+
+
+def test_statistics_that_were_only_priced_are_not_all_kept(tmp_path):
+    """Each is megabytes of numbers from a body; pricing them is free, so keeping them would fill the memory."""
+    names = tuple(f"n{i}" for i in range(4))
+    schema = Schema(tuple(Numeric(name, 0, 1) for name in names))
+    curator = Curator({name: np.zeros(3) for name in names}, schema, budget=Budget(epsilon=1, delta=1e-6))
+    for number in range(40):
+        maps = tuple(FeatureMap(name, ((number,) * 50,) * 20) for name in names)
+        curator.price([Release(FeatureMoments(maps, 1.0), Gaussian(rho=1e-9))])
+    assert len(curator._known) < 10
+
+
+def test_a_request_holds_as_many_queries_as_it_may(tmp_path):
+    host = a_host(tmp_path, queries=10, candidates=50)
+    run = host.runs.begin("alice", "r", facts(), None)
+    asked = [Release(Counts(("Smoker",)), Gaussian(rho=1e-9))] * 11
+    with pytest.raises(TooMuch, match="10 queries"):
+        run.ask(asked)
+    assert host.share("alice").spent == 0
+    assert len(run.ask(asked[:10])) == 10
+    host.close()
+
+
+def test_a_quantile_counts_what_it_reads():
+    schema = Schema((Numeric("n", 0, 1),))
+    curator = Curator({"n": [0.5]}, schema, budget=Budget(epsilon=1, delta=1e-6))
+    one = Quantile(column="n", probability=0.5, epsilon=0.1)
+    assert curator.cells_for([one]) >= 4096
+    assert curator.cells_for([one] * 3) >= 3 * 4096
+
+
+def test_secret_samples_which_hold_a_copy_of_rows_are_few(host):
+    run = host.runs.begin("alice", "r", facts(), None)
+    tiny = Sample(rate=1.0, epsilon=1e-60)
+    for _ in range(host.settings.limits.samples):
+        run.open(tiny)
+    with pytest.raises(TooMuch, match="sample"):
+        run.open(tiny)
+    assert host.settings.limits.samples <= 8
+
+
+# --- the log -------------------------------------------------------------------------------------------------------
+
+
+def test_entries_are_one_line_each_whatever_is_in_them(host):
+    host.records.write("ask", "alice", **{NASTY: NASTY})
+    for entry in host.entries():
+        line = entry.json()
+        assert line.isascii()
+        assert line.isprintable()
+        json.loads(line)
+    host.records.verify()
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "a b", "x\n", "\u202ex", "a'; DROP TABLE entry; --", "%", ""])
+def test_no_name_of_an_analyst_reaches_a_file_or_a_statement(host, name):
+    with pytest.raises(LedgerError):
+        host.records.add_token(name, 0.1)
+    assert host.records.named(name) is None
+    assert list(host.entries(name)) == [e for e in host.entries() if e.analyst == name]
+
+
+# --- other sites ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:9999"},
+        {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:8000"},
+        {"Sec-Fetch-Site": "none"},
+        {"Origin": "null"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://127.0.0.1:8000.evil.example"},
+        {"Origin": "http://evil.example/127.0.0.1:8000"},
+        {"Origin": "127.0.0.1:8000"},
+        {"Referer": "http://127.0.0.1:8000/"},
+        {},
+    ],
+)
+def test_another_site_decides_nothing(host, headers):
+    client = Client(create_app(host, routes(host, KEY)))
+    cookie = client.post("/owner/open", content=f"key={KEY}", headers=OURS).headers["set-cookie"].partition(";")[0]
+    host.records.add_token("bob", 0.1, approval=True)
+    host.records.consent("bob", {"command": "c", "method": "auto", "epsilon": 0.1})
+    number = host.waiting()[0].number
+    for path, body in (
+        ("/owner/decide", f"number={number}&decision=approve"), ("/owner/close", ""), ("/owner/open", f"key={KEY}"),
+    ):  # fmt: skip
+        said = client.post(path, content=body, headers={**headers, "Cookie": cookie})
+        assert said.status_code == 403, path
+        assert "set-cookie" not in said.headers
+    assert host.waiting()[0].state == "waiting"
+    assert client.get("/", headers={**OURS, "Cookie": cookie}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["evil.example:8000", "127.0.0.1:8000.evil.example", "127.0.0.1", "localhost", "[::ffff:127.0.0.1]:8000", "",
+     "127.0.0.1:8000@evil.example", "2130706433:8000"],
+)  # fmt: skip
+def test_a_foreign_name_that_points_here_is_refused(tmp_path, name):
+    host = a_host(tmp_path)
+    host.settings = ServiceSettings(hosts=("127.0.0.1:8000",))
+    client = Client(create_app(host, routes(host, KEY)))
+    assert client.get("/", headers={"Host": name}).status_code == 421
+    assert client.get("/v1/health", headers={"Host": name}).status_code == 421
+    assert client.get("/v1/health").status_code == 200
+    host.close()
