@@ -145,3 +145,28 @@ def test_what_is_shown_can_be_had_as_values():
     assert any("fewer than 10 rows are in y" in remark for remark in checked.of_column("a"))
     assert not checked.of_column("b")
     assert all(f"! {remark}" in str(checked) for remark in checked.remarks)
+
+
+def test_near_copies_are_pointed_out_and_relatives_are_not():
+    rng = np.random.default_rng(5)
+    town = rng.integers(0, 4, 2000)
+    weight = rng.normal(70, 12, 2000)
+    table = {
+        "town": np.array(["a", "b", "c", "d"])[town],
+        "code": np.array(["7", "3", "9", "1"])[np.where(rng.random(2000) < 0.005, 0, town)],
+        "kilograms": weight,
+        "pounds": weight * 2.2046 + rng.normal(0, 1, 2000),
+        "waist": weight + rng.normal(0, 6, 2000),
+        "same": ["x"] * 1999 + ["y"],
+    }
+    columns = (
+        Categorical("town", ("a", "b", "c", "d")),
+        Categorical("code", ("1", "3", "7", "9")),
+        *(Numeric(name, 0, 300, outside="clamp") for name in ("kilograms", "pounds", "waist")),
+        Categorical("same", ("x", "y")),
+    )
+    found = [line for line in warnings(table, *columns) if "copy" in line]
+    assert found == [
+        "code: it is nearly a copy of 'town': leave one of the two out",
+        "pounds: it is nearly a copy of 'kilograms': leave one of the two out",
+    ]

@@ -333,6 +333,7 @@ def test_what_a_column_is_taken_for(values, column):
         ("patient_id", range(0, 90, 3), "looks like an id"),
         ("patientId", range(0, 90, 3), "looks like an id"),
         ("ID", [f"p{i}" for i in range(30)], "looks like an id"),
+        ("case_no", [f"A-{100000 + i}" for i in range(30)], "looks like an id"),
         ("n", range(7, 37), "looks like an id"),  # it numbers the rows
         ("d", [f"{i + 1}.12.2020" for i in range(30)], "dates"),
         ("d", pd.date_range("2020-01-01", periods=30), "dates"),

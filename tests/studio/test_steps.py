@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 
 import pytest
 
@@ -44,6 +46,21 @@ def test_the_whole_way_ends_at_a_saved_page(read):
     assert ledger.facts.table == "clinic"
 
 
+def test_the_page_to_publish_says_what_its_run_has_spent(read):
+    visitor, project, folder = read
+    page = visitor.get(f"{project}/report").text
+    assert page == (folder / "clinic-studio" / "results" / "run-1" / "report.html").read_text()
+    head = page.partition('id="graph"')[0].partition("Privacy:")[2].partition("</p>")[0]
+    assert "1 of it spent)" in head
+    assert "rho" not in head
+    other = visitor.get(f"{project}/report?direction=0.9").text
+    assert "0 of it spent by this run, 1 by all so far" in other
+    result = io.BytesIO(visitor.get(f"{project}/file/result.zip").content)
+    with zipfile.ZipFile(result) as packed:
+        assert packed.read("report.html").decode() == page
+        assert {"schema.toml", "knowledge.toml", "edges.csv", "report.json"} <= set(packed.namelist())
+
+
 def test_the_command_line_reads_the_same_from_the_saved_files(read, tmp_path, monkeypatch):
     _, _, folder = read
     home = folder / "clinic-studio"
@@ -70,7 +87,7 @@ def test_other_views_are_free_and_respect_what_is_typed_later(tmp_path):
     effect = visitor.get(f"{project}/read?cause=age&outcome=blood_pressure").text
     assert 'id="effect" role="status"><p class="note">' in effect
     assert "drawn alike in both" in visitor.get(f"{project}/read?other=hidden").text
-    visitor.post(f"{project}/order", do="say", a="sex", kind="apart", b="outcome")
+    visitor.post(f"{project}/order", do="say:apart", a="sex", b="outcome")
     assert "forbidden_edges" in visitor.get(f"{project}/file/knowledge.toml").text
     visitor.post(f"{project}/read", at="0.9", run="1")
     assert (folder / "clinic-studio" / "results" / "run-1-view-2" / "report.html").exists()

@@ -6,6 +6,7 @@ Nothing here sees a row. The filter that decides is in `private/ledger/filter.py
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -255,6 +256,11 @@ class Privacy:
             if self.sites
             else said
         )
+
+    @property
+    def in_short(self) -> str:
+        """The statement without its conversion to zCDP, for the head of a page."""
+        return re.sub(r" \(rho = [^)]*\)", "", str(self))
 
     def __repr__(self) -> str:
         return f"Privacy({self})"

@@ -107,7 +107,7 @@ def _summary(result: Discovery, edges: Sequence[DrawnEdge]) -> Html:
         counted = (
             f"{how_many(len(edges), 'edge')} ({told}), where common causes may be hidden. Method: {result.method}."
         )
-    lines = [counted, f"Drawn: {result.drawn}." if result.drawn else "", f"Privacy: {result.privacy}"]
+    lines = [counted, f"Drawn: {result.drawn}." if result.drawn else "", f"Privacy: {result.privacy.in_short}"]
     lines += [] if result.run is None else [f"{(made := str(result.run))[0].upper()}{made[1:]}."]
     return Html("".join(element("p", line, class_="lead") for line in lines if line))
 

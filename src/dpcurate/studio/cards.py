@@ -120,11 +120,11 @@ def _whole(what: str, text: str) -> int:
 
 def drafted(draft: Draft) -> tuple[Card, ...]:
     """The cards of a draft: guessed columns first, then those that are left out."""
-    cards = [_card(guess.column, _said(guess.about, guess.remark), guessed=True) for guess in draft.columns]
+    cards = [_card(guess.column, said(guess.about, guess.remark), guessed=True) for guess in draft.columns]
     for out in draft.left_out:
         person = out.name == draft.repeated_id
         cap = str(max(1, round(out.rows_each))) if out.rows_each else "1"
-        cards.append(Card(name=out.name, use=PERSON if person else OUT, remark=_said(out.why), cap=cap))
+        cards.append(Card(name=out.name, use=PERSON if person else OUT, remark=said(out.why), cap=cap))
     return tuple(cards)
 
 
@@ -167,16 +167,24 @@ _PHRASES = {
     "bounds GUESSED from the rows: put the least and the greatest possible value": "The bounds were guessed from the "
     "rows. Put the least and the greatest possible value.",
     "see [person] above": "does it say which person a row is about?",
+    "rows with an empty cell are left out unless missing names a level": "Rows with an empty cell are left out",
+    "their order is GUESSED": "Their order was guessed",
+    'a scale is GUESSED: write "categorical" if they': "A scale was guessed. Choose plain categories if they",
+    "if it names persons, put it under [person] instead": "if it names persons, choose that use below",
+    "name the column under [person]": "choose that use on its card",
+    "; group them: groups = {north = [...], south = [...]}": "",
+    "If they are public codes, group them: groups = {north = [...], south = [...]}": "Group them in the file first",
 }
 """A draft is written for a file; these are its sentences for a card."""
 
 
-def _said(*parts: str) -> str:
+def said(*parts: str) -> str:
+    """Remarks of a draft or a check as sentences of a card."""
     text = "; ".join(part for part in parts if part)
     for phrase, words in _PHRASES.items():
         text = text.replace(phrase, words)
-    sentences = [part.strip() for part in text.replace(".; ", ".\n").split("\n")]
-    return " ".join(f"{one[0].upper()}{one[1:]}" for one in sentences if one)
+    sentences = [part.strip() for part in text.replace(".; ", "; ").split("; ")]
+    return " ".join(f"{one[0].upper()}{one[1:]}{'' if one[-1] in '.?!' else '.'}" for one in sentences if one)
 
 
 # --- to a schema --------------------------------------------------------------------------------------------------

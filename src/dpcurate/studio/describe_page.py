@@ -8,12 +8,14 @@ from typing import Any
 from starlette.responses import Response
 
 from dpcurate import TableCheck
-from dpcurate.studio.cards import EDITED, USES, Card, schema_of
+from dpcurate.studio.cards import DROP, EDITED, USES, Card, said, schema_of
 from dpcurate.studio.project import State
 from dpcurate.studio.visit import Visit
 
 MOST_BARS = 12
 """Levels of a column that are shown with their rows."""
+SAID_ABOVE = ("of the rows are left out for", "of the cells are outside")
+"""What a check says of cells that a card counts already."""
 LONG = 40
 """Levels from which a card has a text field alone."""
 
@@ -38,7 +40,7 @@ def show(visit: Visit) -> Response:
     looks = {} if check is None else {card.name: _look(card, check) for card in state.cards if card.used}
     values: dict[str, Any] = {
         "uses": USES, "problems": problems, "job": job, "looks": looks, "check": check, "long": LONG,
-        "remarks": () if check is None else [one.text for one in check.remarks if one.column is None],
+        "remarks": () if check is None else [said(one.text) for one in check.remarks if one.column is None],
     }  # fmt: skip
     return visit.page("describe.html", "describe", **values)
 
@@ -49,16 +51,21 @@ def _look(card: Card, check: TableCheck) -> Look:
     bars = tuple((name, count, round(100 * count / most, 1)) for name, count in fill.levels[:MOST_BARS])
     notes = []
     if fill.missing:
-        notes.append(f"{_cells(fill.missing, check.rows)} empty: {_fate(card.missing, card.missing_as)}.")
+        notes.append(f"{_cells(fill.missing, check.rows)} empty: {_fate(card.missing, card.missing_as)}.{_way(card)}")
     if fill.outside:
-        beyond = "beyond the bounds" if card.use == "number" else "not among the levels"
+        beyond = "beyond the bounds" if card.use == "number" else "none of the values above"
         notes.append(f"{_cells(fill.outside, check.rows)} {beyond}: {_fate(card.outside, card.outside_as)}.")
-    return Look(bars, max(0, len(fill.levels) - MOST_BARS), (*notes, *check.of_column(card.name)))
+    others = [said(text) for text in check.of_column(card.name) if not any(words in text for words in SAID_ABOVE)]
+    return Look(bars, max(0, len(fill.levels) - MOST_BARS), (*notes, *others))
+
+
+def _way(card: Card) -> str:
+    return " To keep them, open “Empty and strange cells”." if card.missing == DROP else ""
 
 
 def _cells(count: int, rows: int) -> str:
-    share = f" ({count / rows:.1%})" if rows else ""
-    return f"{count:,} {'cell is' if count == 1 else 'cells are'}{share}"
+    share = f" ({count / rows:.1%})" if rows and count >= rows / 1000 else ""
+    return f"{count:,} {'cell' if count == 1 else 'cells'}{share} {'is' if count == 1 else 'are'}"
 
 
 def _fate(rule: str, value: str) -> str:

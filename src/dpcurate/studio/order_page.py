@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from dpcurate.errors import DpcurateError
 from dpcurate.schema.column_order import likely_first
+from dpcurate.studio.order_picture import picture_of
 from dpcurate.studio.project import Project, State
 from dpcurate.studio.tiers import ANYWHERE, KINDS, REST, TIERS, Board
 from dpcurate.studio.visit import Visit
@@ -28,6 +30,7 @@ def show(visit: Visit) -> Response:
     return visit.page(
         "order.html", "order", names=names, tiers=tiers, kinds=KINDS, board=board, suggested=suggested,
         problem=_problem(board, names), places={name: i for i, name in enumerate(names)}, rest=REST, anywhere=ANYWHERE,
+        picture=picture_of(project, board, names, tiers), pair=_pair(visit, names),
     )  # fmt: skip
 
 
@@ -39,12 +42,21 @@ def _problem(board: Board, names: tuple[str, ...]) -> str:
     return ""
 
 
+def _pair(visit: Visit, names: tuple[str, ...]) -> tuple[str, str]:
+    """The two columns that the form speaks of."""
+    a, b = visit.query.get("a", ""), visit.query.get("b", "")
+    return (a, b) if {a, b} <= set(names) else (names[0], names[1])
+
+
 def save(visit: Visit) -> Response:
     """Keep a change of the board."""
     project = visit.project
     with project.changing() as holder:
         holder[0] = _with_board(visit, project, holder[0])
-    return visit.go("plan" if visit.text("do") == "next" else "order")
+    if visit.text("do") == "next":
+        return visit.go("plan")
+    pair = {key: visit.form[key] for key in ("a", "b") if key in visit.form}
+    return visit.go("order", f"?{urlencode(pair)}" if visit.text("do").startswith("say:") else "")
 
 
 def _with_board(visit: Visit, project: Project, state: State) -> State:
@@ -66,8 +78,8 @@ def changed(visit: Visit, board: Board, names: tuple[str, ...]) -> Board:
             board = board.put(name, 0) if name in names else board
     elif action == "unsay" and which.isdecimal():
         board = board.unsaid(int(which))
-    elif action == "say":
-        a, kind, b = visit.form.get("a", ""), visit.form.get("kind", ""), visit.form.get("b", "")
-        if {a, b} <= set(names) and a != b and kind in KINDS:
-            board = board.said(a, kind, b)
+    elif action == "say" and which in KINDS:
+        a, b = visit.form.get("a", ""), visit.form.get("b", "")
+        if {a, b} <= set(names) and a != b:
+            board = board.said(a, which, b)
     return board

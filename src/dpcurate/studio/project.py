@@ -180,6 +180,11 @@ class Project:
         path = self.knowledge_file
         return None if path is None else Knowledge.load(path)
 
+    def texts(self) -> dict[str, str]:
+        """The files of the description and of the knowledge, by name."""
+        there = [path for path in (self.schema_file, self.knowledge_file) if path is not None and path.exists()]
+        return {path.name: path.read_text(encoding="utf-8") for path in there}
+
     @property
     def ledger_file(self) -> Path:
         """Where the budget is kept."""

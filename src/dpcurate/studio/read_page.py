@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import shlex
+import zipfile
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,23 +13,25 @@ from starlette.responses import HTMLResponse, Response
 from dpcurate import Discovery, messages
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.studio.project import KNOWLEDGE, RESULTS, SCHEMA, Project
-from dpcurate.studio.results import View
+from dpcurate.studio.results import View, saved_text
 from dpcurate.studio.runs import finished
 from dpcurate.studio.visit import Visit
 
+REPORT, ALL = "report.html", "result.zip"
 FILES = {
-    "report.html": "the page to publish",
+    REPORT: "the page to publish",
     "report.json": "everything as data",
     "edges.csv": "the edges as a table",
     "graph.dot": "the graph for Graphviz",
     "graph.graphml": "the graph for network tools",
     SCHEMA: "the description of the table",
     KNOWLEDGE: "what comes first",
+    ALL: "all of these in one",
 }
 """What can be downloaded."""
 REPORT_POLICY = "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 """The report brings a stricter policy of its own; our usual one would forbid its inline script and style."""
-TYPES = {".json": "application/json", ".csv": "text/csv", ".html": "text/html"}
+TYPES = {".json": "application/json", ".csv": "text/csv", ".html": "text/html", ".zip": "application/zip"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +151,24 @@ def commands(project: Project, view: View) -> tuple[str, ...]:
 
 def report(visit: Visit) -> Response:
     """The report page by itself, for the frame or a tab of its own."""
-    found = _found(visit)
-    return HTMLResponse(found.report_text("report.html"), headers={"Content-Security-Policy": REPORT_POLICY})
+    return HTMLResponse(_text(visit, REPORT), headers={"Content-Security-Policy": REPORT_POLICY})
 
 
-def _found(visit: Visit) -> Discovery:
+def _view(visit: Visit) -> View:
     runs = finished(visit.project.ledger)
     if not runs:
         raise FormatError("there is no finished run yet")
-    return visit.site.results.found(visit.project, view_of(visit, runs[0].number))
+    return view_of(visit, runs[0].number)
+
+
+def _text(visit: Visit, name: str) -> str:
+    """A file of this view: as the run has saved it, or from stored answers."""
+    project = visit.project
+    if name in (SCHEMA, KNOWLEDGE):
+        return (project.folder / name).read_text(encoding="utf-8")
+    view = _view(visit)
+    saved = saved_text(project, view, name)
+    return visit.site.results.found(project, view).report_text(name) if saved is None else saved
 
 
 def download(visit: Visit) -> Response:
@@ -163,19 +176,26 @@ def download(visit: Visit) -> Response:
     name = str(visit.path["name"])
     if name not in _files(visit.project):
         raise FormatError("there is no such file")
-    if name in (SCHEMA, KNOWLEDGE):
-        text = (visit.project.folder / name).read_text(encoding="utf-8")
-    else:
-        text = _found(visit).report_text(name)
+    body = _all(visit) if name == ALL else _text(visit, name)
     kind = next((kind for suffix, kind in TYPES.items() if name.endswith(suffix)), "text/plain")
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Content-Security-Policy": "sandbox"}
-    return Response(text, media_type=kind, headers=headers)
+    return Response(body, media_type=kind, headers=headers)
+
+
+def _all(visit: Visit) -> bytes:
+    """Every other file, packed into one."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in _files(visit.project):
+            if name != ALL:
+                archive.writestr(name, _text(visit, name))
+    return packed.getvalue()
 
 
 def save(visit: Visit) -> Response:
     """Write this view into the results folder, beside those that are there."""
-    found = _found(visit)
-    view = view_of(visit, 0)
+    view = _view(visit)
+    found = visit.site.results.found(visit.project, view)
     for number in range(2, 1000):
         folder = visit.project.folder / RESULTS / f"run-{view.run}-view-{number}"
         if not folder.exists():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from dpcurate import Discovery, discover_from
-from dpcurate.studio.project import Project
+from dpcurate.studio.project import KNOWLEDGE, Project
 
 KEPT = 8
 """Results that are remembered: a search of many columns takes its time."""
@@ -21,6 +22,29 @@ class View:
     at: float | str = 0.5
     direction: float = 0.8
     latent: bool = False
+
+
+AS_RUN = View(run=0)
+"""How a run itself looks at its answers."""
+
+
+def saved_text(project: Project, view: View, name: str) -> str | None:
+    """A file that the run has saved, if the view is the one that it had; None if it must be computed again.
+
+    The page to publish then says what the run has spent, and not that another look at stored answers spent nothing.
+    """
+    folder = project.result_folder(view.run)
+    try:
+        if replace(view, run=0) != AS_RUN or _knowledge_of(folder) != _knowledge_of(project.folder):
+            return None
+        return (folder / name).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None
+
+
+def _knowledge_of(folder: Path) -> str:
+    path = folder / KNOWLEDGE
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 class Results:

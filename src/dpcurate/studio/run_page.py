@@ -11,7 +11,7 @@ from dpcurate.errors import BudgetExceeded, DpcurateError
 from dpcurate.studio.project import Project, RunSettings, State
 from dpcurate.studio.runs import STAGES, finished, preview_of, study_of
 from dpcurate.studio.visit import Visit
-from dpcurate.studio.words import bar_of, promise
+from dpcurate.studio.words import bar_of, needed, promise
 
 LONGEST_PURPOSE = 500
 
@@ -49,12 +49,18 @@ def _facts(project: Project, state: State) -> dict[str, Any]:
             facts |= {"resume": again.resumes, "paid": spent, "resumed": state.started}
     preview = preview_of(project, RunSettings(epsilon=state.epsilon))
     preview.budget.check_share()
+    outlook = preview.outlook
+    facts["needed"] = needed(outlook) if outlook is not None and outlook.hopeless else ""
     return facts | {"preview": preview, "promise": promise(state.epsilon), "unit": _unit(preview)}
 
 
 def _unit(preview: Preview) -> str:
     person = preview.spec.schema.person
-    return "one row" if person is None else f"one person ({person.column}), {person.cap}"
+    return (
+        "each row; if people have several rows, say so under Describe"
+        if person is None
+        else f"one person ({person.column}), {person.cap}"
+    )
 
 
 def _paid(project: Project) -> float:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate import Discovery, DpcurateError, Inputs, Ledger, OutputFolder, Preview, Study
-from dpcurate.studio.project import RESULTS, Project, RunSettings
+from dpcurate._files import save_text
+from dpcurate.studio.project import KNOWLEDGE, RESULTS, SCHEMA, Project, RunSettings
 
 OPENING, SEARCHING, WRITING = "Reading the table", "Searching for the graph", "Writing the report"
 MEASURING = "Releasing noisy sums"
@@ -47,6 +48,8 @@ class RunWatch:
     number: int | None = None
     cancelling: bool = False
     thread: threading.Thread | None = None
+    texts: dict[str, str] = field(default_factory=dict)
+    """The description and the knowledge as they were when it began: saved with its result."""
 
     @property
     def running(self) -> bool:
@@ -96,7 +99,7 @@ class Runs:
             preview_of(project, settings, study=study)
             OutputFolder.made(project.folder / RESULTS, (), _inputs(project), force=True)
             project.change(started=settings)
-            watch = RunWatch(settings, _usual(project.ledger))
+            watch = RunWatch(settings, _usual(project.ledger), texts=project.texts())
             watch.thread = threading.Thread(target=_work, args=(project, study, watch), daemon=True)
             self._watched[project.folder] = watch
             watch.thread.start()
@@ -144,7 +147,12 @@ def _work(project: Project, study: Study, watch: RunWatch) -> None:
     def deliver(found: Discovery) -> None:
         watch.stage = WRITING
         watch.number = None if found.run is None else found.run.number
-        found.save(project.result_folder(watch.number or "unknown"), force=True)
+        folder = project.result_folder(watch.number or "unknown")
+        found.save(folder, force=True)
+        for name in (SCHEMA, KNOWLEDGE):
+            (folder / name).unlink(missing_ok=True)
+            if name in watch.texts:
+                save_text(folder / name, watch.texts[name])
 
     try:
         study.discover(**told(project, watch.settings), progress=watch.notice, deliver=deliver)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from dpcurate import Budget, Ledger
+from dpcurate.planning.estimate import Outlook
 
 STRONG, USUAL, WEAK = 0.5, 3.0, 10.0
 """Epsilons up to which a promise is called strong, usual and weak."""
@@ -62,6 +64,12 @@ def promise(epsilon: float) -> str:
         f"Whatever anybody concludes about a person from what you publish becomes at most {factor(epsilon)} times as "
         "likely because that person's row is in the table."
     )
+
+
+def needed(outlook: Outlook) -> str:
+    """What a run that finds next to nothing would need, without the names of measures and commands."""
+    advice = outlook.advice.partition(" `dpcurate plan`")[0]
+    return re.sub("^An F1 of [0-9.]+ takes", "To find about half of the links takes", advice)
 
 
 def total_promise(epsilon: float) -> str:

@@ -152,6 +152,8 @@ def _remarks(look: TableLook, schema: Schema) -> Iterator[Remark]:
     for one in look.columns:
         for sentence in (*_dropped(one, look.rows), *_filled(one, look.used)):
             yield Remark(one.column.name, sentence)
+    for first, second in look.copies:
+        yield Remark(second, f"it is nearly a copy of {shown(first)}: leave one of the two out")
 
 
 def _of_table(look: TableLook, schema: Schema) -> Iterator[str]:

@@ -21,6 +21,7 @@ SPARSE = 4
 """Numbers of rows reach at most so many times the number of rows, where some rows were taken out."""
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})(\D.*)?")
 _NUMBERED = re.compile(r"[A-Za-z]{0,4}[-_ ]?\d+")
+_LETTERED = re.compile(r"[A-Za-z]{1,2}[-_]?\d{3,}")
 _SHORT = re.compile(r"[+-]?\d{1,4}([.,]\d)?")
 _ZEROS = re.compile(r"0\d+")
 _WHOLE = re.compile(r"([+-]?(0|[1-9]\d*))\.0+")
@@ -85,6 +86,8 @@ def _plain(seen: Seen, max_levels: int) -> Guess | LeftOut:
     if seen.many and is_id(seen.name) and (seen.whole == seen.present or seen.numbers == 0):
         why = _ID_REPEATS if seen.rows_each > 1 else "it looks like an id; none repeats"
         return LeftOut(seen.name, why, seen.rows_each)
+    if seen.many and not seen.numbers and seen.different == seen.present and _are_ids(texts):
+        return LeftOut(seen.name, "it looks like an id; none repeats", seen.rows_each)
     if seen.many and seen.running:
         return LeftOut(seen.name, "it looks like an id or a row number: it counts the rows")
     if seen.many:
@@ -94,6 +97,11 @@ def _plain(seen: Seen, max_levels: int) -> Guess | LeftOut:
     if seen.only_numbers and not _is_scale(seen.values):
         return _number(seen)
     return _levels(seen)
+
+
+def _are_ids(texts: list[str]) -> bool:
+    """Whether different texts look like ids: a letter or two and a number, all equally long."""
+    return len(set(map(len, texts))) == 1 and all(map(_LETTERED.fullmatch, texts))
 
 
 def _is_scale(values: tuple[object, ...]) -> bool:
@@ -221,7 +229,7 @@ SCALES = (
     ("low", "lower", "lower middle", "medium", "middle", "upper middle", "high", "higher", "upper"),
     ("never", "almost never", "very rarely", "rarely", "seldom", "sometimes", "occasionally", "often", "frequently",
      "usually", "very often", "almost always", "always"),
-    ("never", "yearly", "monthly", "weekly", "daily"),
+    ("none", "never", "yearly", "monthly", "weekly", "daily"),
     ("not at all", "several days", "more than half the days", "nearly every day"),
     ("strongly disagree", "disagree strongly", "disagree", "somewhat disagree", "disagree somewhat",
      "slightly disagree", "disagree slightly", "neither agree nor disagree", "neither", "neutral", "undecided",
@@ -236,8 +244,8 @@ SCALES = (
     ("very poor", "poor", "very bad", "bad", "fair", "average", "good", "very good", "excellent"),
     ("fair", "good", "very good", "premium", "ideal"),
     ("much worse", "worse", "slightly worse", "about the same", "same", "slightly better", "better", "much better"),
-    ("none", "not at all", "no", "a little", "slightly", "slight", "mild", "some", "somewhat", "moderate",
-     "moderately", "marked", "quite a bit", "severe", "very", "very much", "very severe", "extremely"),
+    ("none", "no pain", "no symptoms", "not at all", "no", "a little", "slightly", "slight", "mild", "some", "somewhat",
+     "moderate", "moderately", "marked", "quite a bit", "severe", "very", "very much", "very severe", "extremely"),
     ("tiny", "xxs", "xs", "small", "s", "medium", "m", "large", "l", "xl", "huge", "xxl", "xxxl"),
     ("none", "no schooling", "preschool", "primary", "elementary", "middle school", "less than high school",
      "< high school", "< hs grad", "less than hs", "lower secondary", "secondary", "some high school", "high school",

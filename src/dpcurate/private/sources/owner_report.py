@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
 
 from dpcurate._messages import how_many
-from dpcurate.private.row_sums import Counted, CountRows, IntervalRows
+from dpcurate._typing import FloatArray, IntArray
+from dpcurate.private.row_sums import Counted, CountRows, IntervalRows, MomentRows
 from dpcurate.private.sources.encode import Kind, cells, cells_sql
 from dpcurate.private.sources.engine import Encoded, Engine
-from dpcurate.schema import OWN, Column, Schema
+from dpcurate.schema import GRID, OWN, Column, Schema
 
 PARTS = 10
 """Equal parts of its bounds in which a number without bins is shown."""
+COPY = 0.98
+"""Two columns are nearly copies from such a correlation on, or if so many rows follow one renaming of levels."""
+COMPARED = 50
+"""Columns that are compared with each other; of a wider table the first ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,8 @@ class TableLook:
     used: int
     columns: tuple[ColumnLook, ...]
     ids: tuple[IdLook, ...]
+    copies: tuple[tuple[str, str], ...] = ()
+    """Pairs of columns of which the second is nearly a copy of the first."""
 
 
 def look(engine: Engine, schema: Schema, kinds: Mapping[str, Kind]) -> list[int]:
@@ -73,7 +83,49 @@ def full(looked: Sequence[int], used: int, encoded: Encoded, ids: Sequence[IdLoo
     tables: list[Counted] = [_table(column) for column in schema.columns]
     filled = [tuple(map(int, counts.ravel())) for counts in encoded.count(tables)]
     columns = zip(schema.columns, looked[1::2], looked[2::2], filled, strict=True)
-    return TableLook(looked[0], used, tuple(ColumnLook(*facts) for facts in columns), tuple(ids))
+    return TableLook(
+        looked[0], used, tuple(ColumnLook(*facts) for facts in columns), tuple(ids), _copies(encoded, schema)
+    )
+
+
+def _copies(encoded: Encoded, schema: Schema) -> tuple[tuple[str, str], ...]:
+    """Columns that are nearly the same, as numbers or as levels under other names; two passes."""
+    columns = schema.columns[:COMPARED]
+    steps = tuple(column.size - 1 if column.has_levels else GRID for column in columns)
+    moments = encoded.add([MomentRows(tuple(column.name for column in columns), steps, None)])[0]
+    alike = np.abs(_correlations(moments)) >= COPY
+    pairs = list(combinations(range(len(columns)), 2))
+    found = {(i, j) for i, j in pairs if alike[i, j]}
+    renamed = [
+        (i, j) for i, j in pairs
+        if (i, j) not in found and columns[i].has_levels and 2 < columns[i].size == columns[j].size <= COMPARED
+        and columns[j].has_levels
+    ]  # fmt: skip
+    names = [(columns[i].name, columns[j].name) for i, j in renamed]
+    tables = [CountRows(pair, (columns[i].size, columns[j].size)) for pair, (i, j) in zip(names, renamed, strict=True)]
+    counted = encoded.count(tables) if tables else []
+    sizes = [(columns[i].size, columns[j].size) for i, j in renamed]
+    found |= {
+        pair for pair, counts, size in zip(renamed, counted, sizes, strict=True) if _is_renaming(counts.reshape(size))
+    }
+    return tuple((columns[i].name, columns[j].name) for i, j in sorted(found))
+
+
+def _correlations(moments: IntArray) -> FloatArray:
+    """Of a sum of y y^T, y = (1, x); 0 where a column does not vary."""
+    rows, sums = float(moments[0, 0]) or 1.0, moments[0, 1:].astype(float)
+    covariance = moments[1:, 1:].astype(float) / rows - np.outer(sums / rows, sums / rows)
+    spread = np.sqrt(np.maximum(np.diagonal(covariance), 0))
+    scale = np.outer(spread, spread)
+    correlations: FloatArray = np.divide(covariance, scale, out=np.zeros_like(covariance), where=scale > 1e-9)
+    return correlations
+
+
+def _is_renaming(counts: IntArray) -> bool:
+    """Whether nearly every row is in the fullest cell of its row and of its column, and no cell alone holds most."""
+    kept = (counts == counts.max(axis=0)) & (counts == counts.max(axis=1)[:, None]) & (counts > 0)
+    total = counts.sum()
+    return bool(counts[kept].sum() >= COPY * total > 0 and counts.max() < COPY * total)
 
 
 def _table(column: Column) -> Counted:

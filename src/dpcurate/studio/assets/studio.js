@@ -31,8 +31,9 @@
   function listLevels(field) {
     const old = field.nextElementSibling;
     if (old?.classList.contains("sorted")) old.remove();
-    const card = field.closest(".card");
-    if (card.querySelector('select[name$=".use"]').value !== "ordered") return;
+    const card = field.closest(".card"), ordered = card.querySelector('select[name$=".use"]').value === "ordered";
+    field.hidden = ordered && !("open" in field.dataset);
+    if (!ordered) return;
     const list = document.createElement("ol");
     list.className = "sorted";
     list.setAttribute("aria-label", `${field.dataset.name}, from low to high`);
@@ -56,6 +57,14 @@
       });
       list.append(item);
     });
+    const more = document.createElement("li");
+    more.className = "edit";
+    more.append(tool("Add or rename", `${field.dataset.name}: add or rename values`, "edit", () => {
+      field.hidden = !field.hidden;
+      if (field.hidden) delete field.dataset.open;
+      else (field.dataset.open = "1") && field.focus();
+    }));
+    list.append(more);
     field.after(list);
   }
 
@@ -84,6 +93,46 @@
     if (!select || select.value === tier.dataset.tier) return;
     select.value = tier.dataset.tier;
     changed(select);
+  });
+
+  // --- pairs of columns: picked on the picture, one after the other, by dragging from one to another, or by their line --
+  let first = null, pressed = null;
+  const select = (end, number) => (document.getElementById(`pair-${end}`).selectedIndex = Number(number));
+  const nodes = () => document.querySelectorAll("[data-pick]");
+
+  function pair(a, b) {
+    select("a", a);
+    select("b", b);
+    first = null;
+    nodes().forEach((one) => one.classList.toggle("picked", [a, b].includes(one.dataset.pick)));
+    const [one, other] = ["a", "b"].map((end) => document.getElementById(`pair-${end}`).value);
+    document.getElementById("picked").textContent = `${one} and ${other}: say below what is true of them.`;
+    document.querySelector('#facts button[value^="say:"]').focus({ preventScroll: true });
+  }
+
+  function pick(number) {
+    if (first !== null && first !== number && document.querySelector(".picked")) return pair(first, number);
+    first = number;
+    select("a", number);
+    nodes().forEach((one) => one.classList.toggle("picked", one.dataset.pick === number));
+    document.getElementById("picked").textContent = "Now pick the other column.";
+  }
+
+  const node = (event) => event.target.closest?.("[data-pick]");
+  document.addEventListener("pointerdown", (event) => { pressed = node(event)?.dataset.pick ?? null; });
+  document.addEventListener("pointerup", (event) => {
+    const end = node(event)?.dataset.pick;
+    if (pressed !== null && end !== undefined && end !== pressed) pair(pressed, end);
+  });
+  document.addEventListener("click", (event) => {
+    const one = node(event), link = event.target.closest?.("[data-ends]");
+    if (one) pick(one.dataset.pick);
+    else if (link) pair(...link.dataset.ends.split(" "));
+  });
+  document.addEventListener("keydown", (event) => {
+    if (!node(event) || (event.key !== "Enter" && event.key !== " ")) return;
+    event.preventDefault();
+    pick(node(event).dataset.pick);
   });
 
   // --- sliders --------------------------------------------------------------------------------------------------------
