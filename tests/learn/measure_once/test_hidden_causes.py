@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 import numpy as np
@@ -30,6 +30,11 @@ from dpcurate.learn.measure_once.hidden_causes import (
 )
 from dpcurate.networks import random_dag
 from dpcurate.networks.interventions import true_pag
+
+
+def each(one: Callable[[int, int, tuple[int, ...]], float]) -> Dependence:
+    """Of many at once."""
+    return lambda asked: [one(*key) for key in asked]
 
 
 class Seen(Oracle):
@@ -117,7 +122,7 @@ def weighed(clear: float, weak: float, *, given: float | None = None, columns: i
                 return 9.0 if 2 in (a, b) and {a, b} <= {0, 1, 2} else -9.0
             return one if given is None or not some else given
 
-        return of
+        return each(of)
 
     both = Dependences(dependence(clear), dependence(weak), lambda a, b, some: not (some and lacking))
     return with_hidden_causes(names, decision, families, no_interaction, both, None)
@@ -145,7 +150,7 @@ def crowded(common: int, weak: float, given: float) -> bool:
             return given if some else weak
         return 9.0
 
-    judged = Dependences(dependence, dependence, whole)
+    judged = Dependences(each(dependence), each(dependence), whole)
     here = with_hidden_causes(names, decision, families, no_interaction, judged, None)
     return frozenset(("x0", "x1")) in here.pag.edges
 
@@ -170,7 +175,7 @@ def test_ends_with_many_common_neighbours_are_no_sure_collider(monkeypatch: pyte
         def dependence(a: int, b: int, some: tuple[int, ...]) -> float:
             return -99.0 if {a, b} == {0, 1} else 9.0
 
-        judged = Dependences(dependence, dependence, whole)
+        judged = Dependences(each(dependence), each(dependence), whole)
         here = with_hidden_causes(names, decision, families, no_interaction, judged, None)
         return {here.pag.sign("x0", x) for x in names[2:]}
 
@@ -220,9 +225,9 @@ def test_colliders_of_a_column_decide_together(monkeypatch: pytest.MonkeyPatch) 
     decision = Decision(((), (), (), (0, 1, 2)), (0, 1, 2, 3), zero)
 
     def dependence(a: int, b: int, given: tuple[int, ...]) -> float:
-        return dependence_of(meeting if 3 in (a, b) else families, no_interaction)(a, b, given)
+        return dependence_of(meeting if 3 in (a, b) else families, no_interaction)([(a, b, given)])[0]
 
-    judged = Dependences(dependence, dependence, whole)
+    judged = Dependences(each(dependence), each(dependence), whole)
     here = with_hidden_causes(names, decision, families, no_interaction, judged, None)
     assert {here.pag.sign(x, "d") for x in "abc"} == {"o->"}
     assert all(here.marks[x, "d"][1] > 0.8 for x in "abc")
@@ -238,10 +243,10 @@ def test_a_pair_that_is_forbidden_is_not_joined() -> None:
 
 def test_dependence_is_on_average_or_in_another_way_at_other_levels() -> None:
     families = FamilySearch.of(Fixed(np.full((3, 3), -4.0)), Constraints.of(list("abc"), None), Constants())
-    assert dependence_of(families, lambda asked: [7.0])(0, 1, (2,)) == 3.0
-    assert dependence_of(families, lambda asked: [-7.0])(0, 1, (2,)) == -4.0
+    assert dependence_of(families, lambda asked: [7.0] * len(asked))([(0, 1, (2,))]) == [3.0]
+    assert dependence_of(families, lambda asked: [-7.0] * len(asked))([(0, 1, (2,))]) == [-4.0]
     clear = FamilySearch.of(Fixed(np.full((3, 3), ENOUGH + 1)), Constraints.of(list("abc"), None), Constants())
-    assert dependence_of(clear, lambda asked: [7.0])(0, 1, (2,)) == ENOUGH + 1
+    assert dependence_of(clear, lambda asked: [7.0] * len(asked))([(0, 1, (2,))]) == [ENOUGH + 1]
 
 
 def test_what_a_regression_without_all_terms_may_miss_separates_nothing() -> None:

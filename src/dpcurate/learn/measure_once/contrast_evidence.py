@@ -92,10 +92,10 @@ MOST_CROSSED = 600_000
 class ContrastEvidence(DependenceEvidence):
     """Log Bayes factors of dependence from contrasts of pairs and triples."""
 
-    def __init__(self, moments: CentralMoments, constants: Constants) -> None:
+    def __init__(self, moments: CentralMoments, constants: Constants, regressions: Regressions | None = None) -> None:
         self.moments = moments
         self.constants = constants
-        self.regressions: Regressions = Regressions(moments)
+        self.regressions: Regressions = regressions or Regressions(moments)
         size = len(moments.levels)
         self.measured: BoolArray = np.array([[moments.measured(a, b) for b in range(size)] for a in range(size)])
         self._hardly_measured = frozenset(np.flatnonzero(self.measured.sum(axis=1) < 2).tolist())
@@ -114,7 +114,8 @@ class ContrastEvidence(DependenceEvidence):
     def without_misfit(self, *weaker: float) -> ContrastEvidence:
         """The same, but what a regression that lacks terms leaves counts as dependence, and so do weaker effects."""
         sizes = (*weaker, *self.constants.effect_sizes)
-        return ContrastEvidence(self.moments, replace(self.constants, misfit=0.0, interaction=0.0, effect_sizes=sizes))
+        constants = replace(self.constants, misfit=0.0, interaction=0.0, effect_sizes=sizes)
+        return ContrastEvidence(self.moments, constants, self.regressions)
 
     def row(self, column: int, given: Columns) -> FloatArray:
         """See DependenceEvidence; where nothing speaks for a link to `column` or `given` marginal evidence stands."""

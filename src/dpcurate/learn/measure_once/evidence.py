@@ -44,6 +44,10 @@ class DependenceEvidence(Protocol):
         """The same, but what a regression may miss counts as dependence, and so do effects of weaker sizes."""
         return self
 
+    def interactions(self, asked: Sequence[tuple[int, int, Columns]]) -> list[float]:
+        """The evidence that a and b depend on each other in another way at other levels of a set; 0 says nothing."""
+        return [0.0] * len(asked)
+
     def weak(self) -> BoolArray:
         """Pairs whose dependence is so weak that products of other columns may be all of it; see `confidence.py`."""
         return np.zeros_like(self.measured)

@@ -68,6 +68,7 @@ class FamilySearch:
     ones: dict[tuple[int, int, Columns], float] = field(default_factory=dict)
     climbs: dict[int, list[Climb]] = field(default_factory=lambda: defaultdict(list))
     bests: dict[tuple[int, int], tuple[Columns, float]] = field(default_factory=dict)
+    judges: dict[tuple[float, ...], FamilySearch] = field(default_factory=dict)
 
     @classmethod
     def of(cls, evidence: DependenceEvidence, constraints: Constraints, constants: Constants) -> FamilySearch:
@@ -85,13 +86,16 @@ class FamilySearch:
         """See BestParents."""
         return self.constants.hopeless
 
-    def judging(self, evidence: DependenceEvidence) -> FamilySearch:
-        """The same prior odds with other evidence."""
-        return FamilySearch(evidence, self.constraints, self.constants, self.edge_log_odds)
+    def judging(self, *weaker: float) -> FamilySearch:
+        """The same prior odds with evidence that forgives no misfit; what it finds is remembered, too."""
+        if weaker not in self.judges:
+            evidence = self.evidence.without_misfit(*weaker)
+            self.judges[weaker] = FamilySearch(evidence, self.constraints, self.constants, self.edge_log_odds)
+        return self.judges[weaker]
 
     def shifted(self, by: float) -> FamilySearch:
         """The same evidence with other log odds for an edge."""
-        return replace(self, edge_log_odds=self.edge_log_odds + by, climbs=defaultdict(list), bests={})
+        return replace(self, edge_log_odds=self.edge_log_odds + by, climbs=defaultdict(list), bests={}, judges={})
 
     def row(self, column: int, parents: Columns) -> FloatArray:
         """The evidence of every column with this one given its parents, remembered."""

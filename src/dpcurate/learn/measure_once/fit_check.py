@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpcurate._typing import FloatArray
@@ -19,7 +21,6 @@ from dpcurate.learn.measure_once.constants import (
     WEAK_EFFECT,
 )
 from dpcurate.learn.measure_once.decide import Decision
-from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.hidden_causes import left_over
 from dpcurate.result.fit import DirectionVerdict, GoodnessOfFit, NoiseLevel
@@ -37,8 +38,8 @@ def fit_of(decision: Decision, families: FamilySearch) -> GoodnessOfFit:
     """
     joined = adjacency(decision, families.constraints)
     apart = np.triu(~joined, 1)
-    clear = _left(decision, families, families.evidence.without_misfit())[apart]
-    weak = _left(decision, families, families.evidence.without_misfit(WEAK_EFFECT))[apart]
+    clear = _left(decision, families.judging())[apart]
+    weak = _left(decision, families.judging(WEAK_EFFECT))[apart]
     share, log_ratio = likeliest_share(weak[np.isfinite(weak)])
     return GoodnessOfFit(
         columns=families.columns,
@@ -50,12 +51,12 @@ def fit_of(decision: Decision, families: FamilySearch) -> GoodnessOfFit:
     )
 
 
-def _left(decision: Decision, families: FamilySearch, evidence: DependenceEvidence) -> FloatArray:
+def _left(decision: Decision, strict: FamilySearch) -> FloatArray:
     """The evidence that each two columns depend on each other given the parents of the later one."""
-    strict = families.judging(evidence)
 
-    def dependence(a: int, b: int, given: Columns) -> float:
-        return strict.dependence(b, a, given)
+    def dependence(asked: Sequence[tuple[int, int, Columns]]) -> list[float]:
+        strict.remember((b, a, given) for a, b, given in asked)
+        return [strict.dependence(b, a, given) for a, b, given in asked]
 
     return left_over(decision, strict, dependence)
 

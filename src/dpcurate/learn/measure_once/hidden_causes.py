@@ -109,8 +109,8 @@ def _sets_of_heads(log_odds: Mapping[Triple, float]) -> dict[frozenset[int], flo
 # Zhang (2008) do the rest. How sure a mark is comes from drawing the colliders at every column by their odds.
 
 
-Dependence = Callable[[int, int, Columns], float]
-"""The log evidence that two columns depend on each other given a set: what tells whether it separates them."""
+Dependence = Callable[[Sequence[tuple[int, int, Columns]]], list[float]]
+"""The log evidence that two columns depend on each other given a set, for many at once: whether it separates them."""
 Separating = dict[Columns, Columns]
 """By pair, the lower column first."""
 
@@ -163,9 +163,13 @@ def with_hidden_causes(
 def dependence_of(families: FamilySearch, interaction: Interaction) -> Dependence:
     """On average over levels of the set, or in another way at other levels: independence is the lack of both."""
 
-    def dependence(a: int, b: int, given: Columns) -> float:
-        average = families.dependence(b, a, given)
-        return average if average > ENOUGH else average + max(interaction([(a, b, given)])[0], 0.0)
+    def dependence(asked: Sequence[tuple[int, int, Columns]]) -> list[float]:
+        families.remember((b, a, given) for a, b, given in asked)
+        average = {key: families.dependence(key[1], key[0], key[2]) for key in asked}
+        unsure = [key for key, value in average.items() if value <= ENOUGH]
+        for key, differs in zip(unsure, interaction(unsure), strict=True):
+            average[key] += max(differs, 0.0)
+        return [average[key] for key in asked]
 
     return dependence
 
@@ -176,12 +180,15 @@ def left_over(decision: Decision, families: FamilySearch, dependence: Dependence
     The search leaves some out that do: the children of a hidden cause are all joined with each other, and may be many.
     """
     allowed = (families.constraints.allowed | families.constraints.allowed.T) & families.evidence.measured
+    asked = [
+        (other, column, tuple(x for x in decision.parents[column] if x != other))
+        for place, column in enumerate(decision.order)
+        for other in decision.order[:place]
+        if allowed[column, other]
+    ]
     evidence = np.full(allowed.shape, -np.inf)
-    for place, column in enumerate(decision.order):
-        for other in decision.order[:place]:
-            if allowed[column, other]:
-                given = tuple(x for x in decision.parents[column] if x != other)
-                evidence[column, other] = evidence[other, column] = dependence(other, column, given)
+    for (a, b, _), value in zip(asked, dependence(asked), strict=True):
+        evidence[a, b] = evidence[b, a] = value
     return evidence
 
 
@@ -214,29 +221,34 @@ def thinned(
         around = adjacent.copy()  # as it was when the size began: nothing depends on the order of columns
         common = _common(around)
         least = np.where(clear, INDEPENDENT, _needed(families)) - _crowding(common) - common
+        sure, unsure = dict[Columns, list[Columns]](), dict[Columns, list[Columns]]()
         for a, b in np.argwhere(np.triu(around & ~families.constraints.required)).tolist():
             sets = [s for s in _sets(around, families, a, b) if len(s) == size]
             if clear[a, b]:
-                sets = [s for s in sets if dependences.whole(a, b, s)]
-            found = _most_independent(dependences.clear if clear[a, b] else dependences.weak, a, b, sets)
-            if found is not None and found[1] < least[a, b]:
+                sure[a, b] = [s for s in sets if dependences.whole(a, b, s)]
+            else:
+                unsure[a, b] = sets
+        found = _most_independent(dependences.clear, sure) | _most_independent(dependences.weak, unsure)
+        for (a, b), (given, evidence) in found.items():
+            if evidence < least[a, b]:
                 adjacent[a, b] = adjacent[b, a] = False
-                separating[a, b] = found[0]
+                separating[a, b] = given
     return adjacent, separating
 
 
 def _apart(adjacent: BoolArray, known: Separating, families: FamilySearch, dependence: Dependence) -> Separating:
     """A set that separates each two columns with a common neighbour, the smallest that does."""
-    pairs = np.argwhere(np.triu((_common(adjacent) > 0) & ~adjacent & families.evidence.measured, 1)).tolist()
+    apart = np.argwhere(np.triu((_common(adjacent) > 0) & ~adjacent & families.evidence.measured, 1)).tolist()
+    sets: dict[Columns, set[Columns]] = {
+        (a, b): _sets(adjacent, families, a, b) for a, b in apart if (a, b) not in known
+    }
     separating = Separating()
-    for a, b in pairs:
-        if (a, b) not in known:
-            sets = sorted(_sets(adjacent, families, a, b), key=len)
-            for size in range(MOST_GIVEN + 1):
-                found = _most_independent(dependence, a, b, [s for s in sets if len(s) == size])
-                if found is not None and found[1] < INDEPENDENT:
-                    separating[a, b] = found[0]
-                    break
+    for size in range(MOST_GIVEN + 1):
+        left = sets.keys() - separating.keys()
+        found = _most_independent(
+            dependence, {pair: [s for s in sets[pair] if len(s) == size] for pair in sorted(left)}
+        )
+        separating |= {pair: given for pair, (given, evidence) in found.items() if evidence < INDEPENDENT}
     return separating
 
 
@@ -250,10 +262,16 @@ def _sets(adjacent: BoolArray, families: FamilySearch, a: int, b: int) -> set[Co
     return found
 
 
-def _most_independent(dependence: Dependence, a: int, b: int, sets: list[Columns]) -> tuple[Columns, float] | None:
-    """The set given which least speaks for a dependence, and the log evidence that does."""
-    evidence = {s: dependence(a, b, s) for s in sorted(sets)}
-    return min(evidence.items(), key=lambda item: item[1]) if evidence else None
+def _most_independent(
+    dependence: Dependence, sets: Mapping[Columns, Sequence[Columns]]
+) -> dict[Columns, tuple[Columns, float]]:
+    """For each pair the set given which least speaks for a dependence, and the log evidence that does."""
+    asked = [(a, b, given) for (a, b), some in sets.items() for given in sorted(some)]
+    found = dict[Columns, tuple[Columns, float]]()
+    for (a, b, given), evidence in zip(asked, dependence(asked), strict=True):
+        if (a, b) not in found or evidence < found[a, b][1]:
+            found[a, b] = given, evidence
+    return found
 
 
 def _if_apart(evidence: dict[Triple, float], common: IntArray) -> dict[Triple, float]:

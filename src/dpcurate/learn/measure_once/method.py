@@ -36,7 +36,6 @@ from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norm
 from dpcurate.learn.measure_once.fit_check import fit_of, verdict_on_directions
 from dpcurate.learn.measure_once.hidden_causes import (
     CAUSES,
-    Dependence,
     Dependences,
     Found,
     causes,
@@ -311,14 +310,16 @@ def _dependences(reading: _Reading) -> Dependences:
         clear = dependence_of(families, reading.interaction)
         return Dependences(clear, clear, lambda *_: True)
 
-    def counted(by: ContrastEvidence) -> Dependence:
-        return dependence_of(families.judging(by), by.interactions)
+    clear, weakest = (
+        dependence_of(judge, judge.evidence.interactions) for judge in (families.judging(), families.judging(WEAKEST))
+    )
 
-    clear, weakest = counted(evidence.without_misfit()), counted(evidence.without_misfit(WEAKEST))
-
-    def weak(a: int, b: int, given: Columns) -> float:
+    def weak(asked: Sequence[tuple[int, int, Columns]]) -> list[float]:
         """What a regression without all its terms misses would look like a weak effect."""
-        return weakest(a, b, given) if evidence.saturated(a, b, given) else clear(a, b, given)
+        whole = [evidence.saturated(*key) for key in asked]
+        of_whole = iter(weakest([key for key, all_terms in zip(asked, whole, strict=True) if all_terms]))
+        of_others = iter(clear([key for key, all_terms in zip(asked, whole, strict=True) if not all_terms]))
+        return [next(of_whole if all_terms else of_others) for all_terms in whole]
 
     return Dependences(clear, weak, evidence.saturated)
 
