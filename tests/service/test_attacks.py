@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 
@@ -13,10 +14,11 @@ from asgi import Client
 from dpcurate import Budget, Curator, Ledger, Numeric, Schema
 from dpcurate.errors import DpcurateError, LedgerError
 from dpcurate.private.ledger import RunFacts
-from dpcurate.queries import Counts, FeatureMap, FeatureMoments, Gaussian, Quantile, Release, Sample
+from dpcurate.queries import Counts, FeatureMap, FeatureMoments, Gaussian, Quantile, Release, Sample, encoding
+from dpcurate.service import owner_page
 from dpcurate.service.app import create_app
 from dpcurate.service.host import ServiceHost, ServiceSettings
-from dpcurate.service.limits import Limits, TooMuch
+from dpcurate.service.limits import Limits, Meter, TooMuch
 from dpcurate.service.owner_page import routes
 from dpcurate.service.records import Records
 
@@ -124,6 +126,36 @@ def test_a_quantile_counts_what_it_reads():
     assert curator.cells_for([one] * 3) >= 3 * 4096
 
 
+def test_a_disk_is_not_filled_by_answers_that_cost_next_to_nothing(tmp_path):
+    host = a_host(tmp_path, hourly_bytes=20_000)
+    run = host.runs.begin("alice", "r", facts(), None)
+    free = [Release(Counts(("Smoker", "Cancer")), Gaussian(rho=1e-12))]
+    size = len(encoding.encode_queries(free)) + 8 * 5
+    for _ in range(20_000 // size):
+        run.ask(free)
+    spent = host.share("alice").spent
+    with pytest.raises(TooMuch, match="20,000 bytes"):
+        run.ask(free)
+    assert host.share("alice").spent == spent
+    host.runs.finish(run, "stopped")
+    again = host.runs.begin("alice", "s", facts(command="d"), None)
+    with pytest.raises(TooMuch, match="20,000 bytes"):
+        again.ask(free)
+    host.close()
+
+
+def test_the_work_of_an_hour_is_not_added_up_at_every_request():
+    """A sum over all requests of an hour would make each of many small requests slower than the one before."""
+    meter = Meter(Limits())
+    for _ in range(3):
+        with meter.work("alice"):
+            pass
+    before = meter.seconds("alice")
+    assert before > 0
+    meter._nanoseconds._added["alice"].popleft()
+    assert meter.seconds("alice") == before
+
+
 def test_secret_samples_which_hold_a_copy_of_rows_are_few(host):
     run = host.runs.begin("alice", "r", facts(), None)
     tiny = Sample(rate=1.0, epsilon=1e-60)
@@ -132,6 +164,38 @@ def test_secret_samples_which_hold_a_copy_of_rows_are_few(host):
     with pytest.raises(TooMuch, match="sample"):
         run.open(tiny)
     assert host.settings.limits.samples <= 8
+
+
+def test_a_form_that_never_ends_is_empty(host, monkeypatch):
+    """A stranger who sends one byte and waits would keep a request open for ever, and the service from stopping."""
+    monkeypatch.setattr(owner_page, "FORM_SECONDS", 0.05)
+    sent, first = [], [{"type": "http.request", "body": b"key=", "more_body": True}]
+
+    async def receive():
+        return first.pop() if first else await asyncio.Event().wait()
+
+    async def send(message):
+        sent.append(message)
+
+    names = [(b"host", b"127.0.0.1:8000"), (b"origin", b"http://127.0.0.1:8000")]
+    scope = {"type": "http", "method": "POST", "path": "/owner/open", "headers": names, "query_string": b""}
+    asyncio.run(create_app(host, routes(host, KEY))(scope, receive, send))
+    assert sent[0]["status"] == 403
+
+
+def test_a_client_that_leaves_in_the_middle_is_no_error(host):
+    sent = []
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    names = [(b"host", b"127.0.0.1:8000"), (b"origin", b"http://127.0.0.1:8000")]
+    scope = {"type": "http", "method": "POST", "path": "/owner/open", "headers": names, "query_string": b""}
+    asyncio.run(create_app(host, routes(host, KEY))(scope, receive, send))
+    assert sent[0]["status"] == 403
 
 
 # --- the log -------------------------------------------------------------------------------------------------------

@@ -40,6 +40,9 @@ class Limits:
     """Secret samples of one run: each holds the sampled rows in memory until the run ends."""
     seconds: float = 1200.0
     """Of work within an hour."""
+    hourly_bytes: int = 1 << 30
+    """Of answers, with their questions, that the ledger stores for one token within an hour: a release that costs
+    next to nothing is stored, too, and nothing is ever removed from a ledger."""
     idle_seconds: float = 1800.0
     """A run whose client has been silent for so long is ended."""
 
@@ -49,6 +52,26 @@ class Limits:
                 raise QueryError(f"the limit {name} of a service must be above 0, got {getattr(self, name)!r}")
 
 
+class HourlySum:
+    """For each analyst the sum of what was added within the last hour. The caller has a lock."""
+
+    def __init__(self) -> None:
+        self._added: dict[str, deque[tuple[float, int]]] = {}
+        self._sums: dict[str, int] = {}
+
+    def add(self, analyst: str, amount: int) -> None:
+        """Add an amount now."""
+        self._added.setdefault(analyst, deque()).append((time.monotonic(), amount))
+        self._sums[analyst] = self._sums.get(analyst, 0) + amount
+
+    def total(self, analyst: str) -> int:
+        """The sum. It is kept and not added up again, so that many small amounts take no time."""
+        added, start = self._added.get(analyst, deque()), time.monotonic() - HOUR
+        while added and added[0][0] < start:
+            self._sums[analyst] -= added.popleft()[1]
+        return self._sums.get(analyst, 0)
+
+
 class Meter:
     """Counts what each analyst has under way, and the seconds of work within the last hour."""
 
@@ -56,8 +79,7 @@ class Meter:
         self._limits = limits
         self._lock = threading.Lock()
         self._under_way: dict[str, int] = {}
-        self._worked: dict[str, deque[tuple[float, int]]] = {}
-        self._nanoseconds: dict[str, int] = {}
+        self._nanoseconds = HourlySum()
 
     @contextmanager
     def work(self, analyst: str) -> Iterator[None]:
@@ -68,38 +90,30 @@ class Meter:
         """
         start = time.monotonic()
         with self._lock:
-            self._check(analyst, start)
+            self._check(analyst)
             self._under_way[analyst] = self._under_way.get(analyst, 0) + 1
         try:
             yield
         finally:
-            end = time.monotonic()
+            taken = round((time.monotonic() - start) * 10**9)
             with self._lock:
                 self._under_way[analyst] -= 1
-                taken = round((end - start) * 10**9)
-                self._worked.setdefault(analyst, deque()).append((end, taken))
-                self._nanoseconds[analyst] = self._nanoseconds.get(analyst, 0) + taken
+                self._nanoseconds.add(analyst, taken)
 
     def seconds(self, analyst: str) -> float:
         """The seconds of work of an analyst within the last hour."""
         with self._lock:
-            return self._seconds(analyst, time.monotonic())
+            return self._nanoseconds.total(analyst) / 10**9
 
-    def _check(self, analyst: str, now: float) -> None:
+    def _check(self, analyst: str) -> None:
         limits = self._limits
         if self._under_way.get(analyst, 0) >= limits.at_once:
             raise TooMuch(
                 f"{how_many(limits.at_once, 'request')} of yours {'is' if limits.at_once == 1 else 'are'} under way: "
                 "wait for an answer before asking again. Nothing was spent"
             )
-        if self._seconds(analyst, now) >= limits.seconds:
+        if self._nanoseconds.total(analyst) >= limits.seconds * 10**9:
             raise TooMuch(
                 f"your requests have taken {limits.seconds:g} seconds of work within an hour, which is the limit; try "
                 "again later. Nothing was spent"
             )
-
-    def _seconds(self, analyst: str, now: float) -> float:
-        worked = self._worked.get(analyst, deque())
-        while worked and worked[0][0] < now - HOUR:
-            self._nanoseconds[analyst] -= worked.popleft()[1]
-        return self._nanoseconds.get(analyst, 0) / 10**9  # a sum that is kept: many small requests cost little each

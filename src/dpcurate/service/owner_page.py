@@ -7,6 +7,7 @@ nothing to this page, and a request from another site is refused before it is lo
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import secrets
@@ -17,7 +18,7 @@ from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -32,6 +33,8 @@ from dpcurate.web.security import SameOrigin
 OWN = "dpcurate.service"
 LONGEST_FORM = 4096
 """Bytes of a form."""
+FORM_SECONDS = 10.0
+"""A form that has not arrived by then is empty: whoever sends it slowly cannot keep the service from stopping."""
 NEWEST = 50
 """Runs, and entries of the log, on the page."""
 
@@ -167,12 +170,16 @@ def _bar(whole: float, spent: float, kept: float = 0.0) -> Bar:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The fields of a small form; a larger one is as good as empty."""
+    """The fields of a small form; one that is larger, or comes too slowly, is as good as empty."""
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LONGEST_FORM:
-            return {}
+    try:
+        async with asyncio.timeout(FORM_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > LONGEST_FORM:
+                    return {}
+    except (TimeoutError, ClientDisconnect):
+        return {}
     fields = parse_qs(body.decode("ascii", errors="replace"))
     return {name: values[-1] for name, values in fields.items()}
 

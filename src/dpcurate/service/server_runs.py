@@ -22,8 +22,8 @@ from dpcurate.errors import QueryError, RefusedError
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import LoggedRun, RunFacts
 from dpcurate.private.session import Session
-from dpcurate.queries import Choose, Gate, Query, Sample, Score
-from dpcurate.service.limits import Limits, TooMuch
+from dpcurate.queries import Choose, Gate, Query, Sample, Score, encoding
+from dpcurate.service.limits import HourlySum, Limits, TooMuch
 from dpcurate.service.records import Records
 
 OUTCOMES: dict[str, type[BaseException] | None] = {
@@ -53,14 +53,38 @@ class RunningRun:
     idle: float
 
 
+class StoredBytes:
+    """What the ledger stores for each analyst, within the limit of an hour."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._sum, self._lock = limits, HourlySum(), threading.Lock()
+
+    def add(self, analyst: str, size: int) -> None:
+        """Count bytes that are about to be stored.
+
+        Raises:
+            TooMuch: they are more than an analyst may have stored within an hour.
+        """
+        most = self._limits.hourly_bytes
+        with self._lock:
+            if self._sum.total(analyst) + size > most:
+                raise TooMuch(
+                    f"your answers of an hour would take {most:,} bytes of the ledger, which is the limit; ask for "
+                    "less, or go on later. Nothing was spent"
+                )
+            self._sum.add(analyst, size)
+
+
 class ServerRun:
     """One run under way. Every method takes the run's lock, so that requests are answered one after the other."""
 
-    def __init__(self, session: Session, facts: RunFacts, share: float | None, request: str, limits: Limits) -> None:
+    def __init__(
+        self, session: Session, facts: RunFacts, share: float | None, request: str, limits: Limits, stored: StoredBytes
+    ) -> None:
         """Begin the run on the ledger, or resume it."""
         self.id = secrets.token_urlsafe(18)
         self.facts, self.request, self._limits = facts, request, limits
-        self._session = session
+        self._session, self._stored = session, stored
         self._context: AbstractContextManager[Any] = session.run(facts, share=share)
         self._lock = threading.RLock()
         self._places: dict[str, Any] = {"": session}
@@ -123,6 +147,7 @@ class ServerRun:
         """Answers of the table, or of the open secret sample `place`."""
         session = self._session_at(place)
         self._check_size(session, queries)
+        self._stored.add(self.facts.by, len(encoding.encode_queries(queries)) + 8 * session.numbers_for(queries))
         return session.ask_all(queries)
 
     def first(self, scores: Sequence[Score], place: str) -> int | None:
@@ -202,6 +227,7 @@ class ServerRuns:
 
     def __init__(self, curator: Curator, records: Records, limits: Limits) -> None:
         self._curator, self._records, self._limits = curator, records, limits
+        self._stored = StoredBytes(limits)
         self._lock = threading.Lock()
         self._beginning: dict[str, threading.Lock] = {}
         self._runs: dict[str, ServerRun] = {}
@@ -228,7 +254,7 @@ class ServerRuns:
             if sum(run.facts.command != facts.command for run in mine) >= self._limits.runs:
                 raise TooMuch(f"{how_many(self._limits.runs, 'run')} of yours are open. Nothing was spent")
             session = self._curator.of_share(analyst)
-            run = ServerRun(session, facts, share, request, self._limits)
+            run = ServerRun(session, facts, share, request, self._limits, self._stored)
             with self._lock:
                 self._runs[run.id] = run
             return run

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from dpcurate.service.host import ServiceHost
 
+STOP_SECONDS = 30
+"""How long a stop waits for clients. What is being computed is finished and stored all the same."""
+
 
 def serve(
     table: Any,
@@ -77,4 +80,7 @@ def listen(host: ServiceHost, more: Sequence[BaseRoute], address: Address) -> No
         proxy_headers=False,
         server_header=False,
         log_level="warning",
+        http="h11",  # which bounds the size of headers; another parser that happens to be installed may not
+        ws="none",
+        timeout_graceful_shutdown=STOP_SECONDS,
     )
