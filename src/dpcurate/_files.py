@@ -46,12 +46,14 @@ def load(
     parse: Callable[[str], T],
     complain: Complaint = FormatError,
     unpack: Callable[[bytes], bytes] = bytes,
+    *,
+    largest: int = LARGEST,
 ) -> T:
     """What `parse` makes of the file's text; every refusal names the file, and the line if there is one."""
     if not isinstance(path, str | os.PathLike):
         raise complain(f"a file is named by a path, got {shown(path)}")
     name = shown_path(os.fspath(path))
-    raw = _bytes(path, name, complain)
+    raw = _bytes(path, name, complain, largest)
     try:
         raw = unpack(raw)
         text = raw.decode("utf-8-sig")
@@ -111,17 +113,17 @@ def _check_numbers(table: dict[str, Any], complain: Complaint) -> None:
             raise complain("not TOML: a whole number of more than 64 bits")
 
 
-def _bytes(path: str | os.PathLike[str], name: str, complain: Complaint) -> bytes:
+def _bytes(path: str | os.PathLike[str], name: str, complain: Complaint, largest: int) -> bytes:
     try:
         status = Path(path).stat()
         if not stat.S_ISREG(status.st_mode):
             _refuse(complain, f"cannot read {name}: it is a folder, a pipe or a device; give a file")
         with Path(path).open("rb") as file:
-            raw = file.read(LARGEST + 1)  # a file may grow after it was looked at
+            raw = file.read(largest + 1)  # a file may grow after it was looked at
     except (OSError, ValueError) as error:
         _refuse(complain, f"cannot read {name}: {getattr(error, 'strerror', None) or error}")
-    if len(raw) > LARGEST:
-        _refuse(complain, f"cannot read {name}: it has more than {LARGEST} bytes, the limit")
+    if len(raw) > largest:
+        _refuse(complain, f"cannot read {name}: it has more than {largest} bytes, the limit")
     return raw
 
 

@@ -15,6 +15,7 @@ from dpcurate.accounting.budget import SitePrivacy
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate, QueryError
 from dpcurate.learn import methods
 from dpcurate.pooling.codebook import Codebook
+from dpcurate.pooling.received import Received
 from dpcurate.pooling.sites import Site, check_alike, opened, smallest
 from dpcurate.pooling.slices import Joint, Network, cost_of, joint
 from dpcurate.private.ledger import LoggedRun, RunFacts
@@ -75,7 +76,8 @@ class Pool:
             )
         self.site = site
         self._budget = smallest(self.sites)
-        self._schema = _with_site(schema, self.sites, site)
+        names = [one.name for one in self.sites]
+        self._schema = pooled_schema(schema, [one.queryable.schema for one in self.sites], names, site)
         self._network = Network(self._schema, site, len(self.sites))
         self._running: int | None = None
 
@@ -312,14 +314,15 @@ ASKS = {
 def _ledger(site: Site) -> str:
     """Where a site keeps its books, as far as that is public."""
     keeper = site.keeper
+    if isinstance(site.queryable, Received):
+        return site.queryable.table
     if keeper is None:
         return "stored answers" if isinstance(site.queryable, StoredAnswers) else "in memory"
     return keeper.table
 
 
-def _with_site(schema: Schema, sites: Sequence[Site], site: str | None) -> Schema:
+def pooled_schema(schema: Schema, schemas: Sequence[Schema], names: Sequence[str], site: str | None) -> Schema:
     """The schema of all rows: the number of rows of all sites, and first the site column."""
-    schemas = [one.queryable.schema for one in sites]
     rows = [one.rows for one in schemas]
     total = sum(number for number in rows if number is not None) if None not in rows else None
     persons = [one.person for one in schemas if one.person is not None]
@@ -327,4 +330,4 @@ def _with_site(schema: Schema, sites: Sequence[Site], site: str | None) -> Schem
     whole = replace(schema, rows=total, person=person)
     if site is None:
         return whole
-    return replace(whole, columns=(Categorical(site, tuple(one.name for one in sites)), *schema.columns))
+    return replace(whole, columns=(Categorical(site, tuple(names)), *schema.columns))

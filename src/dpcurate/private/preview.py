@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.errors import DecodeError, QueryError
+from dpcurate.accounting import Event
+from dpcurate.errors import DecodeError, NotPrivate, QueryError
 from dpcurate.private.mechanisms import Exponential, Mechanism, Sensitivity, build
 from dpcurate.private.row_sums import Rows
 from dpcurate.private.statistics.numbers import number
@@ -67,6 +68,21 @@ def preview(query: Query[Any], schema: Schema, neighbours: Neighbours) -> float 
     mechanism = mechanism_of(query.noise, computed, sensitivity(computed, schema, neighbours))
     scales_of(mechanism, computed)
     return mechanism.deviation
+
+
+def event_of(release: Release, schema: Schema, neighbours: Neighbours) -> Event:
+    """What a session charges for a proved release; what no session would answer is refused."""
+    computed = transformation(release.statistic, schema)
+    if not computed.proved:
+        raise NotPrivate(f"{describe(release.statistic)} has no proved sensitivity")
+    mechanism = mechanism_of(release.noise, computed, sensitivity(computed, schema, neighbours))
+    scales_of(mechanism, computed)
+    return Event(mechanism.name, describe(release.statistic), mechanism.cost, mechanism.multiplier)
+
+
+def sensitivity_of(statistic: Statistic, schema: Schema, neighbours: Neighbours) -> float:
+    """How far one unit can move a statistic (L1), from public facts."""
+    return float(sensitivity(transformation(statistic, schema), schema, neighbours).l1)
 
 
 def named(query: Query[Any], answer: Any, schema: Schema) -> Any:

@@ -15,8 +15,8 @@ from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.disk_store import StoredRun, stored_runs
 from dpcurate.private.ledger.units import float_down
 from dpcurate.private.noise import Secure
-from dpcurate.private.preview import check_fits, describe, named
-from dpcurate.private.statistics.registry import sensitivity, transformation
+from dpcurate.private.preview import check_fits, describe, named, sensitivity_of
+from dpcurate.private.statistics.registry import transformation
 from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic, T, encoding
 from dpcurate.schema import Neighbours, Schema
 
@@ -160,8 +160,7 @@ class StoredAnswers:
 
     def sensitivity(self, statistic: Statistic) -> float:
         """How far one unit can move a statistic (L1), from public facts."""
-        computed = transformation(statistic, self._schema)
-        return float(sensitivity(computed, self._schema, self._neighbours).l1)
+        return sensitivity_of(statistic, self._schema, self._neighbours)
 
     def draw(self) -> float:
         """A fresh public random number in [0, 1)."""

@@ -100,7 +100,11 @@ def encode_queries(queries: Sequence[Asked]) -> bytes:
 
 def decode_queries(body: bytes, *, most_bytes: int = MOST_BYTES) -> list[Asked]:
     """The queries, gates or scores that were encoded, made and checked by their own classes."""
-    given = _parsed(body, most_bytes)
+    return from_plain(parsed(body, most_bytes))
+
+
+def from_plain(given: Any) -> list[Asked]:
+    """The same of what `to_plain` has made of each, read from JSON."""
     return [_asked(one) for one in _list_of(given)]
 
 
@@ -217,7 +221,7 @@ def decode(body: bytes, *, most_bytes: int = 2 * MOST_BYTES) -> list[tuple[Query
     end = _SIZE + int.from_bytes(body[:_SIZE], "little")
     if len(body) < end or (len(body) - end) % _SIZE:
         _refuse("they are too few")
-    head = _parsed(body[_SIZE:end], most_bytes)
+    head = parsed(body[_SIZE:end], most_bytes)
     if not isinstance(head, dict) or sorted(head) != ["queries", "scales", "shapes"]:
         _refuse("queries, shapes and scales are missing")
     asked, shapes, scales = (_list_of(head[name]) for name in ("queries", "shapes", "scales"))
@@ -282,7 +286,8 @@ class _Numbers:
 # --- JSON within limits -----------------------------------------------------------------------------------
 
 
-def _parsed(text: bytes, most_bytes: int) -> Any:
+def parsed(text: bytes, most_bytes: int) -> Any:
+    """What a text of JSON says, within limits of bytes, digits and nesting; all else is refused."""
     if len(text) > most_bytes:
         _refuse(f"{len(text):,} bytes are above the limit of {most_bytes:,}")
     try:

@@ -22,7 +22,7 @@ from dpcurate.result.asked import Asked
 from dpcurate.result.discovery import Discovery
 from dpcurate.schema import Neighbours, Schema
 from dpcurate.study.questions import Question
-from dpcurate.study.run_budget import ASK_RUN, QUANTIFY_RUN
+from dpcurate.study.run_budget import ASK_RUN, QUANTIFY_RUN, STUDY_RUN
 from dpcurate.study.study import Study, model_of
 
 
@@ -186,7 +186,7 @@ def quantify(
 
 def _stored(ledger: str | Path, run: int | None) -> StoredAnswers:
     """The answers of a run, by default of the newest that found a graph."""
-    return StoredAnswers(ledger, run, passing_over=(ASK_RUN, QUANTIFY_RUN))
+    return StoredAnswers(ledger, run, passing_over=(ASK_RUN, QUANTIFY_RUN, STUDY_RUN))
 
 
 def _bought(found: Discovery, runs: Iterable[StoredAnswers], dag: Dag | None) -> Model | None:

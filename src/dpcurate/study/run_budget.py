@@ -25,8 +25,9 @@ from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Neighbours, Schema
 from dpcurate.study.run_keeper import keeper_of
 
-ASK_RUN, QUANTIFY_RUN = "ask", "quantify"
-"""How the log calls runs that answer a question (the word begins the name), and runs that buy a model."""
+ASK_RUN, QUANTIFY_RUN, STUDY_RUN = "ask", "quantify", "study"
+"""How the log calls runs that answer a question (the word begins the name), runs that buy a model, and rounds of a
+study of several sites."""
 _ASKED: dict[tuple[str, str], TableOrigin] = {}
 """Of which table a command was, by ledger and command: what this process has asked for."""
 
@@ -69,7 +70,7 @@ class RunSpec:
             command=hashlib.sha256(json.dumps(same, default=str).encode()).hexdigest(),
             method=self.method,
             schema=self.schema.hash,
-            by=_login() if self.by is None else self.by,
+            by=login() if self.by is None else self.by,
             purpose=self.purpose or "",
             epsilon=None if self.epsilon is None else float(self.epsilon),
             result=self.result,
@@ -103,7 +104,8 @@ def _second(time: str) -> str:
     return datetime.fromisoformat(time).isoformat(timespec="seconds")
 
 
-def _login() -> str:
+def login() -> str:
+    """The login name of whoever runs this process."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container may run as a number without a name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Literal
 
 import numpy as np
 
@@ -51,7 +52,7 @@ from dpcurate.learn.measure_once.release import (
     first_weights,
     noise_to_come,
 )
-from dpcurate.learn.measure_once.release_plan import CONTRASTS, Known, is_loud, run, searched
+from dpcurate.learn.measure_once.release_plan import CONTRASTS, PLANNED, Known, ReleaseStep, is_loud, run, searched
 from dpcurate.learn.measure_once.released import (
     Redundant,
     Releases,
@@ -116,12 +117,18 @@ class MeasureOnce:
     """The default: released once, a second look where it pays, and a search that knows the noise.
 
     Columns of few levels are measured by contrasts; a table with numbers, ordinals or long lists of levels
-    by features of its columns. With `latent` common causes may be hidden, and the result is a PAG.
+    by features of its columns. With `latent` common causes may be hidden, and the result is a PAG. Releases are
+    "adaptive", each chosen from the answers to those before, or one that is "planned" from public facts alone.
     """
 
     constants: Constants = field(default_factory=Constants)
     features: FeatureConstants = field(default_factory=FeatureConstants)
     latent: bool = False
+    releases: Literal["adaptive", "planned"] = "adaptive"
+
+    def __post_init__(self) -> None:
+        if self.releases not in ("adaptive", "planned"):
+            raise QueryError(f"releases are 'adaptive' or 'planned', got {self.releases!r}")
 
     def fit(self, queryable: Queryable, knowledge: Knowledge | None = None) -> FitResult:
         """Learn with all that is left of the budget."""
@@ -167,6 +174,11 @@ class MeasureOnce:
 
     def _by_features(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
         """One covariance of features of all columns, and a search."""
+        if self.releases == "planned":
+            raise QueryError(
+                "a single planned release is for tables whose columns all have a few levels without order; numbers, "
+                "ordinals and long lists of levels are measured in rounds, each by what the last one has found"
+            )
         bought = buy_features(queryable, min(queryable.remaining, MOST_RHO), self.features)
         evidence = FeatureEvidence(bought.released, self.constants.effect_sizes, self.features)
 
@@ -187,6 +199,8 @@ class MeasureOnce:
         check_memory(levels, constraints.pairs, memory_in_all())
         weights = first_weights(levels, constraints.pairs, self.constants.skew)
         nothing = Released.nothing(levels)
+        if self.releases == "planned":
+            return self._by_contrasts(queryable, constraints, weights, nothing, (), PLANNED)
         if len(levels) < self.constants.wide:
             return self._by_contrasts(queryable, constraints, weights, nothing, ())
         budget = min(queryable.remaining, MOST_RHO)
@@ -232,6 +246,7 @@ class MeasureOnce:
         weights: Weights,
         released: Released,
         purchases: tuple[Purchase, ...],
+        plan: Sequence[ReleaseStep] = CONTRASTS,
     ) -> _Learnt:
         """Releases by the plan, and a search; the answers to each release choose the next."""
         random = Random(0)  # a fixed stream: a run can be repeated
@@ -239,7 +254,7 @@ class MeasureOnce:
             constants=self.constants, constraints=constraints, random=random, pure=queryable.budget.pure,
             weights=weights, released=released, purchases=purchases,
         )  # fmt: skip
-        known = run(CONTRASTS, queryable, start, min(queryable.remaining, MOST_RHO))
+        known = run(plan, queryable, start, min(queryable.remaining, MOST_RHO))
         released, purchases = known.released, known.purchases
 
         def read(constraints: Constraints, believed: Constants) -> _Reading:

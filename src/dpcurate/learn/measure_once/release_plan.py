@@ -222,7 +222,11 @@ def run(plan: Sequence[ReleaseStep], queryable: Queryable, known: Known, budget:
             known = replace(
                 known, released=known.released.merged(purchase.answers), purchases=(*known.purchases, purchase)
             )
-        if step is EVERY_PAIR:
+        if step is ALL_AT_ONCE:
+            known = replace(known, noise=noise_over_sampling(known.released))
+            _, families = known.searched()
+            known = replace(known, order=scout(families, known.random).order)
+        elif step is EVERY_PAIR:
             noise = noise_over_sampling(known.released)
             loud = is_loud(known.released, (1 - known.constants.share_later) * noise, known.constants)
             known = replace(known, noise=noise, loud=loud)
@@ -252,11 +256,25 @@ def _doubtful(known: Known) -> tuple[Weights, tuple[int, ...]]:
     return with_margins(dict.fromkeys(doubtful, 1.0), known.weights), look.order
 
 
+def planned_weights(known: Known) -> Weights:
+    """The count, the margins, every pair and every triple that may matter, before anything is known of the rows.
+
+    A triple matters if all its pairs may be linked or depend on each other, which is all that is public.
+    """
+    pairs = {columns for columns in known.weights if len(columns) == 2}
+    columns = range(len(known.released.levels))
+    triples = [u for u in combinations(columns, 3) if all(pair in pairs for pair in combinations(u, 2))]
+    return known.weights | dict.fromkeys(triples, known.constants.planned_triples)
+
+
 EVERY_PAIR = ReleaseStep("every pair", lambda k: 1 - k.constants.share_later, lambda k: (k.weights, ()))
 DECIDING = ReleaseStep("deciding sets", lambda k: k.constants.share_later * (1 - k.last_share), _deciding)
 DOUBTFUL = ReleaseStep("doubts or families", lambda k: k.constants.share_later * k.last_share, _doubtful)
+ALL_AT_ONCE = ReleaseStep("pairs and triples", lambda _: 1.0, lambda k: (planned_weights(k), ()))
 CONTRASTS = (EVERY_PAIR, DECIDING, DOUBTFUL)
 """The plan of the default for tables of levels."""
+PLANNED = (ALL_AT_ONCE,)
+"""One release, for whom asking again is dear."""
 
 
 def is_loud(released: Released, noise: float, constants: Constants) -> bool:

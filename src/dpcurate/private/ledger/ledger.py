@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import cast
 
 from dpcurate import _validation
@@ -19,7 +20,7 @@ from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.disk_store import DiskStore
 from dpcurate.private.ledger.filter import NOTHING, Filter
-from dpcurate.private.ledger.run_log import FINISHED, LoggedRun, Payment, Run, RunFacts, check_facts
+from dpcurate.private.ledger.run_log import FINISHED, Liveness, LoggedRun, Payment, Run, RunFacts, check_facts
 from dpcurate.private.ledger.shares import Grant, Share
 from dpcurate.private.ledger.units import round_down, round_up
 from dpcurate.schema import Schema
@@ -288,6 +289,16 @@ class Ledger(Filter):
         runs = [(r.number, r.started, r.facts.by, r.facts.method, f"{r.spent:.4g}", r.outcome) for r in self.log()]
         heads = ("run", "started", "by", "method", currency, "outcome")
         return table_html(("budget", ""), (*promise, *budget)) + (table_html(heads, runs) if runs else "")
+
+    def alive(self, number: int) -> bool:
+        """Whether a process works on this run of a ledger in a file now."""
+        facts = self.facts
+        if facts is None:
+            return False
+        lock = Liveness.take(Path(facts.path), number)
+        if lock is not None:
+            lock.end()
+        return lock is None
 
     def stopped(self, command: str) -> LoggedRun | None:
         """The run that the same command would resume now."""
