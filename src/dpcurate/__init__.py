@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpcurate.private.ledger import Ledger
     from dpcurate.private.owner.check import TableCheck, check_table
     from dpcurate.private.owner.draft import Draft, draft, draft_schema
+    from dpcurate.remote.connect import connect
     from dpcurate.result.asked import Asked
     from dpcurate.result.discovery import Discovery, diff
     from dpcurate.result.threshold import Threshold
@@ -34,8 +35,8 @@ __all__ = [
     "DpcurateError", "Draft", "Inputs", "Knowledge", "Ledger", "LedgerError", "Model", "Neighbours", "NotPrivate",
     "Numeric", "Ordinal", "OutputFolder", "OwnerError", "Pag", "Person", "Plan", "Preview", "Quantiles", "Schema",
     "SchemaError", "Study", "TableCheck", "TextFormat", "Threshold", "accounting", "ask", "asked_from", "audit",
-    "check_table", "diff", "discover", "discover_from", "draft", "draft_schema", "errors", "fit", "messages", "methods",
-    "networks", "open", "plan", "pool", "quantify", "queries", "reopen", "score", "score_pag", "service",
+    "check_table", "connect", "diff", "discover", "discover_from", "draft", "draft_schema", "errors", "fit", "messages",
+    "methods", "networks", "open", "plan", "pool", "quantify", "queries", "reopen", "score", "score_pag", "service",
     "studio",
 ]  # fmt: skip
 __version__ = "0.2.0"
@@ -47,6 +48,7 @@ _MODULES = {
 _HOMES = {
     "_files": ("Inputs", "OutputFolder"),
     "accounting": ("Budget",),
+    "remote.connect": ("connect",),
     "result.asked": ("Asked",),
     "result.threshold": ("Threshold",),
     "result.discovery": ("Discovery", "diff"),

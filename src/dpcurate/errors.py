@@ -80,6 +80,10 @@ class ShareRevoked(RefusedError):
     """The analyst's share of the budget was revoked."""
 
 
+class WaitingForConsent(RefusedError):
+    """The run waits until the table's owner agrees to it."""
+
+
 class NotPrivate(RefusedError):
     """An exact or unproved release was asked of a private curator."""
 
@@ -94,6 +98,10 @@ class GateClosed(RefusedError):
 
 class SourceError(DpcurateError):
     """The table could not be read; what was charged stays charged."""
+
+
+class ServiceError(DpcurateError):
+    """A service could not be reached, or answered what no service answers; the same call resumes the run."""
 
 
 class LedgerError(DpcurateError):

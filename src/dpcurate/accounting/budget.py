@@ -83,6 +83,15 @@ class Budget:
         """No limit and no protection, for exact runs on public data."""
         return cls(rho=math.inf)
 
+    @classmethod
+    def from_numbers(cls, epsilon: float, delta: float, rho: float) -> Budget:
+        """A budget as it was written down. Converting again could differ in the last bit on another machine."""
+        if delta == 0:
+            return cls(epsilon=epsilon, delta=0)
+        budget = cls(rho=rho, delta=delta)
+        object.__setattr__(budget, "epsilon", epsilon)
+        return budget
+
     @property
     def ceiling(self) -> float:
         """The total in the currency the filter counts in."""

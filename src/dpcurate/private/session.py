@@ -102,6 +102,7 @@ class Session(Unique):
         self._allow_unproved = allow_unproved or math.isinf(ledger.budget.ceiling)
         self._reader = Reader(source)
         self._paid: _validation.Number = 0
+        self._steps: list[Event] = []
         self._unanswered: set[tuple[Query[Any], ...]] = set()
         self._known: dict[Statistic, tuple[Transformation, Sensitivity]] = {}
         self._long: Statistic | None = None
@@ -196,7 +197,7 @@ class Session(Unique):
         events = [one.event for one in asked]
         paid = self._ledger.pay(encoding.name(queries, self._schema.hash, self._neighbours.value), events)
         if not paid.owed:
-            self._paid += sum(event.cost.within(self.budget) for event in events)
+            self._note(events)
         if paid.stored is None:
             found = self._kept(paid.name, queries, asked)
         else:
@@ -265,6 +266,10 @@ class Session(Unique):
         """What this session was charged, with the requests that an earlier process had paid."""
         return float(self._paid)
 
+    def steps(self, start: int = 0) -> tuple[Event, ...]:
+        """What this session was charged for, step by step, from the step of this number on."""
+        return tuple(self._steps[start:])
+
     def open(self, gate: Gate[T]) -> T:
         """Open an interactive gate, charged in full here and now."""
         with self._lock:
@@ -281,7 +286,12 @@ class Session(Unique):
         if self._outer is not None and unproved:
             self._outer._charge(unproved)
         self._ledger.charge(events)
+        self._note(events)
+
+    def _note(self, events: list[Event]) -> None:
+        """Count what was paid."""
         self._paid += sum(event.cost.within(self.budget) for event in events)
+        self._steps.extend(events)
 
     # --- inside ---------------------------------------------------------------------------------
 

@@ -32,9 +32,24 @@ class StoredAnswers:
     """
 
     def __init__(self, ledger: str | Path, run: int | None = None, *, passing_over: tuple[str, ...] = ()) -> None:
-        self._path = ledger_path.real(ledger)
-        self._runs = stored_runs(self._path)
-        self._passing_over = passing_over
+        path = ledger_path.real(ledger)
+        self._start(path, stored_runs(path), run, passing_over)
+
+    @classmethod
+    def of_runs(cls, place: str, runs: dict[int, StoredRun], run: int, passing_over: tuple[str, ...]) -> StoredAnswers:
+        """The answers of one of these runs, which came from elsewhere; `place` says in messages from where.
+
+        Raises:
+            LedgerError: they are not what a session has answered.
+        """
+        answers = cls.__new__(cls)
+        answers._start(place, runs, run, passing_over)
+        return answers
+
+    def _start(
+        self, path: Path | str, runs: dict[int, StoredRun], run: int | None, passing_over: tuple[str, ...]
+    ) -> None:
+        self._path, self._runs, self._passing_over = path, runs, passing_over
         self._run = _chosen(self._path, self._runs, run, passing_over)
         self._schema = _schema(self._path, self._run)
         self._neighbours = Neighbours.of(self._run.facts.neighbours)
@@ -79,7 +94,7 @@ class StoredAnswers:
         return tuple(self._another(n) for n in sorted(filter(self._same_schema, later), reverse=True))
 
     def _another(self, run: int) -> StoredAnswers:
-        return StoredAnswers(self._path, run, passing_over=self._passing_over)
+        return StoredAnswers.of_runs(str(self._path), self._runs, run, self._passing_over)
 
     def _same_schema(self, number: int) -> bool:
         return self._runs[number].logged.facts.schema == self.logged.facts.schema
@@ -182,7 +197,7 @@ class StoredAnswers:
         )
 
 
-def _decoded(path: Path, run: StoredRun, schema: Schema) -> dict[str, list[Pair]]:
+def _decoded(path: Path | str, run: StoredRun, schema: Schema) -> dict[str, list[Pair]]:
     """Queries with their answers, by the name of their request; what cannot have been released is refused."""
     pairs: dict[str, list[Pair]] = {}
     try:
@@ -212,7 +227,7 @@ def _candidates(runs: dict[int, StoredRun], passing_over: tuple[str, ...]) -> li
     return [n for n, one in runs.items() if not one.logged.facts.method.startswith(passing_over)]
 
 
-def _chosen(path: Path, runs: dict[int, StoredRun], run: int | None, passing_over: tuple[str, ...]) -> StoredRun:
+def _chosen(path: Path | str, runs: dict[int, StoredRun], run: int | None, passing_over: tuple[str, ...]) -> StoredRun:
     if not runs:
         raise LedgerError(f"{path} has no run with stored answers ('dpcurate ledger log' lists its runs)")
     found = _candidates(runs, passing_over)
@@ -225,7 +240,7 @@ def _chosen(path: Path, runs: dict[int, StoredRun], run: int | None, passing_ove
     return runs[number]
 
 
-def _schema(path: Path, run: StoredRun) -> Schema:
+def _schema(path: Path | str, run: StoredRun) -> Schema:
     known = {schema.hash: schema.text for schema in run.schemas}
     if run.logged.facts.schema not in known:
         raise LedgerError(f"{path} does not hold the schema {run.logged.facts.schema} of run {run.logged.number}")

@@ -261,6 +261,35 @@ def _answer(shapes: list[Any], scales: list[Any], numbers: _Numbers) -> Answer:
     return Answer(tuple(numbers.take(_list_of(shape)) for shape in shapes), tuple(scales))
 
 
+def answer_to_plain(answer: Answer | int) -> Any:
+    """An answer for JSON: a whole number, or the numbers of all parts in their order, with shapes and noise."""
+    if not isinstance(answer, Answer):
+        return answer
+    return {
+        "shapes": [list(part.shape) for part in answer.parts],
+        "scales": list(map(float, answer.scales)),
+        "numbers": [number for part in answer.parts for number in np.asarray(part, dtype=float).ravel().tolist()],
+    }
+
+
+def answer_from_plain(query: Query[Any], given: Any) -> Answer | int:
+    """The answer to a query, from the lists and numbers of `answer_to_plain`."""
+    if not isinstance(query, Release):
+        if not isinstance(query, Choose | Quantile) or type(given) is not int or not 0 <= given < _choices(query):
+            _refuse(f"{shown(given)} is no answer to {type(query).__name__}")
+        return given
+    if not isinstance(given, dict) or sorted(given) != ["numbers", "scales", "shapes"]:
+        _refuse("numbers, shapes and scales are missing")
+    shapes, scales, listed = (_list_of(given[name]) for name in ("shapes", "scales", "numbers"))
+    if any(type(number) is not float for number in listed):
+        _refuse("a released number is written with its decimal point")
+    numbers = _Numbers(np.array(listed, dtype=np.float64))
+    answer = _answer(shapes, scales, numbers)
+    if numbers.left:
+        _refuse("they are too many")
+    return answer
+
+
 class _Numbers:
     """The numbers of a body, taken one part at a time."""
 

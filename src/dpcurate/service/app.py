@@ -7,11 +7,14 @@ from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from dpcurate.remote import wire
+from dpcurate.service import analyst_routes, refusals
 from dpcurate.service.host import ServiceHost
 from dpcurate.web.security import KnownHosts, SecurityHeaders
 
@@ -28,11 +31,25 @@ def create_app(host: ServiceHost, routes: Sequence[BaseRoute] = ()) -> Starlette
         await run_in_threadpool(host.close)
 
     async def health(_request: Request) -> JSONResponse:
-        return JSONResponse({"version": 1, "status": "stopping" if host.stopping else "ok"})
+        return JSONResponse({"version": wire.VERSION, "status": "stopping" if host.stopping else "ok"})
 
     layers = [Middleware(SecurityHeaders)]
     if host.settings.hosts:
         layers.append(Middleware(KnownHosts, hosts=host.settings.hosts))
-    app = Starlette(routes=[Route("/v1/health", health), *routes], middleware=layers, lifespan=lifespan)
+    app = Starlette(
+        routes=[Route(f"{wire.ROOT}/health", health), *analyst_routes.routes(host), *routes],
+        middleware=layers,
+        lifespan=lifespan,
+        exception_handlers={404: _no_route, 405: _no_route},
+    )
     app.state.host = host
     return app
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    """What is at no address of ours, or is not reached this way."""
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    if not request.url.path.startswith("/v"):
+        return PlainTextResponse("not found" if status == 404 else "not allowed", status_code=status)
+    code = "route" if status == 404 else "method"
+    return JSONResponse(refusals.to_plain(code, "there is nothing here; /v1/openapi.json lists what is"), status)

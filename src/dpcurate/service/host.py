@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 
 from dpcurate._messages import shown
 from dpcurate.accounting import Budget
-from dpcurate.errors import LedgerError, QueryError, RefusedError
+from dpcurate.errors import LedgerError, QueryError, RefusedError, WaitingForConsent
+from dpcurate.planning.estimate import Outlook
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import LoggedRun, Share
+from dpcurate.remote.wire import RunRequest
 from dpcurate.service.limits import Limits, Meter
 from dpcurate.service.logbook import Entry
-from dpcurate.service.records import WAITING, Records, Request
-from dpcurate.service.server_runs import RunningRun, ServerRuns
+from dpcurate.service.records import DENIED, WAITING, Records, Request
+from dpcurate.service.server_runs import RunningRun, ServerRun, ServerRuns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,56 @@ class ServiceHost:
             if share.name == analyst:
                 return share
         raise LedgerError(f"there is no share of {shown(analyst)}")
+
+    def begin(self, analyst: str, wanted: RunRequest) -> ServerRun:
+        """Begin a run of an analyst, or resume one, if the owner has nothing against it.
+
+        Raises:
+            WaitingForConsent: the owner has not decided yet; the same request begins the run afterwards.
+            RefusedError: the owner has denied it, or nothing is left.
+        """
+        self.check_open()
+        if wanted.facts.schema != self.curator.schema.hash:
+            raise QueryError("the table's schema has changed since you connected; connect again. Nothing was spent")
+
+        def agree(command: str) -> None:
+            if self.records.needs_consent(analyst) and not self._is_unspent(command, wanted.share):
+                self._check_consent(analyst, wanted)
+
+        return self.runs.begin(analyst, wanted.request, wanted.facts, wanted.share, agree)
+
+    def _is_unspent(self, command: str, share: float | None) -> bool:
+        """Whether the newest run of this command was agreed to for as much, and ended before it had spent anything."""
+        newest = [run for run in self.curator.log() if run.facts.command == command][-1:]
+        return any(
+            not run.finished and run.units == 0 and share is not None and share <= (run.allowed or 0) * (1 + 1e-12)
+            for run in newest
+        )
+
+    def _check_consent(self, analyst: str, wanted: RunRequest) -> None:
+        facts, budget = wanted.facts, self.curator.budget
+        told = {
+            "command": facts.command, "method": facts.method, "purpose": facts.purpose,
+            "epsilon": "all of the share" if wanted.share is None else budget.as_epsilon(wanted.share),
+            "power": self._power(analyst, wanted.share),
+        }  # fmt: skip
+        state = self.records.consent(analyst, told)
+        if state == DENIED:
+            raise RefusedError("the owner of the table has denied this run; nothing was spent")
+        if state == WAITING or not self.records.use_consent(analyst, told):
+            raise WaitingForConsent(
+                "the owner of the table has to agree to this run first, and now sees it; nothing was spent. Once it is "
+                "approved, the same call begins it"
+            )
+
+    def _power(self, analyst: str, share: float | None) -> str:
+        """What the default method is expected to see with so much, from public facts."""
+        schema, budget = self.curator.schema, self.curator.budget
+        amount = self.share(analyst).ceiling if share is None else min(share, float(budget.ceiling))
+        if schema.rows is None or len(schema.names) < 2 or amount <= 0:
+            return ""
+        part = Budget(epsilon=amount, delta=0) if budget.pure else Budget(rho=amount, delta=budget.delta)
+        return " ".join(Outlook(schema=schema, rows=schema.rows, budget=part).sentences)
 
     @property
     def stopping(self) -> bool:

@@ -7,17 +7,17 @@ fell silent had set aside in a block counts as spent.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from dpcurate._messages import how_many
+from dpcurate.accounting import Event
 from dpcurate.errors import QueryError, RefusedError
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import LoggedRun, RunFacts
@@ -37,6 +37,10 @@ T = TypeVar("T")
 
 class UnknownRun(RefusedError):
     """No run of this analyst has this id: it has ended, or the service was started again since."""
+
+
+class RunTaken(UnknownRun):
+    """The same command was given once more, and that client goes on with the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +129,26 @@ class ServerRun:
         self._lock.release()
         return time.monotonic() - self._touched
 
+    @property
+    def spent(self) -> float:
+        """What all runs on the table have spent."""
+        return self._session.ledger.spent
+
+    def steps(self, start: int = 0) -> tuple[Event, ...]:
+        """What the run was charged for, from the step of this number on."""
+        return self._session.steps(start)
+
     # --- requests -------------------------------------------------------------------------------------------------
 
-    def once(self, request: str, work: Callable[[ServerRun], T]) -> T:
-        """The result of `work`; that of the same request before, if it was done already."""
+    def once(self, request: str, work: Callable[[ServerRun], T], after: Callable[[T], None] | None = None) -> T:
+        """The result of `work`; that of the same request before, if it was done already.
+
+        `after` comes when the result is kept: should it fail, the client that asks again gets the result.
+        """
         with self._lock:
             self._touched = time.monotonic()
             if self._ended:
-                raise UnknownRun("this run has ended")
+                raise UnknownRun("this run has ended; begin it again, and what it has paid for is not paid again")
             if request in self._answers:
                 return self._answers[request]  # type: ignore[no-any-return]
             result = work(self)
@@ -141,6 +157,8 @@ class ServerRun:
             while len(self._answers) > ANSWERS_KEPT:
                 self._answers.pop(next(iter(self._answers)))
             self._touched = time.monotonic()
+            if after is not None:
+                after(result)
             return result
 
     def ask(self, queries: Sequence[Query[Any]], place: str = "") -> list[Any]:
@@ -231,13 +249,22 @@ class ServerRuns:
         self._lock = threading.Lock()
         self._beginning: dict[str, threading.Lock] = {}
         self._runs: dict[str, ServerRun] = {}
+        self._taken: deque[tuple[str, str]] = deque(maxlen=1000)
         self.stopping = False
 
-    def begin(self, analyst: str, request: str, facts: RunFacts, share: float | None) -> ServerRun:
+    def begin(
+        self,
+        analyst: str,
+        request: str,
+        facts: RunFacts,
+        share: float | None,
+        agree: Callable[[str], None] = lambda _command: None,
+    ) -> ServerRun:
         """Begin a run, or resume the one of the same command of this analyst that was stopped.
 
         A run of the same command that is still open here is taken over from the client that began it: nobody can tell
-        a client that died from one that is silent. That client's next request is refused.
+        a client that died from one that is silent. That client's next request is refused. `agree` is called with the
+        run's command in the ledger before a run begins that is not resumed, and raises what stands against it.
 
         Raises:
             TooMuch: the analyst has too many runs open.
@@ -251,8 +278,12 @@ class ServerRuns:
                     return run
                 if run.facts.command == facts.command:
                     self._end(run, "stopped", settle=False)
+                    with self._lock:
+                        self._taken.append((analyst, run.id))
             if sum(run.facts.command != facts.command for run in mine) >= self._limits.runs:
                 raise TooMuch(f"{how_many(self._limits.runs, 'run')} of yours are open. Nothing was spent")
+            if self._curator.ledger.stopped(facts.command) is None:
+                agree(facts.command)
             session = self._curator.of_share(analyst)
             run = ServerRun(session, facts, share, request, self._limits, self._stored)
             with self._lock:
@@ -262,7 +293,9 @@ class ServerRuns:
     def find(self, analyst: str, id: str) -> ServerRun:
         """A run of this analyst; that of another is as unknown as one that is not there."""
         with self._lock:
-            run = self._runs.get(id)
+            run, taken = self._runs.get(id), (analyst, id) in self._taken
+        if taken:
+            raise RunTaken("the same command was given again elsewhere, which goes on with this run")
         if run is None or run.facts.by != analyst:
             raise UnknownRun("there is no such open run; begin it again, and it resumes at no further cost")
         return run
@@ -316,5 +349,11 @@ class ServerRuns:
 
 
 def command_of(analyst: str, command: str) -> str:
-    """A client's command under the analyst's name: nobody resumes the run of another."""
-    return hashlib.sha256(json.dumps([analyst, command]).encode()).hexdigest()
+    """A client's command under the analyst's name: nobody resumes the run of another, nor the owner's."""
+    return f"{analyst}:{command}"
+
+
+def command_in(logged: str, analyst: str) -> str:
+    """The client's own command, empty if the run is not this analyst's."""
+    name, _, command = logged.rpartition(":")
+    return command if name == analyst else ""

@@ -17,7 +17,7 @@ from dpcurate._files import NO_INPUTS, Inputs
 from dpcurate._messages import one_line
 from dpcurate.accounting import DELTA, Budget, Privacy
 from dpcurate.accounting.budget import cautions
-from dpcurate.errors import BudgetError, BudgetExceeded, NotStored, QueryError
+from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotStored, QueryError
 from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import GivenOrder, Knowledge, with_order
 from dpcurate.learn import methods
@@ -37,7 +37,7 @@ from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Neighbours, Schema
 from dpcurate.study import questions
 from dpcurate.study.questions import Question
-from dpcurate.study.run_budget import QUANTIFY_RUN, RunBudget, RunSpec, record_of, running
+from dpcurate.study.run_budget import ASK_RUN, QUANTIFY_RUN, RunBudget, RunSpec, record_of, running
 from dpcurate.study.run_keeper import keeper_of
 
 
@@ -188,6 +188,25 @@ class Study:
             return keeper.log()
         kept = self.ledger is not None and Ledger.exists(self.ledger)
         return Ledger.open(self.ledger).log() if kept and self.ledger is not None else ()
+
+    def runs(self) -> tuple[LoggedRun, ...]:
+        """The runs whose answers are stored, so that `reopen` gives them again; free."""
+        return tuple(run for run in self.log if run.answers)
+
+    def reopen(self, run: int | None = None) -> Study:
+        """The answers that a run has stored, for other calls on them: free.
+
+        `run` is its number in the log, by default the newest that found a graph.
+
+        Example:
+            >>> study.reopen(study.runs()[0].number).discover(latent=True)      # doctest: +SKIP
+        """
+        passing_over = (ASK_RUN, QUANTIFY_RUN)
+        if (keeper := keeper_of(self._curator)) is not None:
+            return Study.over(keeper.stored(run, passing_over=passing_over))
+        if self.ledger is None:
+            raise LedgerError("answers are stored in a ledger on disk: open the table with ledger=")
+        return Study.over(StoredAnswers(self.ledger, run, passing_over=passing_over))
 
     def cautions(self, epsilon: float | None = None, rows: int | None = None) -> tuple[str, ...]:
         """What to know of a budget that promises little, such as an epsilon above 10; from public facts."""

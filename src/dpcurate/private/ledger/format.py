@@ -208,7 +208,7 @@ def _facts_row(facts: LedgerFacts) -> tuple[str, ...]:
 def _read_facts(book: dict[str, str], path: Path) -> LedgerFacts:
     return LedgerFacts(
         table=book["table_name"], schema_hash=book["schema_hash"], neighbours=book["neighbours"],
-        budget=_read_budget(*(_number(book[name]) for name in ("epsilon", "delta", "rho"))),
+        budget=Budget.from_numbers(*(_number(book[name]) for name in ("epsilon", "delta", "rho"))),
         allow_unproved=book["allow_unproved"] == "1", created=book["created"], identity=book["identity"],
         path=str(path),
     )  # fmt: skip
@@ -227,15 +227,6 @@ def _number(text: str) -> float:
     value = Fraction(text)
     near = float(value)
     return near if near == value else cast(float, value)
-
-
-def _read_budget(epsilon: float, delta: float, rho: float) -> Budget:
-    """The budget as written. Converting again could differ in the last bit on another machine."""
-    if delta == 0:
-        return Budget(epsilon=epsilon, delta=0)
-    budget = Budget(rho=rho, delta=delta)
-    object.__setattr__(budget, "epsilon", epsilon)
-    return budget
 
 
 def _event_row(event: Event) -> TextRow:
