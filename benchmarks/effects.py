@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Results, command, tell
+from benchmarks.harness import command, tell
 from benchmarks.pages.effects import page
 from dpcurate import Budget, Curator, networks
+from dpcurate.benchmark.run_file import RunFile
 from dpcurate.effects.effect import Effect, usual
 from dpcurate.effects.in_graph import Effects, directions
 from dpcurate.graphs.graph import Dag
@@ -151,7 +152,7 @@ def main() -> None:
     words = command(__doc__, results="speed/effects.jsonl", page="docs/effects.md")
     words.add_argument("--kinds", nargs="+", default=[], help="worlds of these kinds alone")
     args = words.parse_args()
-    results = Results(args.results, Cell, lambda cell: (cell.table, cell.epsilon))
+    results = RunFile(args.results, Cell, lambda cell: (cell.table, cell.epsilon))
     for name, kind, make in worlds():
         missing = [e for e in EPSILONS if (name, e) not in results]
         if missing and (not args.kinds or kind in args.kinds):

@@ -21,8 +21,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.effects import as_usual, looked_at
-from benchmarks.harness import Results, command
+from benchmarks.harness import command
 from dpcurate import Budget, Curator, fit, networks, quantify
+from dpcurate.benchmark.run_file import RunFile
 from dpcurate.effects import Effect
 from dpcurate.effects.in_graph import Effects
 from dpcurate.networks.interventions import ancestors
@@ -153,7 +154,7 @@ def main() -> None:
     words.add_argument("--worlds", type=int, default=50)
     words.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 1.0, 5.0])
     args = words.parse_args()
-    results = Results(args.results, Row, lambda row: (row.kind, row.world))
+    results = RunFile(args.results, Row, lambda row: (row.kind, row.world))
     for kind in args.kinds:
         for number in range(args.worlds):
             if (kind, number) not in results:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Results, command, tell
+from benchmarks.harness import command, tell
 from benchmarks.pages.planning import curves, page
 from dpcurate import Budget, Curator, networks
+from dpcurate.benchmark.run_file import RunFile
 from dpcurate.learn.methods import get
 from dpcurate.planning.estimate import estimate
 from dpcurate.result.threshold import Threshold, graph_at
@@ -111,7 +112,7 @@ def found(name: str, world: World, rows: int, epsilon: float) -> Cell:
     return Cell(name, is_fitted(name), rows, epsilon, len(schema.names), effect, counts)
 
 
-def fill(results: Results[Cell], name: str, world: World) -> None:
+def fill(results: RunFile[Cell], name: str, world: World) -> None:
     """What is missing of one table."""
     for rows, epsilon in cells(name):
         if (name, rows, epsilon) not in results and worth(world, rows, epsilon):
@@ -129,7 +130,7 @@ def main() -> None:
     words.add_argument("--most-columns", type=int, default=12, help="leave wider tables out")
     words.add_argument("--fit", action="store_true", help="print the curves that fit the tables for fitting")
     args = words.parse_args()
-    results = Results(args.results, Cell, lambda cell: (cell.table, cell.rows, cell.epsilon))
+    results = RunFile(args.results, Cell, lambda cell: (cell.table, cell.rows, cell.epsilon))
     for name, world in tables(args.networks, args.most_columns).items():
         fill(results, name, world)
         print(f"{name}: {sum(c.table == name for c in results.rows)} cells", flush=True)

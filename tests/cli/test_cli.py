@@ -710,7 +710,7 @@ def test_the_commands():
         "ask", "diff", "discover", "plan", "schema draft", "schema check", "schema export", "schema import",
         "ledger init", "ledger show", "ledger moved", "ledger log", "ledger record", "methods", "network list",
         "network sample", "audit", "reproduce", "demo", "serve", "serve token add", "serve token list",
-        "serve token revoke", "serve approve", "serve deny", "serve log", "studio",
+        "serve token revoke", "serve approve", "serve deny", "serve log", "studio", "benchmark",
     }  # fmt: skip
     assert {" ".join(path) for path in COMMANDS} == expected
 

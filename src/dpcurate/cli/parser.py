@@ -72,6 +72,7 @@ def build() -> argparse.ArgumentParser:
         _methods,
         _network,
         _audit,
+        _benchmark,
         _reproduce,
         _demo,
     ):
@@ -420,6 +421,46 @@ def _audit(commands: Parsers) -> None:
     add_seed(parser, "audit")
     line = "audit every statistic, mechanism, method and control instead; takes about 10 minutes"
     parser.add_argument("--long", action="store_true", help=line)
+
+
+def _benchmark(commands: Parsers) -> None:
+    line = "compare discovery methods on public data: accuracy, spent epsilon, guarantee and time"
+    more = (
+        "Every method runs on the same tables, drawn from networks whose true graph is known; no private data is\n"
+        "touched. Runs are kept in DIR/runs.jsonl: the same command resumes, and more seeds or methods add to it.\n"
+        "DIR/benchmark.md has the table.\n\n"
+        "A method of your own is a file that registers a recipe, or FILE:NAME (docs/benchmark.md).\n\n"
+        "examples:\n"
+        "  dpcurate benchmark --worlds asia sachs --epsilons 1 --seeds 5\n"
+        "  dpcurate benchmark --methods auto curate-pc curate-pc:published --rows 20000\n"
+        "  dpcurate benchmark --methods auto --add my_method.py"
+    )
+    parser = add_command(commands, "benchmark", line, "public:benchmark", more=more)
+    line = (
+        "names from 'dpcurate methods', NAME:published for the form in its paper, NAME:SETTING=VALUE for a parameter, "
+        "or noised-covariance (default: all of these)"
+    )
+    parser.add_argument("--methods", nargs="*", metavar="M", help=line)
+    line = "also a method of your own: the recipes that FILE registers, or the object NAME in it; may be repeated"
+    parser.add_argument("--add", action="append", default=[], metavar="FILE[:NAME]", help=line)
+    line = (
+        "networks by name or .bif file, random worlds (levels, linear, mixed), or FILE:NAME, a function of your own "
+        "(default: the six networks of the CURATE paper)"
+    )
+    parser.add_argument("--worlds", nargs="+", metavar="W", help=line)
+    line = "values of epsilon (default: 0.1 1 10)"
+    parser.add_argument("--epsilons", type=number, nargs="+", metavar="E", help=line)
+    line = f"probability that the epsilon bound fails (default: {DELTA:g})"
+    parser.add_argument("--delta", type=number, default=DELTA, metavar="D", help=line)
+    line = "rows of each table (default: 100,000)"
+    parser.add_argument("--rows", type=whole_number, default=100_000, metavar="N", help=line)
+    line = "tables of each world, with fresh noise (default: 3)"
+    parser.add_argument("--seeds", type=whole_number, default=3, metavar="N", help=line)
+    line = "most processor seconds of one run (default: 60)"
+    parser.add_argument("--limit", type=number, default=60.0, metavar="SECONDS", help=line)
+    parser.add_argument("--workers", type=whole_number, default=2, metavar="N", help="number of processes (default: 2)")
+    line = "folder to write to (default: benchmark)"
+    parser.add_argument("-o", "--output", default="benchmark", metavar="DIR", help=line)
 
 
 def _reproduce(commands: Parsers) -> None:

@@ -1,4 +1,4 @@
-"""Commands that touch no private data: methods, plan, diff, network, demo, audit and reproduce."""
+"""Commands that touch no private data: methods, plan, diff, network, demo, audit, benchmark and reproduce."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from dpcurate.errors import OutputError, QueryError
 _COPY = {".parquet": "FORMAT parquet", ".csv": "FORMAT csv, HEADER true"}
 DEMO_ROWS, DEMO_SEED = 100_000, 1
 DEMO_TABLE, DEMO_SCHEMA = "asia.parquet", "asia.toml"
+BENCHMARK_TABLE, BENCHMARK_RUNS = "benchmark.md", "runs.jsonl"
 
 
 def list_methods(args: Namespace) -> None:
@@ -141,7 +142,7 @@ def demo(args: Namespace) -> None:
     say(f"open {folder.path / 'report.html'} in a browser")
 
 
-# --- audits and the paper -----------------------------------------------------------------------------------
+# --- audits, the benchmark and the paper ----------------------------------------------------------------------
 
 
 def audit(args: Namespace) -> None:
@@ -165,6 +166,30 @@ def audit(args: Namespace) -> None:
     show(result)
     if result.accused:
         raise SystemExit(1)
+
+
+def benchmark(args: Namespace) -> None:
+    """Methods side by side on networks and random worlds."""
+    from dpcurate import benchmark as benchmarks
+
+    chosen = {name: value for name in ("methods", "worlds", "epsilons") if (value := getattr(args, name)) is not None}
+    place = Path(args.output, BENCHMARK_RUNS)
+    # A folder that holds runs is one that this command has written to before.
+    folder = OutputFolder.made(args.output, (BENCHMARK_TABLE, BENCHMARK_RUNS), Inputs(), force=place.is_file())
+    countdown = Countdown(Bar(), "runs")
+    try:
+        found = benchmarks.compare(
+            **chosen, add=args.add, rows=args.rows, seeds=args.seeds, delta=args.delta, limit=args.limit,
+            results=place, workers=args.workers, progress=countdown,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        countdown.bar.clear()
+        say("the same command goes on from here")
+        raise
+    countdown.bar.clear()
+    show(found)
+    written = folder.write(BENCHMARK_TABLE, f"{found}\n")
+    say(f"written: {written}, {place}")
 
 
 def reproduce(args: Namespace) -> None:

@@ -95,10 +95,10 @@ class RunProgress:
 
 
 class Countdown:
-    """How many random networks are done and how long the others will take: a bar, or a line now and then."""
+    """How many simulations are done and how long the others will take: a bar, or a line now and then."""
 
-    def __init__(self, bar: Bar, clock: Callable[[], float] = time.monotonic) -> None:
-        self.bar = bar
+    def __init__(self, bar: Bar, what: str = "worlds", clock: Callable[[], float] = time.monotonic) -> None:
+        self.bar, self._what = bar, what
         self._clock = clock
         self._start, self._next = clock(), -math.inf
 
@@ -106,10 +106,10 @@ class Countdown:
         """Called whenever one is done."""
         now = self._clock()
         left = f", about {(now - self._start) / done * (total - done):.0f} s left" if 0 < done < total else ""
-        self.bar.draw("worlds", done / total, f"{done} of {total}{left}")
+        self.bar.draw(self._what, done / total, f"{done} of {total}{left}")
         if not self.bar.live and (now >= self._next or done == total):
             self._next = now + REPORT
-            say(f"worlds: {done} of {total}{left}")
+            say(f"{self._what}: {done} of {total}{left}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,133 @@
+"""Run every method on every world at every epsilon, once; what was run is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpcurate._messages import shown
+from dpcurate.accounting import DELTA, Budget
+from dpcurate.benchmark import table, worlds
+from dpcurate.benchmark.candidates import Candidate, candidates
+from dpcurate.benchmark.run import Run, Task, check_limit, measure
+from dpcurate.benchmark.run_file import RunFile, spread
+from dpcurate.errors import QueryError
+from dpcurate.networks import SHIPPED
+
+EPSILONS = (0.1, 1.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The runs, in the order of methods, epsilons, worlds and seeds; prints as a table."""
+
+    runs: tuple[Run, ...]
+
+    def __str__(self) -> str:
+        return table.text(self.runs)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be run, and why: a line for each method, world and reason."""
+        return table.problems(self.runs)
+
+
+def compare(
+    methods: Sequence[Any] | None = None,
+    worlds: Sequence[Any] | None = None,
+    epsilons: Sequence[float] = EPSILONS,
+    *,
+    add: Sequence[str] = (),
+    rows: int = 100_000,
+    seeds: int = 3,
+    delta: float = DELTA,
+    limit: float = 60.0,
+    results: str | Path | None = None,
+    workers: int = 1,
+    progress: Callable[[int, int], object] | None = None,
+) -> Comparison:
+    """Compare methods on worlds; with `results`, a file, what it has is not run again.
+
+    Args:
+        methods: names ('auto', 'em-pc:published', 'curate-pc:statistic=g'), recipes, or `RowMethod`s.
+        worlds: networks by name or file, families of random worlds, 'FILE:NAME', or functions of a seed and rows.
+        epsilons: the budget of each run, with `delta`; methods without privacy run once.
+        add: files with methods of one's own, `FILE` or `FILE:NAME`.
+        rows: of each table; public.
+        seeds: tables of each world, with fresh noise.
+        delta: of each budget.
+        limit: the most processor seconds of one run; what takes longer is left out on that world.
+        results: the file of runs, one JSON object a line.
+        workers: processes.
+        progress: called with the numbers of runs done and to do.
+
+    >>> from dpcurate import benchmark
+    >>> found = benchmark.compare(["em-pc", "pc"], ["cancer"], [1.0], rows=2_000, seeds=1)
+    >>> [run.guarantee for run in found.runs]
+    ['proved', 'none']
+    """
+    for name, value in (("rows", rows), ("seeds", seeds), ("workers", workers)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise QueryError(f"{name} is a whole number above 0, got {shown(value)}")
+    check_limit(limit)
+    budgets = [float(Budget(epsilon=epsilon, delta=delta).epsilon or 0) for epsilon in dict.fromkeys(epsilons)]
+    named = _named(SHIPPED if worlds is None else worlds)
+    tasks = [
+        Task(one, world, title, rows, epsilon, delta, seed, limit)
+        for one in _in_order(candidates(methods, add))
+        for epsilon in ([None] if one.guarantee == "none" else budgets)
+        for title, world in named.items()
+        for seed in range(seeds)
+    ]
+    if not tasks:
+        raise QueryError("nothing to compare: name a method, a world and an epsilon at least")
+    file = RunFile(None if results is None else Path(results), Run, lambda run: run.key)
+    known = {run.key: run for run in file.rows if run.limit is None or run.limit >= limit}
+    for run in _run(tasks, known, seeds, workers, progress):
+        file.keep(run)
+        known[run.key] = run
+    return Comparison(tuple(known[task.key] for task in tasks if task.key in known))
+
+
+def _named(given: Sequence[Any]) -> dict[str, Any]:
+    """Worlds by their names in the table; a world that there is not is refused."""
+    found: dict[str, Any] = {}
+    for world in given:
+        if isinstance(world, str):
+            worlds.find(world)
+        title = worlds.title(world) if isinstance(world, str) else getattr(world, "__name__", type(world).__name__)
+        if title in found:
+            raise QueryError(f"two worlds are called {shown(title)}: name each once")
+        found[title] = world
+    return found
+
+
+def _in_order(given: Sequence[Candidate]) -> list[Candidate]:
+    """Those with a proof first, those without privacy last."""
+    return sorted(given, key=lambda one: ("proved", "claimed", "none").index(one.guarantee))
+
+
+def _run(
+    tasks: Sequence[Task],
+    known: dict[Any, Run],
+    seeds: int,
+    workers: int,
+    progress: Callable[[int, int], object] | None,
+) -> Iterator[Run]:
+    """Seed by seed: what has once taken too long on a world is not tried there again."""
+    waiting = [task for task in tasks if task.key not in known]
+    slow = {(run.method, run.world) for run in known.values() if run.limit is not None}
+    done = 0
+    for seed in range(seeds):
+        now = [task for task in waiting if task.seed == seed]
+        asked = [task for task in now if (task.candidate.name, task.title) not in slow]
+        done += len(now) - len(asked)
+        for run in spread(measure, [(task,) for task in asked], workers):
+            done += 1
+            if run.limit is not None:
+                slow.add((run.method, run.world))
+            yield run
+            if progress is not None:
+                progress(done, len(waiting))
