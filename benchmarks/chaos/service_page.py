@@ -1,0 +1,54 @@
+"""The section of docs/reliability.md about the service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.chaos.arena import Arena
+
+HEAD = "## The service"
+MOST = 20
+HOW = """
+Servers and clients are forks of one process. Half of the servers kill themselves just before a statement of SQLite or a
+send on a socket; the other kills fall at a random moment. A client that is told of a lost service, and one that is
+started again after a kill, makes the same call until its run has ended. Shares are .3 and .7 of the ceiling, reserved
+or first come; in races also .8 and .8. `python -m benchmarks.chaos.service --self-test` breaks the store in three ways,
+each of which must be seen."""
+HIDDEN = ("answered", "refused", "failed", "checks")
+
+
+def lines(arena: Arena, kills: int, words: str) -> Iterator[str]:
+    """The section."""
+    faults = len(arena.faults)
+    yield f"{HEAD}\n"
+    yield f"Written by `python -m benchmarks.chaos.service {words} --page docs/reliability.md`.\n"
+    yield (
+        f"**{kills:,} kills** of servers and clients and **{arena.tried['races']:,} races** of analysts. "
+        f"{arena.tried['answered']:,} answers were received and compared with the ledgers in {arena.tried['checks']:,} "
+        "openings: "
+        + (
+            "**every answer was paid for and stored, no payment was lost or made twice, no share and no ceiling was "
+            "exceeded, and every run came to its end.**\n"
+            if not faults
+            else f"**{faults:,} faults**, listed below.\n"
+        )
+    )
+    yield "| what | how often |"
+    yield "|---|---:|"
+    yield from (f"| {what} | {n:,} |" for what, n in sorted(arena.tried.items()) if what and what not in HIDDEN)
+    yield HOW
+    yield from (f"\n* FAULT {text}" for text in arena.faults[:MOST])
+    yield from (f"\n* did not come to an end: {text}" for text in arena.unfinished[:MOST])
+
+
+def kept(page: str) -> str:
+    """The section as it stands in a page, empty if it has none."""
+    _, head, after = page.partition(f"\n{HEAD}\n")
+    return f"{head}{after}" if head else ""
+
+
+def write(path: Path, arena: Arena, kills: int, words: str) -> None:
+    """Put the section at the end of the page, in place of an earlier one."""
+    page = path.read_text(encoding="utf-8").partition(f"\n{HEAD}\n")[0].rstrip("\n")
+    path.write_text(f"{page}\n\n" + "\n".join(lines(arena, kills, words)) + "\n", encoding="utf-8")
