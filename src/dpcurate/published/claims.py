@@ -11,7 +11,7 @@ from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.graphs.base_graph import Arrow
 from dpcurate.learn.constraint.pc_search import Style
-from dpcurate.published.unproved_statistics import StatedBound
+from dpcurate.published.unproved_statistics import SMALLEST, PaperTest, StatedBound
 from dpcurate.result.fit import FitResult
 
 
@@ -79,9 +79,14 @@ class CurateReading:
     `count`: of charged answers in each 'order', or 'running' on over orders.
     `coin`: in the grey zone, 'fair' or always 'keep' (the script seeds it alike each time).
     `margins`: Lemma 1 with beta1 and beta2 ('both'), or beta1 in both errors ('first').
-    `edges`: in OPT, the 'current' ones or the 'initial' ones.
+    `allocation`: of what is left by 'opt', 'uniform' (one epsilon for every test that the bounds t_j allow),
+    or all on the 'first' order to come; `plan`: made for 'each order' from the edges left, or 'once' at the start.
+    `edges`: in the bounds t_j, the 'current' ones or the 'initial' ones.
     `variables`: the d of OPT after order 0 if it is not the table's; the script has 5 for Survey's 6.
-    `bound`: the sensitivity as printed or as coded; `size`: its n, the 'sample' or the whole 'table'.
+    `orders`: 'all' up to d - 2, or at most floor(log2 n) - 5 ('script').
+    `test`: whose p-value; the paper states a sensitivity for Kendall's alone, so the others get the same noise.
+    `bound`: the sensitivity as printed or as coded; `smallest`: appendix B's n_i, the fewest rows of a block, in
+    the printed one; `size`: its n, the 'sample' or the whole 'table'.
     `draw`: of the sub-sample, once for a 'run' or for each 'test'.
     `amplified`: epsilon after sub-sampling in noise, OPT and claim ('everywhere', the script) or 'nowhere'.
     `empty`: whether the order after the last test is 'charged' or 'free'.
@@ -95,9 +100,14 @@ class CurateReading:
     count: Literal["order", "running"] = "order"
     coin: Literal["fair", "keep"] = "fair"
     margins: Literal["both", "first"] = "both"
+    allocation: Literal["opt", "uniform", "first"] = "opt"
+    plan: Literal["each order", "once"] = "each order"
     edges: Literal["current", "initial"] = "current"
     variables: int | None = None
+    orders: Literal["all", "script"] = "all"
+    test: PaperTest = "kendall"
     bound: StatedBound = "curate-printed"
+    smallest: int = SMALLEST
     size: Literal["sample", "table"] = "sample"
     draw: Literal["run", "test"] = "run"
     amplified: Literal["everywhere", "nowhere"] = "nowhere"
@@ -113,12 +123,16 @@ class CurateReading:
                 check_choice(name, getattr(self, name), choices)
         if self.pairs == "ordered" and self.style == "stable":
             raise QueryError("style='stable' has no effect on ordered pairs: their loop cuts an edge at once")
+        if self.plan == "once" and self.allocation == "first":
+            raise QueryError("plan='once' has no effect where the first order gets everything: leave it out")
+        if self.smallest != SMALLEST and self.bound != "curate-printed":
+            raise QueryError("smallest is appendix B's n_i: it has no effect on another bound than 'curate-printed'")
         if self.variables is not None and self.variables < 2:
             raise QueryError(f"variables is OPT's number of columns, at least 2, got {self.variables!r}")
 
     @classmethod
     def printed(cls) -> CurateReading:
-        """Algorithm 1 to the letter."""
+        """Algorithm 1 as printed; docs/paper.md lists what it leaves open."""
         return cls()
 
     @classmethod
@@ -126,8 +140,8 @@ class CurateReading:
         """The authors' script; give variables=5 for Survey, as it does."""
         return cls(
             pairs="ordered", stop="overspent", charge="acted", count="running", coin="keep", margins="first",
-            edges="initial", variables=variables, bound="curate-code", amplified="everywhere", empty="charged",
-            delta_prime=1e-14,
+            edges="initial", variables=variables, orders="script", bound="curate-code", amplified="everywhere",
+            empty="charged", delta_prime=1e-14,
         )  # fmt: skip
 
 
@@ -142,3 +156,13 @@ READINGS: Mapping[str, CurateReading] = {
     "script": _SCRIPT,
 }
 """Readings of Algorithm 1 between the text and the script, the most literal first."""
+
+ALLOCATIONS: Mapping[str, CurateReading] = {
+    "OPT": _PRINTED,
+    "OPT, planned once": replace(_PRINTED, plan="once"),
+    "uniform": replace(_PRINTED, allocation="uniform"),
+    "uniform, planned once": replace(_PRINTED, allocation="uniform", plan="once"),
+    "order 0 only": replace(_PRINTED, allocation="first"),
+    "the script's OPT": replace(_PRINTED, edges="initial", margins="first"),
+}
+"""Algorithm 1 as printed with other allocations, and nothing else changed: what adaptivity brings."""

@@ -237,6 +237,12 @@ class PublishedCuratePC(_Published):
     def _nominal(self) -> float | None:
         return self.total
 
+    def _last(self, rows: float, variables: int) -> int:
+        """The largest order: d - 2, or the script's."""
+        if self.max_order is not None:
+            return self.max_order
+        return max(0, variables - 2) if self.reading.orders == "all" else reach(rows, variables)
+
     def _edge_test(self, queryable: Queryable, rows: float) -> PublishedCurate:
         return PublishedCurate(queryable, self.total, self.threshold, self.beta1, self.beta2, self.rate, self.reading)
 

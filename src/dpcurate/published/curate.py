@@ -11,10 +11,11 @@ import numpy as np
 from dpcurate._typing import FloatArray
 from dpcurate.accounting import after_sampling
 from dpcurate.graphs.base_graph import UnorderedPair
-from dpcurate.learn.constraint.budget_plan import Errors, Leak, as_tests, slsqp
+from dpcurate.learn.constraint.budget_plan import Errors, Leak, as_tests, slsqp, uniform
 from dpcurate.learn.constraint.pc_search import Decided, PairQuestion, Scope, WorkingGraph
 from dpcurate.published.claims import CurateReading
 from dpcurate.published.edge_tests import UNDEFINED, OneByOne, p_value
+from dpcurate.published.unproved_statistics import PublishedKendallP
 from dpcurate.queries import Laplace, Queryable, Release, Sample, SampleGate
 from dpcurate.result.fit import Evidence
 
@@ -49,6 +50,7 @@ class PublishedCurate(OneByOne):
     _count: int = 0
     _deltas: float = 0.0
     _initial: int = 0
+    _plan: tuple[float, ...] = ()
     _asked: set[tuple[UnorderedPair, frozenset[str]]] = field(default_factory=set)
     _sample: SampleGate | None = None
     _last: tuple[int, WorkingGraph] | None = None
@@ -68,7 +70,7 @@ class PublishedCurate(OneByOne):
         self._initial = self._initial or len(graph.edges)
         left = max(self.total - self.claimed, 0.0)
         tests = self._expected(order, graph)
-        epsilon = self._solved(tests, left) if left > 0 else 0.0
+        epsilon = self._allotted(order, tests, left) if left > 0 else 0.0
         if self.reading.stop == "spent" and self._leak(tests[0], epsilon) < STARVED * self.total:
             return False
         if self.reading.count == "order":
@@ -83,11 +85,26 @@ class PublishedCurate(OneByOne):
         edges = len(graph.edges) if self.reading.edges == "current" else self._initial
         return [worst_tests(edges, stated, j) for j in range(order, d - 1)]
 
-    def _solved(self, tests: Sequence[float], left: float) -> float:
+    def _allotted(self, order: int, tests: Sequence[float], left: float) -> float:
+        """The epsilon of a test of this order, by a plan of its own or by the one made at the start."""
+        if self.reading.plan == "each order":
+            return self._planned(tests, left)[0]
+        self._plan = self._plan or self._planned(tests, left)
+        return self._plan[order]
+
+    def _planned(self, tests: Sequence[float], left: float) -> tuple[float, ...]:
+        if self.reading.allocation == "opt":
+            return self._solved(tests, left)
+        t, leak = as_tests(tests), PublishedLeak(self.reading.delta_prime)
+        if self.reading.allocation == "first":
+            return (uniform(t[:1], left, leak), *[0.0] * (len(t) - 1))
+        return (uniform(t, left, leak),) * len(t)
+
+    def _solved(self, tests: Sequence[float], left: float) -> tuple[float, ...]:
         second = self.beta2 if self.reading.margins == "both" else self.beta1
         margins, rate = (self.level * self.beta1, self.level * second), self._amplifying
         errors = OpenErrors(margins, self._sensitivity, self.reading.c, rate)
-        return optimise_from_zero(tests, left, errors, PublishedLeak(self.reading.delta_prime))[0]
+        return tuple(optimise_from_zero(tests, left, errors, PublishedLeak(self.reading.delta_prime)))
 
     @property
     def _amplifying(self) -> float:
@@ -98,7 +115,7 @@ class PublishedCurate(OneByOne):
     def _sensitivity(self) -> float:
         """C / sqrt n, with n the rows of the table or of the sample."""
         first, second = self.queryable.schema.names[:2]
-        stated = self.queryable.sensitivity(p_value(PairQuestion(first, second, ()), self.reading.bound))
+        stated = self.queryable.sensitivity(self._statistic(PairQuestion(first, second, ())))
         return stated / math.sqrt(self.rate) if self.reading.size == "sample" else stated
 
     def _leak(self, tests: float, epsilon: float) -> float:
@@ -118,21 +135,25 @@ class PublishedCurate(OneByOne):
         self._asked.add(test)
         return not known
 
+    def _statistic(self, q: PairQuestion) -> PublishedKendallP:
+        return p_value(q, self.reading.bound, self.reading.test, self.reading.smallest)
+
     def _cuts(self, q: PairQuestion) -> bool:
         value = self._value(q)
+        self._count += self.reading.charge == "all"
         if value < UNDEFINED:
             return False
         above, below = value > self.level * (1 + self.beta2), value < self.level * (1 - self.beta1)
         grey = not above and not below
         cut = above or (grey and self.reading.coin == "fair" and self.queryable.draw() >= 0.5)
-        self._count += self.reading.charge == "all" or not below
+        self._count += self.reading.charge == "acted" and not below
         self._running += not below
         self.evidence.append(Evidence((q.x, q.y), q.given, "cut" if cut else "kept", value, None, self.level))
         return cut
 
     def _value(self, q: PairQuestion) -> float:
         epsilon = max(after_sampling(epsilon=self.epsilons[-1], rate=self._amplifying), LEAST)
-        asked = Release(p_value(q, self.reading.bound), Laplace(scale=self._sensitivity / epsilon))
+        asked = Release(self._statistic(q), Laplace(scale=self._sensitivity / epsilon))
         if self.rate == 1:
             return float(self.queryable.ask(asked))
         if self._sample is None or self.reading.draw == "test":

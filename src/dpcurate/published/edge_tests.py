@@ -20,7 +20,13 @@ from dpcurate.learn.constraint.independence import PValueTest
 from dpcurate.learn.constraint.pc_search import Decided, PairQuestion, Scope, WorkingGraph
 from dpcurate.published.claims import Claim
 from dpcurate.published.draws import laplace, normal, pick
-from dpcurate.published.unproved_statistics import PublishedFlips, PublishedKendallP, StatedBound
+from dpcurate.published.unproved_statistics import (
+    SMALLEST,
+    PaperTest,
+    PublishedFlips,
+    PublishedKendallP,
+    StatedBound,
+)
 from dpcurate.queries import Exact, Laplace, Queryable, Release, Sample, SampleGate
 from dpcurate.result.fit import Evidence
 
@@ -28,9 +34,11 @@ UNDEFINED = -1e5
 """Below this a published p-value means that its test was undefined; the authors keep the edge."""
 
 
-def p_value(q: PairQuestion, bound: StatedBound) -> PublishedKendallP:
+def p_value(
+    q: PairQuestion, bound: StatedBound, test: PaperTest = "kendall", smallest: int = SMALLEST
+) -> PublishedKendallP:
     """Return the query for the p-value of a question."""
-    return PublishedKendallP(q.x, q.y, q.given, bound=bound)
+    return PublishedKendallP(q.x, q.y, q.given, bound=bound, test=test, smallest=smallest)
 
 
 def priv_pc_sensitivity(rows: float) -> float:

@@ -16,14 +16,22 @@ from dpcurate.errors import BudgetExceeded, QueryError
 from dpcurate.learn.score.descent import StageOver
 from dpcurate.learn.score.noised_gradients import check_spread
 
-Increment = Literal["additive", "exponential", "multiplicative"]
+RISE = 16.0
+"""How many times its first budget the last one of 'rising' is."""
 
 INCREMENTS: dict[str, Callable[[float, float], float]] = {
     "additive": lambda first, t: first * (1 + t),
     "exponential": lambda first, t: first * math.exp(t),
     "multiplicative": lambda first, t: math.exp((1 + t) * math.log(first)),
 }
-"""eps_i from eps_0 and t = i / I."""
+"""The paper's three: eps_i from eps_0 and t = i / I."""
+
+SHAPES: dict[str, Callable[[float, float], float]] = {
+    **INCREMENTS,
+    "even": lambda first, _: first,
+    "rising": lambda first, t: first * RISE**t,
+}
+"""And what they are compared with: even budgets, and budgets from eps_0 to RISE eps_0."""
 
 Ends = Literal["nothing", "minimisation", "run"]
 
@@ -68,8 +76,13 @@ class Spending:
 
 
 def published(kind: str, first: float, iterations: int, *, divisor: int | None = None) -> tuple[float, ...]:
-    """The budgets eps_0 .. eps_{I-1}; `divisor` is I (the appendix) unless given (Algorithm 2 has I - 1)."""
-    rise = _increment(kind)
+    """The budgets eps_0 .. eps_{I-1}; `divisor` is I (the appendix) unless given (Algorithm 2 has I - 1).
+
+    'reversed' are those of 'multiplicative', which fall where eps_0 < 1, in the opposite order.
+    """
+    if kind == "reversed":
+        return published("multiplicative", first, iterations, divisor=divisor)[::-1]
+    rise = _shape(kind)
     check_spread(first, iterations)
     below = iterations if divisor is None else max(1, divisor)
     return tuple(rise(first, i / below) for i in range(iterations))
@@ -85,13 +98,15 @@ def algorithm_2(first: float, iterations: int) -> tuple[float, ...]:
 
 
 def lemma_2(kind: str, total: float, first: float) -> float:
-    """The number of iterations that Lemma 2 states, not rounded.
+    """The number of iterations that Lemma 2 states, not rounded; 'even' is the quotient.
 
     At eps_0 = 1 the multiplicative formula is 0/0 and its limit, total / eps_0, is given. Where the
     total is at most eps_0 (1 - eps_0) not even one iteration of the closed form exists: 0.
     """
-    _increment(kind)
     check_spread(first, 1)
+    if kind == "even":
+        return total / first
+    _increment(kind)
     if kind == "additive":
         return (total + first / 2) / (1.5 * first)
     if kind == "exponential":
@@ -141,8 +156,13 @@ def _runs_through(kind: str, total: float, first: float, iterations: int) -> boo
     return True
 
 
-def _increment(kind: str) -> Callable[[float, float], float]:
-    found = INCREMENTS.get(kind)
-    if found is None:
+def _increment(kind: str) -> None:
+    if kind not in INCREMENTS:
         raise QueryError(f"an increment is one of {', '.join(map(repr, INCREMENTS))}, got {kind!r}")
+
+
+def _shape(kind: str) -> Callable[[float, float], float]:
+    found = SHAPES.get(kind)
+    if found is None:
+        raise QueryError(f"an increment is one of {', '.join(map(repr, SHAPES))}, 'reversed', got {kind!r}")
     return found

@@ -38,7 +38,7 @@ PUBLIC_SHARE = 0.01
 
 Values = Literal["private", "public"]
 Schedule = Literal["minimisation", "run"]
-Increment = Literal["algorithm-2", "multiplicative", "additive", "exponential"]
+Increment = Literal["algorithm-2", "multiplicative", "additive", "exponential", "even", "rising", "reversed"]
 
 _multiplier = lru_cache(maxsize=4096)(gaussian_multiplier)
 
@@ -153,8 +153,9 @@ class PublishedCurateScore(_PublishedDescent):
     Algorithm 2 is one inner minimisation, so that its `schedule` begins again with each 'minimisation';
     the other reading is one schedule for the 'run'. It has `iterations` gradients, the paper's I; None takes
     as many as Lemma 2 states for `total`. 'algorithm-2' is the multiplicative increment with the
-    algorithm's indices. Algorithm 2 prints the gradient `at` W_0, the 'first' weights of a minimisation,
-    in every step; 'current' is W_k, as a descent means it, and the presets leave it there.
+    algorithm's indices; 'even', 'rising' and 'reversed' are not the paper's (schedules.SHAPES). Algorithm 2
+    prints the gradient `at` W_0, the 'first' weights of a minimisation, in every step; 'current' is W_k, as a
+    descent means it, and the presets leave it there.
     """
 
     name: ClassVar[str] = "score-based CURATE"

@@ -16,10 +16,26 @@ from dpcurate import _validation
 from dpcurate._messages import shown
 from dpcurate._typing import FloatArray, IntArray
 from dpcurate.errors import QueryError
+from dpcurate.learn.constraint.noised_values import p_value
 from dpcurate.private.mechanisms import Sensitivity
 from dpcurate.private.statistics.kendall import P_STEPS, UNDEFINED, PairTransformation, strata, upper_tail
 from dpcurate.queries import PairStatistic
 from dpcurate.schema import Neighbours
+
+SMALLEST = 2
+"""The block size that appendix B's constant of 0.5129 belongs to."""
+
+
+def appendix_b(rows: float, smallest: int = SMALLEST) -> float:
+    """Appendix B's sensitivity of the p-value: a function of n and of n_i, the size of the block that changes.
+
+    2 / sqrt(n pi) (9 n_i (n_i + 1) / (2 (2 (n_i + 1) + 5)) - 9 n_i^2 / (2 (2 n_i + 5))) / (n_i - 1). It falls as
+    n_i grows, and at n_i = 2 it is 0.5129 / sqrt n. The script's 0.36267 is that over sqrt 2.
+    """
+    larger = 9 * smallest * (smallest + 1) / (2 * (2 * (smallest + 1) + 5))
+    weight = larger - 9 * smallest**2 / (2 * (2 * smallest + 5))
+    return 2 / math.sqrt(rows * math.pi) * weight / (smallest - 1)
+
 
 FEWEST_FLIPS = 20_000
 """Beyond this EM-PC's code does not tell scores apart in practice."""
@@ -31,7 +47,8 @@ class PublishedKendallPTransformation(PairTransformation):
 
     Guarantee: none.
     Sensitivity: stated by the authors, with n the public row count: Priv-PC the normal mass of
-    [0, 6 / sqrt n]; CURATE 0.5129 / sqrt n as printed, 0.36267 / sqrt n in the code.
+    [0, 6 / sqrt n]; CURATE appendix B as printed, 0.36267 / sqrt n in the code. All of them are
+    for Kendall's test; the p-values of the other tests get the same, because the paper states none.
     Proof: none. Strata of two rows or fewer, or where x or y is constant, are left out with their
     weight, so one row can move p by 0.48 at n = 100,000 (docs/proofs/published.md).
     Cites: Wang, Pang, Song 2020; Bhattacharjee and Tandon 2024, appendix B.
@@ -47,6 +64,9 @@ class PublishedKendallPTransformation(PairTransformation):
 
     def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
         """The p-value in steps of 2^-40; UNDEFINED where no stratum is left."""
+        if self.statistic.test != "kendall":
+            p = p_value(self.statistic.test, totals[0].astype(np.float64), 0.0)
+            return (np.array([math.floor(p * P_STEPS)], dtype=np.int64),)
         cells = totals[0].reshape(*totals[0].shape[:2], -1)
         sizes, balance = strata(totals[0])
         varied = ((cells.sum(axis=1) > 0).sum(axis=0) > 1) & ((cells.sum(axis=0) > 0).sum(axis=0) > 1)
@@ -63,7 +83,7 @@ class PublishedKendallPTransformation(PairTransformation):
         n = self.schema.rows
         stated = {
             "priv-pc": 0.5 - upper_tail(6 / math.sqrt(n)),
-            "curate-printed": 0.5129 / math.sqrt(n),
+            "curate-printed": appendix_b(n, self.statistic.smallest),
             "curate-code": 0.36267 / math.sqrt(n),
         }[self.statistic.bound]
         return Sensitivity(Fraction(stated), Fraction(stated) ** 2)
@@ -125,21 +145,29 @@ def _flips(cells: FloatArray, level: float) -> int:
 # A session answers them only if it was opened with allow_unproved=True.
 
 StatedBound = Literal["priv-pc", "curate-printed", "curate-code"]
+PaperTest = Literal["kendall", "g", "chi-squared", "spearman"]
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedKendallP(PairStatistic):
     """The p-value as the published systems compute it, with the sensitivity they state: NOT PROVED.
 
-    `bound` is 'priv-pc', 'curate-printed' (the paper's formula) or 'curate-code'.
+    `bound` is 'priv-pc', 'curate-printed' (the paper's formula, with `smallest` for its n_i) or 'curate-code'.
+    `test` is Kendall's, or another one that the paper names.
     """
 
     bound: StatedBound = "curate-code"
+    test: PaperTest = "kendall"
+    smallest: int = SMALLEST
 
     def __post_init__(self) -> None:
         PairStatistic.__post_init__(self)
         if _validation.text(self.bound) not in get_args(StatedBound):
             raise QueryError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {shown(self.bound)}")
+        if _validation.text(self.test) not in get_args(PaperTest):
+            raise QueryError(f"test must be 'kendall', 'g', 'chi-squared' or 'spearman', got {shown(self.test)}")
+        if type(self.smallest) is not int or self.smallest < 2:
+            raise QueryError(f"smallest is the size of a block, at least 2, got {shown(self.smallest)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dpcurate.published import schedules
-from dpcurate.published.reproduction.grid import CONSTRAINT, PUBLISHED, RIVALS, SCORE, TESTED
+from dpcurate.published.reproduction.grid import CONSTRAINT, FIRSTS, PUBLISHED, RIVALS, SCORE, TESTED
 from dpcurate.published.reproduction.store import AXES, LABELS, Runs, Summary, beats
 
 # --- a statement of the paper, how it is looked at, and the verdict that the comparisons of runs make --
@@ -59,12 +59,12 @@ class View:
 
 Outcomes = Iterator[Outcome]
 Rule = Callable[[Runs, View], Outcomes]
-Rows = Literal["constraint", "score", "tests", "plain"]
+Rows = Literal["constraint", "score", "tests", "allocation", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of the paper, how it is read as comparisons, and what should be known about it.
+    """A sentence of the paper, and how it is read as comparisons.
 
     `parts` are the comparisons by name; `rows` says which readings they are made for: those of
     constraint-based or of score-based CURATE, of constraint-based CURATE in two units of tests, or none.
@@ -73,14 +73,13 @@ class Statement:
     where: str
     text: str
     rule: str
-    why: str
     parts: Mapping[str, Rule]
     rows: Rows = "plain"
     axes: tuple[str, ...] = ("spent", "nominal")
 
     def readings(self, runs: Runs) -> list[str]:
         """Return the readings that the statement has rows for."""
-        if self.rows == "plain":
+        if self.rows in ("plain", "allocation"):
             return [""]
         return runs.readings("curate-score" if self.rows == "score" else "curate-pc")
 
@@ -145,16 +144,20 @@ def rises(runs: Runs, _: View) -> Outcomes:
                 yield f"{network} {LABELS[method]}", beats(high, low)
 
 
-def small_below_one(runs: Runs, view: View) -> Outcomes:
-    """As good as any other's best is what the sentence says, too."""
-    low = [t for t in runs.targets if t <= 1]
-    for network in (n for n in runs.networks if n in SMALL):
-        best = _top(runs, view.metric, network, "curate-score", view.reading, low)
-        for method in (*CONSTRAINT, "noleaks"):
-            rival = _top(runs, view.metric, network, method, None, runs.targets)
-            if math.isfinite(best.mean) and math.isfinite(rival.mean):
-                sign = beats(best, rival)
-                yield f"{network} {LABELS[method]}", 1 if sign == 0 and best.mean > rival.mean - 0.01 else sign
+def small_below_one(*, ties: bool) -> Rule:
+    """Score-based CURATE's best up to a total of 1 against the best of each other method; ties count as for, or not."""
+
+    def outcomes(runs: Runs, view: View) -> Outcomes:
+        low = [t for t in runs.targets if t <= 1]
+        for network in (n for n in runs.networks if n in SMALL):
+            best = _top(runs, view.metric, network, "curate-score", view.reading, low)
+            for method in (*CONSTRAINT, "noleaks"):
+                rival = _top(runs, view.metric, network, method, None, runs.targets)
+                if math.isfinite(best.mean) and math.isfinite(rival.mean):
+                    sign = beats(best, rival)
+                    yield f"{network} {LABELS[method]}", 1 if ties and sign == 0 else sign
+
+    return outcomes
 
 
 def large_above_one(runs: Runs, view: View) -> Outcomes:
@@ -169,27 +172,38 @@ def large_above_one(runs: Runs, view: View) -> Outcomes:
             yield network, beats(sides[0], sides[1])
 
 
-def features(runs: Runs, view: View) -> Outcomes:
+Needs = Literal["best", "near"] | float
+"""What a method needs: the total of its best mean, the least within SAME of that, or the least with a given F1."""
+
+
+def features(needs: Needs) -> Rule:
     """For each method, the mean log of the total it needs, on large networks against small ones."""
-    for method in runs.methods():
-        if method in PUBLISHED:
-            large, small = (_mean_log(runs, view, method, names) for names in (LARGE, SMALL))
-            if math.isfinite(large - small):
-                yield LABELS[method], int(large > small + 1e-9) - int(large < small - 1e-9)
+
+    def outcomes(runs: Runs, view: View) -> Outcomes:
+        for method in runs.methods():
+            if method in PUBLISHED:
+                large, small = (_mean_log(runs, view, method, names, needs) for names in (LARGE, SMALL))
+                if math.isfinite(large - small):
+                    yield LABELS[method], int(large > small + 1e-9) - int(large < small - 1e-9)
+
+    return outcomes
 
 
-def _mean_log(runs: Runs, view: View, method: str, names: Iterable[str]) -> float:
-    needed = [_needed(runs, view, n, method) for n in runs.networks if n in names]
-    logs = [math.log(x) for x in needed if x is not None]
-    return sum(logs) / len(logs) if logs else math.nan
+def _mean_log(runs: Runs, view: View, method: str, names: Iterable[str], needs: Needs) -> float:
+    """Not a number where a network was not run; where no total is enough, the next one beyond the largest."""
+    found = [_needed(runs, view, n, method, needs) for n in names]
+    logs = [math.log(x) for x in found if x is not None]
+    return sum(logs) / len(logs) if logs and len(logs) == len(found) else math.nan
 
 
-def _needed(runs: Runs, view: View, network: str, method: str) -> float | None:
-    """The least total whose mean F1 is within SAME of the method's best."""
+def _needed(runs: Runs, view: View, network: str, method: str, needs: Needs) -> float | None:
     reading = view.reading if method == "curate-pc" else None
-    best = _top(runs, view.metric, network, method, reading, runs.targets).mean
-    found = [(t, runs.of(view.metric, network, method, t, reading)) for t in runs.targets]
-    return next((t for t, s in found if s is not None and s.mean >= best - SAME), None)
+    found = [(t, s.mean) for t in runs.targets if (s := runs.of(view.metric, network, method, t, reading)) is not None]
+    if not found:
+        return None
+    best = max(mean for _, mean in found)
+    level = best if needs == "best" else best - SAME if needs == "near" else float(needs)
+    return next((t for t, mean in found if mean >= level), 2 * runs.targets[-1])
 
 
 def low_regime(runs: Runs, view: View) -> Outcomes:
@@ -202,16 +216,19 @@ def low_regime(runs: Runs, view: View) -> Outcomes:
                 yield f"{network} {target:g}", beats(score[1], rivals[1])
 
 
-def less_leakage(first: float) -> Rule:
-    """At equal eps_0: as good an F1 for a third of the claimed leakage, or better."""
+def less_leakage(utility: Literal["higher", "not lower", "near"], times: float = 1.0) -> Rule:
+    """At equal eps_0: such a skeleton F1 as NOLEAKS', for less claimed leakage, or `times` less."""
 
     def outcomes(runs: Runs, _: View) -> Outcomes:
         for network in runs.networks:
-            cells = [[_first(runs, c, network, m, first) for c in ("claimed", "skeleton_f1")] for m in SCORE]
-            (their_leak, theirs), (our_leak, ours) = cells
-            if their_leak is not None and theirs is not None and our_leak is not None and ours is not None:
-                less = their_leak.mean >= 3 * our_leak.mean
-                yield network, 1 if less and ours.mean >= theirs.mean - SAME else -1
+            for first in FIRSTS:
+                cells = [[_first(runs, c, network, m, first) for c in ("claimed", "skeleton_f1")] for m in SCORE]
+                (their_leak, theirs), (our_leak, ours) = cells
+                if their_leak is not None and theirs is not None and our_leak is not None and ours is not None:
+                    sign = beats(ours, theirs)
+                    good = {"higher": sign > 0, "not lower": sign >= 0, "near": ours.mean >= theirs.mean - SAME}
+                    less = their_leak.mean > times * our_leak.mean
+                    yield f"{network} {first:g}", 1 if less and good[utility] else -1
 
     return outcomes
 
@@ -220,16 +237,18 @@ def _first(runs: Runs, column: str, network: str, method: str, first: float) -> 
     return runs.of(column, network, method, first, "artifact's noise, I = 30", "first")
 
 
-def tenth(rival: str) -> Rule:
-    """CURATE at a tenth of a total against a rival at that total."""
+def tenth(*rivals: str, times: float = 10.0) -> Rule:
+    """CURATE at a tenth of a total (one in `times`) against rivals at that total."""
 
     def outcomes(runs: Runs, view: View) -> Outcomes:
         for network in runs.networks:
             for low in runs.targets:
                 best = _best(runs, view, ("curate-pc", "curate-score"), network, low)
-                other = None if best is None else _theirs(runs, view, rival, network, low * 10, best[0] * 10)
-                if best is not None and other is not None:
-                    yield f"{network} {low:g}", beats(best[1], other)
+                for rival in rivals if best is not None else ():
+                    assert best is not None
+                    other = _theirs(runs, view, rival, network, low * times, best[0] * times)
+                    if other is not None:
+                        yield f"{network} {low:g} {LABELS[rival]}", beats(best[1], other)
 
     return outcomes
 
@@ -258,8 +277,8 @@ def near_pc(runs: Runs, view: View) -> Outcomes:
                 yield f"{network} {LABELS[method]}", beats(far, Summary(abs(ours.mean - pc), ours.sd, ours.runs))
 
 
-def faster(ours: Iterable[str], theirs: Iterable[str]) -> Rule:
-    """Times of single runs spread widely: only a factor of 1.5 counts."""
+def faster(ours: Iterable[str], theirs: Iterable[str], least: float = 1.5) -> Rule:
+    """Seconds of a run: theirs over ours is at least so many times, or the other way round."""
 
     def outcomes(runs: Runs, _: View) -> Outcomes:
         for network in runs.networks:
@@ -268,17 +287,21 @@ def faster(ours: Iterable[str], theirs: Iterable[str]) -> Rule:
                     x, y = (runs.of("seconds", network, m, TESTED, kind="time") for m in (a, b))
                     if x is not None and y is not None:
                         ratio = y.mean / x.mean
-                        yield f"{network} {LABELS[a]} / {LABELS[b]}", int(ratio > 1.5) - int(ratio < 1 / 1.5)
+                        yield f"{network} {LABELS[a]} / {LABELS[b]}", int(ratio > least) - int(ratio < 1 / least)
 
     return outcomes
 
 
-def similar_time(runs: Runs, _: View) -> Outcomes:
+def similar_time(most: float) -> Rule:
     """Both score methods take about as long as each other."""
-    for network in runs.networks:
-        x, y = (runs.of("seconds", network, m, TESTED, kind="time") for m in SCORE)
-        if x is not None and y is not None:
-            yield network, 1 if 1 / 3 <= y.mean / x.mean <= 3 else -1
+
+    def outcomes(runs: Runs, _: View) -> Outcomes:
+        for network in runs.networks:
+            x, y = (runs.of("seconds", network, m, TESTED, kind="time") for m in SCORE)
+            if x is not None and y is not None:
+                yield network, 1 if 1 / most <= y.mean / x.mean <= most else -1
+
+    return outcomes
 
 
 def iterations(how: str) -> Rule:
@@ -316,12 +339,14 @@ def looked_at(statement: Statement) -> dict[str, str]:
         return {"counted": "the authors' unit", "answered": "answered tests"}
     if statement.rows == "plain":
         return {"": ""}
+    if statement.rows == "allocation":
+        return {"pc_f1": "arcs, PC run", "skeleton_f1": "skeleton, network"}
     return {"pc_f1": "arcs, PC run", "authors_f1": "arcs, authors' list", "skeleton_f1": "skeleton, network"}
 
 
 def axes_of(statement: Statement) -> tuple[str, ...]:
     """Return the axes on which a statement is judged."""
-    return ("nominal",) if statement.rows in ("tests", "plain") else statement.axes
+    return statement.axes if statement.rows in ("constraint", "score") else ("",)
 
 
 def literal(statement: Statement, runs: Runs) -> str:
@@ -332,10 +357,17 @@ def literal(statement: Statement, runs: Runs) -> str:
     return "; ".join(found)
 
 
-def conclusion(statement: Statement, runs: Runs) -> str:
-    """One sentence: what makes the statement true, part by part."""
-    found = [_makes_true(statement, runs, name, views) for name, views in _views(statement, runs)]
-    return "; ".join(found) + "."
+def otherwise(statement: Statement, runs: Runs) -> str:
+    """What else makes parts true that the most literal view does not; nothing where nothing does."""
+    found: dict[str, list[str]] = {}
+    for name, (first, *others) in _views(statement, runs):
+        part = _part(statement, name)
+        if statement.verdict(runs, part, first).word != "holds":
+            true = next((view for view in others if statement.verdict(runs, part, view).word == "holds"), None)
+            if true is not None:
+                found.setdefault(_words(statement, true), []).append(name)
+    said = [f"{', '.join(names)}: true{words}".removeprefix(": ") for words, names in found.items()]
+    return f"{'; '.join(said)}." if said else ""
 
 
 def _views(statement: Statement, runs: Runs) -> Iterator[tuple[str, list[View]]]:
@@ -346,27 +378,11 @@ def _views(statement: Statement, runs: Runs) -> Iterator[tuple[str, list[View]]]
             yield words, [View(metric, a, r) for r in readings for a in axes]
         return
     for part in statement.parts:
-        name = part if len(statement.parts) > 1 else ""
-        yield name, [View(m, a, r) for m in looks for r in readings for a in axes]
+        yield part, [View(m, a, r) for m in looks for r in readings for a in axes]
 
 
 def _part(statement: Statement, name: str) -> str:
     return name if name in statement.parts else next(iter(statement.parts))
-
-
-def _makes_true(statement: Statement, runs: Runs, name: str, views: list[View]) -> str:
-    found = [(view, statement.verdict(runs, _part(statement, name), view)) for view in views]
-    true = next((view for view, verdict in found if verdict.word == "holds"), None)
-    if true is not None:
-        return f"{name}: **true**{_words(statement, true)}".removeprefix(": ")
-    told = [(view, v) for view, v in found if any(v.counts)]
-    if not told:
-        return f"{name}: not run".removeprefix(": ")
-    view, near = max(told, key=lambda p: (p[1].counts[0] - p[1].counts[1]) / sum(p[1].counts))
-    if len(views) == 1:
-        why = f"against: {', '.join(near.against[:4])}" if near.against else "the rest is open"
-        return f"{name}: {near.word} ({why})".removeprefix(": ")
-    return f"{name}: true under no reading; nearest{_words(statement, view)} ({near})".removeprefix(": ")
 
 
 def _words(statement: Statement, view: View) -> str:
@@ -374,6 +390,6 @@ def _words(statement: Statement, view: View) -> str:
     parts = [f"as *{view.reading}*"] if view.reading else []
     if len(axes_of(statement)) > 1:
         parts.append(f"at {view.axis} leakage")
-    if statement.rows != "tests" and (words := looked_at(statement)[view.metric]):
-        parts.append(f"by {words}")
+    if statement.rows not in ("tests", "plain"):
+        parts.append(f"by {looked_at(statement)[view.metric]}")
     return f" {', '.join(parts)}" if parts else ""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dpcurate._files import save_bytes
-from dpcurate.published.reproduction.grid import CONSTRAINT, PUBLISHED, TESTED
+from dpcurate.published.reproduction import adaptive_figures
+from dpcurate.published.reproduction.grid import CONSTRAINT, FIRSTS, PUBLISHED, SCORE, TESTED
 from dpcurate.published.reproduction.store import LABELS, METRICS, Runs
 
 COLOURS = {
@@ -53,7 +54,7 @@ def draw(runs: Runs, directory: Path) -> list[Path]:
         paths = [directory / f"{name}.png" for name in figures]
         for path, figure in zip(paths, figures.values(), strict=True):
             picture = io.BytesIO()
-            figure.savefig(picture, dpi=130, format="png")
+            figure.savefig(picture, dpi=110, format="png")
             save_bytes(path, picture.getvalue())
             plt.close(figure)
     return paths
@@ -63,10 +64,13 @@ def _figures(plt: Any, runs: Runs) -> Iterator[tuple[str, Any]]:
     yield "workflow", workflow(plt)
     yield "composition", composition(plt)
     yield "schedules", _schedules(plt, runs)
-    for metric, words in METRICS.items():
-        yield f"spent-{metric.removesuffix('_f1')}", _six(plt, runs, _spent(metric), f"F1 ({words})")
+    yield "equal-first", _six(plt, runs, _equal_first, "F1 (skeleton)")
+    yield "increments", adaptive_figures.increments(plt, runs)
     for metric in ("pc_f1", "skeleton_f1"):
-        yield f"proved-{metric.removesuffix('_f1')}", _six(plt, runs, _proved(metric), f"F1 ({METRICS[metric]})")
+        yield f"spent-{metric.removesuffix('_f1')}", _six(plt, runs, _spent(metric), f"F1 ({METRICS[metric]})")
+    yield "proved", _six(plt, runs, _proved("skeleton_f1"), f"F1 ({METRICS['skeleton_f1']})")
+    for name, panel, label in adaptive_figures.panels():
+        yield name, _six(plt, runs, panel, label)
     yield "regimes", _six(plt, runs, _regimes, "F1 (arcs, PC run)")
     yield "rates", _six(plt, runs, _rates, "recall")
     yield "tests", _six(plt, runs, _tests, "CI tests a run", share=False)
@@ -185,6 +189,24 @@ def _rates(axis: Any, runs: Runs, network: str) -> None:
             axis.plot(xs[-1:], ys[-1:], marker=MARKS[method], markersize=6, **{**shape, "linestyle": "none"})
     axis.set(xlim=(-0.03, 1.05), ylim=(-0.03, 1.05), xlabel="precision")
     axis.grid(alpha=0.25, linewidth=0.5)
+
+
+def _equal_first(axis: Any, runs: Runs, network: str) -> None:
+    """For each eps_0 a line from NOLEAKS to CURATE."""
+    for first in FIRSTS:
+        ends = []
+        for method in SCORE:
+            x, y = (
+                runs.of(c, network, method, first, "artifact's noise, I = 30", "first")
+                for c in ("claimed", "skeleton_f1")
+            )
+            if x is not None and y is not None:
+                ends.append((x.mean, y.mean))
+                shape = {"marker": MARKS[method], "color": COLOURS[method], "linestyle": "none", "markersize": 6}
+                axis.errorbar([x.mean], [y.mean], yerr=[1.96 * y.error], label=LABELS[method], elinewidth=0.7, **shape)
+        if len(ends) == 2:
+            axis.plot(*zip(*ends, strict=True), color=PALE, linewidth=0.9, zorder=0)
+    _frame(axis, "epsilon claimed")
 
 
 # --- tests, times, schedules ------------------------------------------------------------------------------

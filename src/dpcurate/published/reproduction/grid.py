@@ -14,7 +14,7 @@ import numpy as np
 from dpcurate import Budget, Curator, networks
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.networks import SHIPPED
-from dpcurate.published.claims import READINGS, PublishedLearned
+from dpcurate.published.claims import ALLOCATIONS, READINGS, PublishedLearned
 from dpcurate.published.constraint import PublishedPC, reach
 from dpcurate.schema import Categorical, Schema
 
@@ -129,7 +129,11 @@ def world(name: str, rows: int = ROWS) -> PaperWorld:
 
 # --- the cells to run -------------------------------------------------------------------------------------
 
-CellKind = Literal["exact", "private", "first", "time", "schedule"]
+CellKind = Literal[
+    "exact", "private", "first", "time", "schedule", "allocation", "proved allocation", "shape", "proved shape",
+    "increment", "adaptive", "test",
+]  # fmt: skip
+"""What a cell is for; from 'allocation' on they are those of adaptivity.py."""
 TARGETS = (0.1, 0.5, 1.0, 5.0, 10.0)
 ENDS = (0.03, 20.0)
 """Totals at which rivals are run too, so that their lines reach whatever CURATE has spent."""
@@ -152,6 +156,8 @@ SCORE_READINGS = {
     "one schedule": "its noise; 200 gradients in all share the total, eps_0 follows from it",
 }
 """Readings of the score-based methods, the most literal first."""
+SCORE_SHOWN = ("printed", "artifact's noise", "one schedule")
+"""Those of the full grid: a run on the artifact's own samples is long."""
 EM_READINGS = {"coded": "separating sets where the code files them", "own separators": "filed with their own pair"}
 LITERAL = {"em-pc": "coded", "svt-pc": "printed", "priv-pc": "coded", "curate-pc": "printed"} | dict.fromkeys(
     SCORE, "printed"
@@ -165,6 +171,47 @@ ALL_READINGS: Mapping[str, tuple[str, ...]] = {
 }
 _SECONDS = {"cancer": 0.02, "earthquake": 0.02, "survey": 0.02, "asia": 0.03, "sachs": 0.05, "child": 0.1}
 _EM_SECONDS = {"cancer": 0.05, "earthquake": 0.05, "survey": 0.1, "asia": 0.3, "sachs": 1.0, "child": 12.0}
+INCREMENTS = ("even", "additive", "exponential", "multiplicative")
+INCREMENT_FIRSTS = (0.001, 0.01, 0.03, 0.1, 0.3)
+"""Values of eps_0 in the comparison of increments; those of at most a third of the total are run."""
+NOMINAL = "uniform, same total"
+"""The uniform allocation at the nominal total, not at equal spent leakage."""
+_THREE = (0.1, 1.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CellFamily:
+    """Cells of one of the kinds that adaptivity.py runs."""
+
+    method: str
+    readings: tuple[str, ...]
+    targets: tuple[float, ...]
+
+
+FAMILIES: Mapping[CellKind, CellFamily] = {
+    "allocation": CellFamily("curate-pc", (*ALLOCATIONS, NOMINAL), TARGETS),
+    "proved allocation": CellFamily(
+        "curate-pc", ("OPT", "the default floor of 0.7", "uniform", "order 0 only"), TARGETS
+    ),
+    "shape": CellFamily(
+        "curate-score",
+        ("even", "additive", "exponential", "multiplicative", "reversed", "rising"),
+        (0.01, *_THREE),
+    ),
+    "proved shape": CellFamily("curate-score", ("even", "additive", "exponential", "geometric, 1 to 16"), _THREE),
+    "increment": CellFamily(
+        "curate-score", tuple(f"{kind} {first:g}" for kind in INCREMENTS for first in INCREMENT_FIRSTS), _THREE
+    ),
+    "adaptive": CellFamily("measure-once", ("adaptive", "one release of all pairs", "pairs, then all triples"), _THREE),
+    "test": CellFamily("curate-pc", ("Kendall", "G", "chi-squared", "Spearman"), (1.0, 5.0, 10.0)),
+}
+"""What each of these kinds compares: the first reading is the one that the others are compared with."""
+
+KIND_SECONDS = {
+    "allocation": 1.5, "proved allocation": 3.0, "shape": 1.0, "proved shape": 15.0, "increment": 3.0, "adaptive": 15.0,
+    "test": 1.0,
+}  # fmt: skip
+"""Runs of some kinds, in units of _SECONDS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +238,14 @@ class GridCell:
         return f"{self.network}/{self.method}/{self.target:g}"
 
     @property
+    def score(self) -> bool:
+        """Whether its graph is cut out of weights, at the threshold chosen with the true graph."""
+        return self.method in SCORE and self.reading != "proved" and self.kind != "proved shape"
+
+    @property
     def family(self) -> tuple[str, ...]:
         """Cells that share exact statistics, best run in one process."""
-        if self.reading == "proved":
+        if self.reading == "proved" or self.kind.startswith("proved") or self.kind == "adaptive":
             return self.kind, self.network, "proved", self.method
         return self.kind, self.network, "em" if self.method == "em-pc" else "others"
 
@@ -202,6 +254,8 @@ class GridCell:
         """Seconds it may take, roughly: for the order of work and the time left."""
         if self.network not in _SECONDS:
             return 0.1
+        if self.kind in KIND_SECONDS:
+            return 0.2 + _SECONDS[self.network] * self.runs * KIND_SECONDS[self.kind]
         if self.method == "em-pc" and self.reading == "coded":
             return _EM_SECONDS[self.network] * (self.runs + 2)
         times = {"measure-once": 40.0}.get(self.method, 10.0) if self.reading == "proved" else 1.5
@@ -228,6 +282,7 @@ class Grid:
     timed: int = 3
     rows: int = ROWS
     ours: Sequence[str] = OURS
+    adaptivity: Mapping[CellKind, Mapping[str, int]] = field(default_factory=dict)
 
     def cells(self) -> tuple[GridCell, ...]:
         """List all cells of the grid."""
@@ -235,6 +290,7 @@ class Grid:
         for network in self.networks:
             found += [self._cell("exact", network, m, "exact", 0.0, 1) for m in ("pc-kendall", "pc-g")]
             found += [*self._published(network), *self._firsts(network), *self._times(network), *self._proved(network)]
+            found += self._adaptivity(network)
         return tuple(found)
 
     def _cell(self, kind: CellKind, network: str, method: str, reading: str, target: float, runs: int) -> GridCell:
@@ -262,6 +318,14 @@ class Grid:
             if runs:
                 yield self._cell("time", network, method, LITERAL[method], TESTED, runs)
 
+    def _adaptivity(self, network: str) -> Iterator[GridCell]:
+        for kind, runs in self.adaptivity.items():
+            family, number = FAMILIES[kind], runs.get(network, 0)
+            for target in family.targets if number else ():
+                for reading in family.readings:
+                    if kind != "increment" or 3 * float(reading.split()[1]) <= target:
+                        yield self._cell(kind, network, family.method, reading, target, number)
+
     def _proved(self, network: str) -> Iterator[GridCell]:
         runs = self.proved.get(network, 0)
         for method in self.ours if runs else ():
@@ -273,22 +337,39 @@ def _by_size(small: int, asia: int, sachs: int, child: int) -> dict[str, int]:
 
 
 def full() -> tuple[GridCell, ...]:
-    """Six networks; 50 runs of the literal reading, 20 of the others, fewer where a run is long."""
-    return Grid(literal=50, others=20, em=_by_size(50, 50, 20, 5), proved=_by_size(20, 20, 12, 5)).cells()
+    """Six networks; 20 runs of the literal readings, 40 of the allocations, fewer where a run is long."""
+    adaptivity: dict[CellKind, Mapping[str, int]] = {
+        "allocation": _by_size(40, 40, 40, 40),
+        "proved allocation": _by_size(40, 40, 40, 6),
+        "shape": _by_size(40, 40, 40, 24),
+        "proved shape": _by_size(8, 4, 2, 0),
+        "increment": _by_size(8, 8, 6, 4),
+        "adaptive": _by_size(16, 12, 6, 2),
+        "test": _by_size(20, 20, 20, 4),
+    }
+    readings = {**ALL_READINGS, "noleaks": SCORE_SHOWN, "curate-score": SCORE_SHOWN}
+    em, proved = _by_size(20, 20, 10, 0), _by_size(8, 6, 3, 2)
+    ours = ("measure-once", "priv-pc", "curate-pc")
+    return Grid(20, 8, em, proved, readings=readings, timed=2, ours=ours, adaptivity=adaptivity).cells()
 
 
 def quick() -> tuple[GridCell, ...]:
     """Six networks and the figures' totals with few runs: under 180 seconds on two cores."""
     readings = {**{m: (LITERAL[m],) for m in PUBLISHED}, "curate-pc": ("printed", "script")}
     em, proved = _by_size(3, 1, 1, 0), _by_size(2, 1, 1, 1)
-    return Grid(6, 4, em, proved, ends=(), firsts=(0.01,), readings=readings, timed=1, ours=("measure-once",)).cells()
+    adaptivity: dict[CellKind, Mapping[str, int]] = {"allocation": _by_size(6, 4, 4, 2), "shape": _by_size(4, 2, 2, 1)}
+    return Grid(
+        6, 4, em, proved, ends=(), firsts=(0.01,), readings=readings, timed=1, ours=("measure-once",),
+        adaptivity=adaptivity,
+    ).cells()  # fmt: skip
 
 
 def tiny() -> tuple[GridCell, ...]:
     """A network, a few runs on few rows: for tests."""
     one, ours = {"cancer": 2}, ("measure-once", "svt-pc")
     short = {**ALL_READINGS, "curate-pc": ("printed", "script"), **dict.fromkeys(SCORE, ("printed", "one schedule"))}
-    return Grid(3, 2, one, one, ("cancer",), (1.0, 10.0), (20.0,), (0.01,), short, 1, 2_000, ours).cells()
+    more: dict[CellKind, Mapping[str, int]] = dict.fromkeys(("allocation", "shape", "adaptive", "test"), one)
+    return Grid(3, 2, one, one, ("cancer",), (1.0, 10.0), (20.0,), (0.01,), short, 1, 2_000, ours, more).cells()
 
 
 GRIDS = {"full": full, "quick": quick, "tiny": tiny}

@@ -14,7 +14,6 @@ import numpy as np
 
 from dpcurate import Budget
 from dpcurate.accounting import epsilon_of
-from dpcurate.accounting.conversions import greatest
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.metrics import Rates, arc_rates, shd, skeleton_rates
 from dpcurate.learn import methods
@@ -23,20 +22,16 @@ from dpcurate.learn.score.acyclic import AllowedArrows, Growing, acyclic_part, d
 from dpcurate.published import schedules
 from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedLearned
 from dpcurate.published.constraint import PublishedCuratePC, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
+from dpcurate.published.reproduction import adaptivity
+from dpcurate.published.reproduction.adaptivity import DELTA, DELTA_PRIME, GRADIENTS
 from dpcurate.published.reproduction.grid import SCORE, THRESHOLD, Arcs, GridCell, PaperWorld, arcs_of, world
 from dpcurate.published.reproduction.rehearsal import ExactAnswers, Rehearsal, memory
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
 from dpcurate.queries import Queryable
 from dpcurate.result.fit import FitResult
 
-DELTA = 1e-10
-"""Every proved epsilon goes with this delta."""
-DELTA_PRIME = 1e-12
-"""The paper's delta', for every claim (the script has 1e-14)."""
 FIRST = 0.01
 """eps_0 of the score methods, and NOLEAKS' epsilon a gradient: the paper does not print it."""
-GRADIENTS = 200
-"""Of a run whose gradients share the total; NOLEAKS' artifact takes 200 to 1,800 of them."""
 FIXED = 0.3
 """NOTEARS' own threshold on weights."""
 BEFORE = f", threshold {FIXED}"
@@ -47,12 +42,12 @@ BEFORE = f", threshold {FIXED}"
 class CellRecord:
     """One run, one row of the Parquet file.
 
-    `target` is the total epsilon aimed at (eps_0 in kind 'first'), `step` what one step was given, `claimed`
-    the epsilon that the run spent by its authors' formula, `proved` the epsilon proved for the same noise
-    at DELTA (infinite if none is). `counted` are tests in the authors' unit, `answered` all that got an
-    answer. F1 is of arcs against a non-private PC run and against the list in the authors' code, and of
-    skeleton and arcs against the network. In rows of kind 'schedule' `target` is the total, `step` is eps_0
-    and `answered` the number of iterations.
+    `target` is the total epsilon aimed at (eps_0 in kind 'first'), `step` what one step was given (the nominal
+    total in kind 'allocation'), `claimed` the epsilon that the run spent by its authors' formula, `first` the part
+    of it that order 0 got, `proved` the epsilon proved for the same noise at DELTA (infinite if none is). `counted`
+    are tests in the authors' unit, `answered` all that got an answer. F1 is of arcs against a non-private PC run and
+    against the list in the authors' code, and of skeleton and arcs against the network. In rows of kind 'schedule'
+    `target` is the total, `step` is eps_0 and `answered` the number of iterations.
     """
 
     kind: str
@@ -67,6 +62,7 @@ class CellRecord:
     proved: float | None = None
     counted: float | None = None
     answered: float | None = None
+    first: float | None = None
     undefined: int = 0
     seconds: float | None = None
     edges: int | None = None
@@ -94,6 +90,10 @@ def run(cell: GridCell) -> list[CellRecord]:
         return list(_schedules())
     if cell.kind == "exact":
         return [_exact(cell)]
+    if cell.kind in ("allocation", "proved allocation"):
+        return list(_allocated(cell))
+    if cell.kind in ("proved shape", "adaptive"):
+        return list(_of_ours(cell))
     if cell.reading == "proved":
         return list(_proved(cell))
     return list(_timed(cell) if cell.kind == "time" else _published(cell))
@@ -123,6 +123,10 @@ def _tests(found: FitResult) -> dict[str, float]:
 
 def recipe(cell: GridCell, step: float) -> Method:
     """The published method; `step` is its epsilon a step, for CURATE and the score methods the total."""
+    if cell.kind == "shape":
+        return adaptivity.shaped(cell)
+    if cell.kind == "increment":
+        return adaptivity.incremented(cell)
     if cell.method == "curate-pc":
         return PublishedCuratePC(total=step, threshold=THRESHOLD, reading=curate_reading(cell))
     if cell.kind == "first":
@@ -143,6 +147,8 @@ def recipe(cell: GridCell, step: float) -> Method:
 
 def curate_reading(cell: GridCell) -> CurateReading:
     """A reading at the paper's delta'; the script takes Survey's six columns for five."""
+    if cell.kind == "test":
+        return CurateReading(test=adaptivity.TESTS[cell.reading])
     reading = replace(READINGS[cell.reading], delta_prime=DELTA_PRIME)
     return replace(reading, variables=5) if (cell.reading, cell.network) == ("script", "survey") else reading
 
@@ -165,14 +171,9 @@ def _curate_score(reading: str, total: float) -> Method:
     if reading == "artifact":
         return PublishedCurateScore.artifact(**options)
     if reading == "one schedule":
-        first = first_of(total, GRADIENTS)
+        first = adaptivity.first_of(total, GRADIENTS)
         return PublishedCurateScore(first=first, iterations=GRADIENTS, schedule="run", threshold=1e-9)
     return PublishedCurateScore(**{**options, "iterations": 30 if reading.endswith("30") else None})
-
-
-def first_of(total: float, iterations: int) -> float:
-    """The eps_0 whose multiplicative schedule, as Algorithm 2 prints it, adds up to the total."""
-    return greatest(lambda first: sum(schedules.algorithm_2(first, iterations)) <= total, 1e-12, max(total, 1.0))
 
 
 def calibrated(cell: GridCell, known: ExactAnswers) -> float:
@@ -181,7 +182,7 @@ def calibrated(cell: GridCell, known: ExactAnswers) -> float:
         return cell.target
     columns = len(known.queryable.schema.names)
     step = _first_guess(cell, columns)
-    turns, runs = (4, 8) if cell.method != "em-pc" else (2, 4) if columns <= 6 else (1, 1)
+    turns, runs = (4, 6) if cell.method != "em-pc" else (2, 4) if columns <= 6 else (1, 1)
     for turn in range(turns if cell.kind == "private" else 0):
         queryables = [Rehearsal(known, f"{cell.seed}/calibrate/{turn}/{i}") for i in range(runs)]
         claimed = np.mean([recipe(cell, step).fit(queryable).claimed for queryable in queryables])
@@ -207,7 +208,7 @@ def _published(cell: GridCell) -> Iterator[CellRecord]:
         found, seconds = _clocked(method.fit, queryable)
         facts = {"step": step, "claimed": found.claimed, "seconds": seconds, **_tests(found), **_proved_for(queryable)}
         yield scored(cell, place, found, seed, **facts)
-        if cell.method in SCORE:
+        if cell.method in SCORE and cell.kind in ("private", "first"):
             yield scored(replace(cell, reading=cell.reading + BEFORE), place, _cut_at(FIXED, found), seed, **facts)
 
 
@@ -279,6 +280,23 @@ def _proved(cell: GridCell) -> Iterator[CellRecord]:
         yield scored(cell, place, found.graph, seed, **facts)
 
 
+def _of_ours(cell: GridCell) -> Iterator[CellRecord]:
+    """A proved method in several forms, each with the whole budget."""
+    place = world(cell.network, cell.rows)
+    forms = adaptivity.PROVED_SHAPES if cell.kind == "proved shape" else adaptivity.ADAPTIVE
+    for seed in range(cell.runs):
+        queryable = place.natural.curator(Budget(epsilon=cell.target, delta=DELTA), _number(cell, seed))
+        found, seconds = _clocked(forms[cell.reading].fit, queryable)
+        facts = {"claimed": cell.target, "proved": cell.target, "seconds": seconds, **_tests(found)}
+        yield scored(cell, place, found.graph, seed, **facts)
+
+
+def _allocated(cell: GridCell) -> Iterator[CellRecord]:
+    place = world(cell.network, cell.rows)
+    for seed, (one, facts) in enumerate(adaptivity.allocated(cell)):
+        yield scored(cell, place, one.found, seed, claimed=one.claimed, **facts, **_tests(one.found))
+
+
 def _number(cell: GridCell, seed: int) -> int:
     return zlib.crc32(f"{cell.reading}/{cell.seed}/{seed}".encode())
 
@@ -323,7 +341,7 @@ def scored(
 def _drawn(cell: GridCell, place: PaperWorld, found: FitResult | Cpdag | Dag | Pag) -> tuple[Cpdag, Arcs]:
     """The graph, and its arcs as the authors' code draws them if it is one of theirs."""
     graph = found.graph if isinstance(found, FitResult) else found
-    if isinstance(found, FitResult) and cell.method in SCORE:
+    if isinstance(found, FitResult) and cell.score:
         graph = chosen_threshold(_weights(found), place.dag)
     assert not isinstance(graph, Pag)  # no recipe of the grid admits hidden causes
     ours = graph.cpdag() if isinstance(graph, Dag) else graph

@@ -14,7 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +29,14 @@ from dpcurate.published.reproduction.runs import COLUMNS, run
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def run_grid(cells: Sequence[GridCell], directory: Path, *, workers: int = 2, fresh: bool = False) -> Path:
+def run_grid(
+    cells: Sequence[GridCell],
+    directory: Path,
+    *,
+    workers: int = 2,
+    fresh: bool = False,
+    made: Provenance | None = None,
+) -> Path:
     """Run what is not done yet, then write runs.parquet."""
     kept = directory / "cells"
     # A folder that holds cells is one that this command has written to before.
@@ -47,7 +55,7 @@ def run_grid(cells: Sequence[GridCell], directory: Path, *, workers: int = 2, fr
         _in_parallel(groups, kept, workers, bar)
     bar.end()
     path = directory / "runs.parquet"
-    write_runs((row for cell in cells for row in json.loads(_file(kept, cell).read_text())), path)
+    write_runs((row for cell in cells for row in json.loads(_file(kept, cell).read_text())), path, made)
     return path
 
 
@@ -145,7 +153,26 @@ def _clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
-def write_runs(rows: Iterable[RunRow], path: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What made a file of runs: it stands in the file."""
+
+    command: str = "dpcurate reproduce"
+    version: str = field(default_factory=lambda: version("dpcurate"))
+    commit: str = "unknown"
+
+
+def provenance(path: Path) -> Provenance:
+    """Read it back; files of other programs have none."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        asked = f"SELECT decode(key), decode(value) FROM parquet_kv_metadata({_quoted(path)})"
+        known = dict(connection.execute(asked).fetchall())
+    return Provenance(**{f.name: known[f.name] for f in fields(Provenance) if f.name in known})
+
+
+def write_runs(rows: Iterable[RunRow], path: Path, made: Provenance | None = None) -> None:
     """One tidy Parquet file, through DuckDB."""
     import duckdb
 
@@ -158,7 +185,9 @@ def write_runs(rows: Iterable[RunRow], path: Path) -> None:
         columns = ", ".join(f"'{name}': '{kind}'" for name, kind in COLUMNS.items())
         read = f"read_csv({_quoted(source)}, header = true, auto_detect = false, columns = {{{columns}}})"
         with duckdb.connect() as connection:
-            connection.execute(f"COPY (SELECT * FROM {read}) TO {_quoted(draft)} (FORMAT parquet)")
+            facts = ", ".join(f"{k}: {_quoted(v)}" for k, v in asdict(made or Provenance()).items())
+            how = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{facts}}}"
+            connection.execute(f"COPY (SELECT * FROM {read}) TO {_quoted(draft)} ({how})")
         draft.replace(path)
 
 
@@ -172,7 +201,7 @@ def read_runs(path: Path) -> list[RunRow]:
         return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
 
 
-def _quoted(path: Path) -> str:
+def _quoted(path: Path | str) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
