@@ -25,6 +25,7 @@ from dpcurate._files import NO_INPUTS, OutputFolder, save_text
 from dpcurate.networks import SHIPPED
 from dpcurate.published.reproduction.grid import ALL_READINGS, LITERAL, GridCell
 from dpcurate.published.reproduction.runs import COLUMNS, run
+from dpcurate.published.reproduction.time_left import TimeLeft
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -45,7 +46,7 @@ def run_grid(
     for cell in cells if fresh else ():
         _file(kept, cell).unlink(missing_ok=True)
     groups = grouped([c for c in cells if not _file(kept, c).exists()])
-    bar = _Progress(cells, kept)
+    bar = _Progress(cells, kept, TimeLeft(groups, max(1, workers)))
     if workers <= 1:
         for group in groups:
             for cell in group:
@@ -119,16 +120,15 @@ def _file(kept: Path, cell: GridCell) -> Path:
 class _Progress:
     """One line: cells done, time gone, time left."""
 
-    def __init__(self, cells: Sequence[GridCell], kept: Path) -> None:
-        self._cells, self._kept = cells, kept
+    def __init__(self, cells: Sequence[GridCell], kept: Path, left: TimeLeft) -> None:
+        self._cells, self._kept, self._left = cells, kept, left
         self._began, self._next = time.monotonic(), 0.0
-        self._total = sum(c.cost for c in cells)
-        self._before = self._done()[1]
 
-    def _done(self) -> tuple[int, float]:
-        there = {p.name for p in self._kept.iterdir()}
-        done = [c for c in self._cells if _file(self._kept, c).name in there]
-        return len(done), sum(c.cost for c in done)
+    def _ended(self) -> dict[GridCell, float]:
+        """Cells that are done, and when their files were written."""
+        there = {entry.name: entry.stat().st_mtime for entry in os.scandir(self._kept)}
+        names = {cell: _file(self._kept, cell).name for cell in self._cells}
+        return {cell: there[name] for cell, name in names.items() if name in there}
 
     def draw(self) -> None:
         """At most once a second on a terminal, every 15 seconds elsewhere."""
@@ -136,10 +136,10 @@ class _Progress:
         if now < self._next:
             return
         self._next = now + (1 if live else 15)
-        number, work = self._done()
-        gone, fresh = now - self._began, work - self._before
-        left = f", about {_clock(gone * (self._total - work) / fresh)} left" if fresh > 0.02 * self._total else ""
-        line = f"reproduce: {number} of {len(self._cells)} cells, {_clock(gone)} gone{left}"
+        ended, gone = self._ended(), now - self._began
+        seconds = self._left(ended, time.time())
+        left = f", about {_clock(seconds)} left" if seconds is not None and len(ended) < len(self._cells) else ""
+        line = f"reproduce: {len(ended)} of {len(self._cells)} cells, {_clock(gone)} gone{left}"
         print(f"\r{line}\x1b[K" if live else line, end="" if live else "\n", file=sys.stderr, flush=True)
 
     def end(self) -> None:
