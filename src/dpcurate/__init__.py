@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpcurate import _messages as messages
-    from dpcurate import accounting, audit, benchmark, errors, networks, queries, service, studio
+    from dpcurate import accounting, audit, benchmark, errors, networks, pooling, queries, service, studio
     from dpcurate._files import Inputs, OutputFolder
     from dpcurate.accounting import Budget
     from dpcurate.errors import BudgetExceeded, DpcurateError, LedgerError, NotPrivate, OwnerError, SchemaError
@@ -36,14 +36,14 @@ __all__ = [
     "Numeric", "Ordinal", "OutputFolder", "OwnerError", "Pag", "Person", "Plan", "Preview", "Quantiles", "Schema",
     "SchemaError", "Study", "TableCheck", "TextFormat", "Threshold", "accounting", "ask", "asked_from", "audit",
     "benchmark", "check_table", "connect", "diff", "discover", "discover_from", "draft", "draft_schema", "errors",
-    "fit", "messages", "methods", "networks", "open", "plan", "pool", "quantify", "queries", "reopen", "score",
+    "fit", "messages", "methods", "networks", "open", "plan", "pool", "pooling", "quantify", "queries", "reopen", "score",
     "score_pag", "service", "studio",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
     "accounting": "accounting", "audit": "audit", "benchmark": "benchmark", "errors": "errors", "messages": "_messages",
-    "methods": "learn.methods", "networks": "networks", "queries": "queries", "service": "service",
-    "studio": "studio",
+    "methods": "learn.methods", "networks": "networks", "pooling": "pooling", "queries": "queries",
+    "service": "service", "studio": "studio",
 }  # fmt: skip
 _HOMES = {
     "_files": ("Inputs", "OutputFolder"),

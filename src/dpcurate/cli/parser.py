@@ -67,6 +67,7 @@ def build() -> argparse.ArgumentParser:
         _plan,
         _schema,
         _ledger,
+        _study,
         _studio,
         _serve,
         _methods,
@@ -303,6 +304,73 @@ def _record_of_deployment(group: Parsers) -> None:
     line = "author of the record; may be repeated (default: who made the run)"
     record.add_argument("--author", action="append", default=[], metavar="NAME", help=line)
     add_output(record, "where to write the record (default: standard output)")
+
+
+def _study(commands: Parsers) -> None:
+    group = add_group(commands, "study", "find one graph of several sites' tables, by files, without sharing rows")
+    more = (
+        "The file says what is computed, how, and what it may cost each site. No table is read.\n\n"
+        "example:\n  dpcurate study new --schema asthma.toml --sites Berlin Oslo Rome --epsilon 1 -o study.json"
+    )
+    new = add_command(group, "new", "write the file of a new study (for its coordinator)", "study:new", more=more)
+    add_schema(new)
+    new.add_argument("--sites", nargs="+", required=True, metavar="NAME", help="a name for each site")
+    line = "the most that the study may spend at each site"
+    new.add_argument("--epsilon", type=number, required=True, metavar="E", help=line)
+    line = f"probability that the epsilon bound fails (default: {DELTA:g})"
+    new.add_argument("--delta", type=number, metavar="D", help=line)
+    new.add_argument("--method", default="auto", metavar="M", help="a method made of few releases (default: auto)")
+    line = "set a parameter of the method; 'dpcurate methods METHOD' lists them"
+    new.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=line)
+    line = "how often sites are asked at most (default: as often as the method may need); 1 plans a single release"
+    new.add_argument("--rounds", type=whole_number, metavar="N", help=line)
+    new.add_argument("--deadline", metavar="DAY", help="the last day for answers, such as 2026-12-31 (UTC)")
+    new.add_argument("--purpose", metavar="TEXT", help="what the study is for, for every site's log")
+    line = "the column that says which site a row is from; it is free (default: site)"
+    new.add_argument("--site-column", default="site", metavar="NAME", help=line)
+    new.add_argument("--no-site-column", action="store_true", help="pool the sites without that column")
+    line = "background knowledge: required and forbidden edges, tiers (TOML)"
+    new.add_argument("--knowledge", metavar="FILE", help=line)
+    add_order(new)
+    new.add_argument("--latent", action="store_true", help="allow latent confounders: draw a PAG")
+    add_output(new, "file to write, .json", required=True)
+    _study_answer(group)
+    more = "example:\n  dpcurate study combine study.json berlin.json oslo.json rome.json -o round2"
+    line = "write the next round's study.json, or the result, from the answers of all sites; free"
+    combine = add_command(group, "combine", line, "study:combine", more=more)
+    combine.add_argument("study", metavar="STUDY", help="the study's newest file")
+    combine.add_argument("answers", nargs="+", metavar="ANSWER", help="the answer of each site")
+    line = "write study.json of the next round, or the files of the result, to this folder"
+    add_output(combine, line, metavar="DIR", required=True)
+    line = "say what a file of a study asks for or answers"
+    show = add_command(group, "show", line, "study:show_file")
+    show.add_argument("file", metavar="FILE", help="a study, or an answer")
+
+
+def _study_answer(group: Parsers) -> None:
+    more = (
+        "What will be spent and released is said first, and nothing is read before you agree. The ledger stores the\n"
+        "answer: the same command again writes the same file and is free. Another round's question, or an altered\n"
+        "file, is refused.\n\n"
+        "example:\n  dpcurate study answer study.json oslo.parquet --site Oslo --ledger oslo.ledger -o oslo.json"
+    )
+    line = "answer a round from this site's table, within its own privacy budget"
+    answer = add_command(group, "answer", line, "study:answer", more=more)
+    answer.add_argument("study", metavar="STUDY", help="the study's newest file")
+    add_table(answer)
+    answer.add_argument("--site", required=True, metavar="NAME", help="which of the study's sites this is")
+    line = "file that keeps this table's budget; one that does not exist is created with the study's epsilon"
+    answer.add_argument("--ledger", required=True, metavar="FILE", help=line)
+    line = "public description of this table (default: the study's, by the names of --map)"
+    answer.add_argument("--schema", metavar="FILE", help=line)
+    answer.add_argument("--map", metavar="FILE", help="what this site calls the study's columns and levels (TOML)")
+    line = "of a new ledger: add-remove (default) or replace"
+    answer.add_argument("--neighbours", metavar="N", help=line)
+    line = "the table's name in its ledger (default: its file name)"
+    answer.add_argument("--table", "--name", dest="name", metavar="NAME", help=line)
+    answer.add_argument("--by", metavar="WHO", help="who answers, for the log (default: the login name)")
+    answer.add_argument("--yes", action="store_true", help="do not ask")
+    add_output(answer, "file to write, .json", required=True)
 
 
 def _studio(commands: Parsers) -> None:

@@ -5,12 +5,19 @@
 Proofs: docs/proofs/pooling.md.
 """
 
-from dpcurate.pooling.by_files import AnswerPreview, answer_study, combine_study, new_study, preview_answer
+from dpcurate.pooling.by_files import (
+    AnswerPreview,
+    answer_study,
+    combine_study,
+    describe_file,
+    new_study,
+    preview_answer,
+)
 from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.pooled import Pool, pool
 from dpcurate.pooling.study_file import SiteAnswer, StudyFile
 
 __all__ = [
-    "AnswerPreview", "Codebook", "Pool", "SiteAnswer", "StudyFile", "answer_study", "combine_study", "new_study",
-    "pool", "preview_answer",
+    "AnswerPreview", "Codebook", "Pool", "SiteAnswer", "StudyFile", "answer_study", "combine_study", "describe_file",
+    "new_study", "pool", "preview_answer",
 ]  # fmt: skip

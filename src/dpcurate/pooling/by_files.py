@@ -36,7 +36,7 @@ from dpcurate.pooling.pooled import Pool, check_method, pooled_schema
 from dpcurate.pooling.received import Received, same_numbers
 from dpcurate.pooling.sites import Site, differences
 from dpcurate.pooling.slices import Network, cost_of, joint
-from dpcurate.pooling.study_file import MOST_ROUNDS, Request, SiteAnswer, StudyFile
+from dpcurate.pooling.study_file import MOST_ROUNDS, Request, SiteAnswer, StudyFile, loaded
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
 from dpcurate.private.preview import describe
@@ -402,6 +402,29 @@ def _budget(study: Study, file: StudyFile) -> tuple[Budget, bool]:
 def _check_own_noise(file: StudyFile) -> None:
     if file.noise != "own":
         raise QueryError(f"this study has noise = {shown(file.noise)}, which this command does not answer")
+
+
+def describe_file(path: str | Path) -> Iterator[str]:
+    """What a study's file asks for, or a site's file answers, in lines of text."""
+    read = loaded(path)
+    if isinstance(read, StudyFile):
+        yield f"study {read.id}, round {read.round} of at most {read.rounds}"
+        yield f"purpose {read.purpose or '-'}"
+        yield f"may spend epsilon = {read.epsilon:g} at delta = {read.delta:.3g} at each site; noise: {read.noise}"
+        yield f"sites   {', '.join(map(shown, read.sites))}"
+        yield f"method  {read.method}; deadline: {read.deadline or 'none'}; hash: {read.hash[:16]}"
+        for number, request in enumerate(read.requests, 1):
+            for one in request:
+                cost = read.budget.as_epsilon(cost_of(one) or 0.0)
+                yield f"round {number} {describe(one.statistic)} at epsilon = {cost:.4g}"
+        return
+    yield f"answer of site {shown(read.site)} to round {read.round} of study {read.study}"
+    yield f"ledger  {shown(read.table)}: {read.budget} ({read.neighbours.value})"
+    for number, answered in enumerate(read.rounds, 1):
+        for release, answer in answered:
+            numbers = sum(part.size for part in answer.parts)
+            noise = f"noise of {min(answer.scales):.4g} to {max(answer.scales):.4g}"
+            yield f"round {number} {describe(release.statistic)}: {how_many(numbers, 'noised number')}, {noise}"
 
 
 # --- the coordinator: the next file, or the result --------------------------------------------------------------------
