@@ -36,8 +36,8 @@ __all__ = [
     "Numeric", "Ordinal", "OutputFolder", "OwnerError", "Pag", "Person", "Plan", "Preview", "Quantiles", "Schema",
     "SchemaError", "Study", "TableCheck", "TextFormat", "Threshold", "accounting", "ask", "asked_from", "audit",
     "benchmark", "check_table", "connect", "diff", "discover", "discover_from", "draft", "draft_schema", "errors",
-    "fit", "messages", "methods", "networks", "open", "plan", "pool", "pooling", "quantify", "queries", "reopen", "score",
-    "score_pag", "service", "studio",
+    "fit", "messages", "methods", "networks", "open", "plan", "pool", "pooling", "quantify", "queries", "reopen",
+    "score", "score_pag", "service", "studio",
 ]  # fmt: skip
 __version__ = "0.2.0"
 _MODULES = {
