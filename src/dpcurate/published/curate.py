@@ -11,7 +11,7 @@ import numpy as np
 from dpcurate._typing import FloatArray
 from dpcurate.accounting import after_sampling
 from dpcurate.graphs.base_graph import UnorderedPair
-from dpcurate.learn.constraint.budget_plan import Errors, Leak, as_tests, slsqp, uniform
+from dpcurate.learn.constraint.budget_plan import Errors, Leak, as_tests, slsqp
 from dpcurate.learn.constraint.pc_search import Decided, PairQuestion, Scope, WorkingGraph
 from dpcurate.published.claims import CurateReading
 from dpcurate.published.edge_tests import UNDEFINED, OneByOne, p_value
@@ -50,6 +50,7 @@ class PublishedCurate(OneByOne):
     _count: int = 0
     _deltas: float = 0.0
     _initial: int = 0
+    _stated: float = 0.0
     _plan: tuple[float, ...] = ()
     _asked: set[tuple[UnorderedPair, frozenset[str]]] = field(default_factory=set)
     _sample: SampleGate | None = None
@@ -97,8 +98,8 @@ class PublishedCurate(OneByOne):
             return self._solved(tests, left)
         t, leak = as_tests(tests), PublishedLeak(self.reading.delta_prime)
         if self.reading.allocation == "first":
-            return (uniform(t[:1], left, leak), *[0.0] * (len(t) - 1))
-        return (uniform(t, left, leak),) * len(t)
+            return (leak.one_epsilon(t[:1], left), *[0.0] * (len(t) - 1))
+        return (leak.one_epsilon(t, left),) * len(t)
 
     def _solved(self, tests: Sequence[float], left: float) -> tuple[float, ...]:
         second = self.beta2 if self.reading.margins == "both" else self.beta1
@@ -114,9 +115,10 @@ class PublishedCurate(OneByOne):
     @property
     def _sensitivity(self) -> float:
         """C / sqrt n, with n the rows of the table or of the sample."""
-        first, second = self.queryable.schema.names[:2]
-        stated = self.queryable.sensitivity(self._statistic(PairQuestion(first, second, ())))
-        return stated / math.sqrt(self.rate) if self.reading.size == "sample" else stated
+        if not self._stated:
+            first, second = self.queryable.schema.names[:2]
+            self._stated = self.queryable.sensitivity(self._statistic(PairQuestion(first, second, ())))
+        return self._stated / math.sqrt(self.rate) if self.reading.size == "sample" else self._stated
 
     def _leak(self, tests: float, epsilon: float) -> float:
         leak = PublishedLeak(self.reading.delta_prime)
@@ -189,6 +191,11 @@ class PublishedLeak:
     def __call__(self, tests: FloatArray, epsilon: FloatArray) -> FloatArray:
         """Return the leakage of so many tests at each epsilon."""
         return tests * epsilon**2 + epsilon * np.sqrt(2 * math.log(1 / self.delta_prime) * tests)
+
+    def one_epsilon(self, tests: FloatArray, total: float) -> float:
+        """The epsilon, the same for all tests, at which the leakages of the orders add up to the total."""
+        square, linear = float(tests.sum()), float(np.sqrt(2 * math.log(1 / self.delta_prime) * tests).sum())
+        return 2 * total / (linear + math.sqrt(linear**2 + 4 * square * total))
 
 
 @dataclass(frozen=True, slots=True)

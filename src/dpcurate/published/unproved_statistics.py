@@ -146,6 +146,7 @@ def _flips(cells: FloatArray, level: float) -> int:
 
 StatedBound = Literal["priv-pc", "curate-printed", "curate-code"]
 PaperTest = Literal["kendall", "g", "chi-squared", "spearman"]
+_BOUNDS, _TESTS = get_args(StatedBound), get_args(PaperTest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +163,9 @@ class PublishedKendallP(PairStatistic):
 
     def __post_init__(self) -> None:
         PairStatistic.__post_init__(self)
-        if _validation.text(self.bound) not in get_args(StatedBound):
+        if _validation.text(self.bound) not in _BOUNDS:
             raise QueryError(f"bound must be 'priv-pc', 'curate-printed' or 'curate-code', got {shown(self.bound)}")
-        if _validation.text(self.test) not in get_args(PaperTest):
+        if _validation.text(self.test) not in _TESTS:
             raise QueryError(f"test must be 'kendall', 'g', 'chi-squared' or 'spearman', got {shown(self.test)}")
         if type(self.smallest) is not int or self.smallest < 2:
             raise QueryError(f"smallest is the size of a block, at least 2, got {shown(self.smallest)}")

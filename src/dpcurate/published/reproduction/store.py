@@ -181,7 +181,7 @@ def write_runs(rows: Iterable[RunRow], path: Path, made: Provenance | None = Non
         with source.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, list(COLUMNS))
             writer.writeheader()
-            writer.writerows(rows)
+            writer.writerows({name: _short(value) for name, value in row.items()} for row in rows)
         columns = ", ".join(f"'{name}': '{kind}'" for name, kind in COLUMNS.items())
         read = f"read_csv({_quoted(source)}, header = true, auto_detect = false, columns = {{{columns}}})"
         with duckdb.connect() as connection:
@@ -199,6 +199,11 @@ def read_runs(path: Path) -> list[RunRow]:
         answer = connection.execute(f"SELECT * FROM read_parquet({_quoted(path)})")
         names = [column[0] for column in answer.description]
         return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+
+def _short(value: Any) -> Any:
+    """Six digits of a number: more would be noise, and a larger file."""
+    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def _quoted(path: Path | str) -> str:
