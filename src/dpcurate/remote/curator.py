@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import secrets
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -61,6 +63,7 @@ class RemoteCurator:
         self._steps: list[Event] = []
         self._known: dict[Statistic, float] = {}
         self._run: _Run | None = None
+        self._done: deque[str] = deque()
         self._lock = threading.RLock()
 
     # --- public facts -------------------------------------------------------------------------------------------------
@@ -132,14 +135,22 @@ class RemoteCurator:
         """Open an interactive gate on the server; it ends with the run."""
         return cast(T, self._opened(gate, ""))
 
-    def _opened(self, gate: Gate[Any], place: str) -> Any:
+    def _let_go(self) -> list[str]:
+        """Gates and samples that nobody here can ask any more, so that the service need not keep them either."""
+        names = []
+        while self._done:
+            names.append(self._done.popleft())
+        return names
+
+    def _opened(self, gate: Gate[Any], place: str, inside: object = None) -> Any:
         self._begun().holds = True
         told = self._asked("/gates", {"gate": to_plain(gate), "place": place})
         name = told.text("gate")
-        if isinstance(gate, AboveThreshold):
-            return RemoteThreshold(self, name)
-        if isinstance(gate, Sample):
-            return RemoteSample(self, name)
+        kind = _GATES.get(type(gate))
+        if kind is not None:
+            opened = kind(self, name, inside)
+            weakref.finalize(opened, self._done.append, name).atexit = False
+            return opened
         raise QueryError(f"{type(gate).__name__} is not a gate of a service: open AboveThreshold or Sample itself")
 
     @contextmanager
@@ -164,7 +175,7 @@ class RemoteCurator:
         """What the run is answered; a run that the service does not know any more is begun again."""
         with self._lock:
             run = self._begun()
-            body = {**body, "request": new_request()}
+            body = {**body, "request": new_request(), "done": self._let_go()}
             try:
                 told = self._connection.post(f"/runs/{run.id}{path}", body)
             except Failure as failure:
@@ -239,6 +250,7 @@ class RemoteCurator:
         told = self._begin(wanted)
         run = _Run(wanted, told.text("run"), told.whole("number"), told.amount("remaining"))
         self._run, self._spent = run, told.amount("spent")
+        self._done.clear()
         try:
             yield
         except BaseException as error:
@@ -306,8 +318,9 @@ class RemoteCurator:
 class RemoteThreshold:
     """An above-threshold gate that is open on a server."""
 
-    def __init__(self, curator: RemoteCurator, name: str) -> None:
+    def __init__(self, curator: RemoteCurator, name: str, inside: object = None) -> None:
         self._curator, self._name = curator, name
+        self._inside = inside  # a sample lives as long as its gates
         self._closed = False
 
     @property
@@ -336,7 +349,7 @@ class RemoteThreshold:
 class RemoteSample:
     """A secret sample of the rows that is open on a server."""
 
-    def __init__(self, curator: RemoteCurator, name: str) -> None:
+    def __init__(self, curator: RemoteCurator, name: str, inside: object = None) -> None:
         self._curator, self._name = curator, name
 
     def ask(self, query: Query[T]) -> T:
@@ -345,7 +358,10 @@ class RemoteSample:
 
     def open(self, gate: Gate[T]) -> T:
         """A gate on the sample."""
-        return cast(T, self._curator._opened(gate, self._name))  # noqa: SLF001
+        return cast(T, self._curator._opened(gate, self._name, self))  # noqa: SLF001
+
+
+_GATES: dict[type[Any], Callable[..., Any]] = {AboveThreshold: RemoteThreshold, Sample: RemoteSample}
 
 
 def connection_facts(connection: Connection) -> dict[str, Any]:

@@ -158,8 +158,9 @@ class Fields:
         return bool(value)
 
     def listed(self, name: str) -> list[Any]:
-        """A list."""
+        """A list; an absent one is empty."""
         value = self.take(name)
+        value = [] if value is None else value
         if not isinstance(value, list):
             refuse(f"{name} is a list, got {shown(value)}")
         return value

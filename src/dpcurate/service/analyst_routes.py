@@ -11,7 +11,6 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -30,6 +29,7 @@ from dpcurate.remote.wire import Fields, RunRequest
 from dpcurate.service import refusals
 from dpcurate.service.host import ServiceHost
 from dpcurate.service.limits import TooMuch
+from dpcurate.service.openapi import described
 from dpcurate.service.refusals import Problem
 from dpcurate.service.server_runs import ServerRun, command_in
 
@@ -64,7 +64,16 @@ class Call:
 def routes(host: ServiceHost) -> list[BaseRoute]:
     """The routes for analysts."""
     analysts = Analysts(host)
-    return [Route(f"{wire.ROOT}{call.path}", analysts.endpoint(call), methods=[call.method]) for call in analysts.calls]
+    description = wire.dumps(described([(c.method, c.path, c.about, c.handler.__name__) for c in analysts.calls]))
+
+    async def openapi(_request: Request) -> Response:
+        return Response(description, media_type=JSON)
+
+    found = [(call.path, call.method, analysts.endpoint(call)) for call in analysts.calls]
+    return [
+        Route(f"{wire.ROOT}{path}", endpoint, methods=[method])
+        for path, method, endpoint in (*found, ("/openapi.json", "GET", openapi))
+    ]
 
 
 class Analysts:
@@ -162,9 +171,8 @@ class Analysts:
         """The status and the body for an error, which the log notes by its code."""
         code, sentence = refusals.told(error)
         if analyst and self._may_log(analyst):
-            with suppress(Exception):  # an answer is due, whatever became of the log
-                kind = {"error": type(error).__name__} if code in refusals.OURS else {}
-                self._host.records.write("refused", analyst, route=call.path, code=code, **kind)
+            kind = {"error": type(error).__name__} if code in refusals.OURS else {}
+            self._host.notes.add("refused", analyst, route=call.path, code=code, **kind)
         return wire.ERRORS[code][1], wire.dumps(refusals.to_plain(code, sentence))
 
     def _may_log(self, analyst: str) -> bool:
@@ -212,7 +220,7 @@ class Analysts:
 
     def log(self, asked: Asked) -> dict[str, Any]:
         """The newest entries about this analyst."""
-        entries = tuple(self._host.records.entries(asked.analyst))[-1000:]
+        entries = tuple(self._host.entries(asked.analyst))[-1000:]
         return {
             "entries": [
                 {"number": e.number, "at": e.written, "event": e.event, "request": e.request, "facts": dict(e.facts)}
@@ -244,7 +252,7 @@ class Analysts:
         asked.body.done()
         run = self._host.begin(asked.analyst, wanted)
         f = wanted.facts
-        self._host.records.write(
+        self._host.notes.add(
             "run-resumed" if run.resumed else "run-begun", asked.analyst, run=run.number, method=f.method,
             epsilon=f.epsilon, purpose=f.purpose,
         )  # fmt: skip
@@ -291,26 +299,29 @@ class Analysts:
     def end(self, asked: Asked) -> dict[str, Any]:
         """The end of a run."""
         outcome = asked.body.text("outcome", 20)
-        run = self._host.runs.find(asked.analyst, str(asked.path["run"]))
         asked.body.done()
+        run = self._host.runs.find(asked.analyst, str(asked.path["run"]))
         self._host.runs.finish(run, outcome)
-        self._host.records.write("run-ended", asked.analyst, run=run.number, outcome=outcome, cost=run.paid)
+        self._host.notes.add("run-ended", asked.analyst, run=run.number, outcome=outcome, cost=run.paid)
         return {"paid": run.paid, **self.budget(asked)}
 
     def _once(
         self, asked: Asked, work: Callable[[ServerRun], dict[str, Any]], event: str, **facts: Any
     ) -> dict[str, Any]:
         """What a run answers to this request, once; what it cost is in the log."""
-        run, request = self._host.runs.find(asked.analyst, str(asked.path["run"])), asked.body.request()
+        request = asked.body.request()
+        done = [Fields({"gate": one}).text("gate", 40) for one in asked.body.listed("done")]
         asked.body.done()
+        run = self._host.runs.find(asked.analyst, str(asked.path["run"]))
 
         def paid(run: ServerRun) -> dict[str, Any]:
+            run.forget(done)
             steps, before = len(run.steps()), run.paid
             found = work(run)  # nothing that could fail may follow, or what was paid for would be paid again
             return {**found, "steps": _steps(run, steps), "cost": run.paid - before}
 
         def noted(found: dict[str, Any]) -> None:
-            self._host.records.write(event, asked.analyst, run=run.number, cost=found["cost"], **facts)
+            self._host.notes.add(event, asked.analyst, run=run.number, cost=found["cost"], **facts)
 
         found = run.once(request, paid, noted)
         return {**found, **_state(run)}

@@ -15,10 +15,11 @@ from dpcurate.planning.estimate import Outlook
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import LoggedRun, Share
 from dpcurate.remote.wire import RunRequest
+from dpcurate.service.late_notes import LateNotes
 from dpcurate.service.limits import Limits, Meter
 from dpcurate.service.logbook import Entry
 from dpcurate.service.records import DENIED, WAITING, Records, Request
-from dpcurate.service.server_runs import RunningRun, ServerRun, ServerRuns
+from dpcurate.service.server_runs import RunningRun, ServerRun, ServerRuns, Stopping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,7 @@ class ServiceHost:
         self.settings = ServiceSettings() if settings is None else settings
         self.runs = ServerRuns(curator, records, self.settings.limits)
         self.meter = Meter(self.settings.limits)
+        self.notes = LateNotes(records)
 
     # --- for the owner ------------------------------------------------------------------------------------------------
 
@@ -101,6 +103,7 @@ class ServiceHost:
 
     def entries(self, analyst: str | None = None) -> Iterator[Entry]:
         """What happened, in order: the service's own log, of everybody or of one analyst."""
+        self.notes.flush()
         return self.records.entries(analyst)
 
     # --- for the server -----------------------------------------------------------------------------------------------
@@ -174,10 +177,12 @@ class ServiceHost:
     def close(self) -> None:
         """Finish what is being answered, end every run so that it can be resumed, and let go of the records."""
         self.runs.close()
+        self.notes.close()
         self.records.write("service-stopped", "")
         self.records.close()
 
     def check_open(self) -> None:
-        """Refuse if the service is about to end."""
+        """Refuse if the service is about to end, or cannot write down what happens."""
+        self.notes.check()
         if self.stopping:
-            raise RefusedError("the service is about to stop; try again in a minute")
+            raise Stopping("the service is about to stop; try again in a minute")

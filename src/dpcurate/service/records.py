@@ -12,7 +12,7 @@ import json
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +45,21 @@ class Request:
     state: str
     asked: str
     decided: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An entry that is to be written; `analyst` is empty if it is about nobody in particular."""
+
+    event: str
+    analyst: str
+    facts: Mapping[str, object]
+
+    def __post_init__(self) -> None:
+        if not _EVENT.fullmatch(self.event) or self.event.startswith(_CONSENT):
+            raise LedgerError(f"an event is a short word in lower case, got {shown(self.event)}")
+        if self.analyst:
+            check_name(self.analyst)
 
 
 class Records:
@@ -221,12 +236,13 @@ class Records:
 
         Never hand it anything about rows: analysts may read their own entries.
         """
-        if not _EVENT.fullmatch(event) or event.startswith(_CONSENT):
-            raise LedgerError(f"an event is a short word in lower case, got {shown(event)}")
-        if analyst:
-            check_name(analyst)
+        self.write_all([Note(event, analyst, facts)])
+
+    def write_all(self, notes: Sequence[Note]) -> None:
+        """Add entries in their order, all at once."""
         with self._book.writing() as connection:
-            logbook.add(connection, event, analyst, facts=facts)
+            for note in notes:
+                logbook.add(connection, note.event, note.analyst, facts=note.facts)
 
     def entries(self, analyst: str | None = None, *, last: int | None = None) -> Iterator[Entry]:
         """The log in order; all of it, what is about one analyst, or that of its `last` entries."""

@@ -23,7 +23,7 @@ from dpcurate.errors import (
 )
 from dpcurate.remote import wire
 from dpcurate.service.limits import TooMuch
-from dpcurate.service.server_runs import RunTaken, UnknownRun
+from dpcurate.service.server_runs import RunTaken, Stopping, UnknownRun
 
 LONGEST = 2000
 
@@ -39,6 +39,7 @@ class Problem(ServiceError):
 CODES: tuple[tuple[type[Exception], str], ...] = (
     (DecodeError, "body"),
     (TooMuch, "limit"),
+    (Stopping, "stopping"),
     (RunTaken, "run-taken"),
     (UnknownRun, "run"),
     (WaitingForConsent, "waiting"),

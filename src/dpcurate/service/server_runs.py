@@ -39,6 +39,10 @@ class UnknownRun(RefusedError):
     """No run of this analyst has this id: it has ended, or the service was started again since."""
 
 
+class Stopping(RefusedError):
+    """The service is about to end; it will be there again."""
+
+
 class RunTaken(UnknownRun):
     """The same command was given once more, and that client goes on with the run."""
 
@@ -92,6 +96,7 @@ class ServerRun:
         self._context: AbstractContextManager[Any] = session.run(facts, share=share)
         self._lock = threading.RLock()
         self._places: dict[str, Any] = {"": session}
+        self._inside: dict[str, str] = {}
         self._blocks: dict[str, AbstractContextManager[object]] = {}
         self._answers: dict[str, Any] = {}
         self._ended = False
@@ -189,7 +194,14 @@ class ServerRun:
         opened: Any = self._session_at(place).open(gate)
         name = secrets.token_urlsafe(9)
         self._places[name] = opened
+        self._inside[name] = place
         return name
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Let go of gates and samples that the client has no use for any more, with all that is open inside them."""
+        for name in names:
+            if name and self._places.pop(name, None) is not None:
+                self.forget([inner for inner, outer in self._inside.items() if outer == name and inner in self._places])
 
     def reserve(self, amount: float) -> str:
         """Set aside a block; its id."""
