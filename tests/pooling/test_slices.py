@@ -7,10 +7,12 @@ import pytest
 
 from dpcurate import Budget, Curator
 from dpcurate.errors import QueryError
+from dpcurate.pooling.slices import Network, joint
 from dpcurate.queries import (
     BRANCHES,
     Contrasts,
     Counts,
+    Exact,
     FeatureMap,
     FeatureMoments,
     FeatureNorms,
@@ -31,6 +33,7 @@ from pooled_tables import NAMES, SCHEMA, pooled, tables, united, with_site
 
 QUIET = Gaussian(rho=1e13)
 """Noise that is 0 in nearly every draw."""
+NETWORK = Network(with_site(SCHEMA), "site", len(NAMES))
 MAPS = (
     FeatureMap("a", ((900, -300), (-200, 800), (-100, -2000))),
     FeatureMap("site", ((1024, -512), (-1024, -700), (10, 1500))),
@@ -70,6 +73,46 @@ def test_features_are_those_of_one_table_as_far_as_whole_steps_go() -> None:
         # A row's feature is cut to a whole step of 1/1024, the constant's as well as the site's own.
         np.testing.assert_allclose(got, expected, atol=900 * 4 / 1024)
         assert np.abs(expected).max() > 100
+
+
+def test_features_of_a_site_that_are_longer_than_one_feature_can_be() -> None:
+    far = FeatureMap("site", ((60_000, 60_000), (-60_000, 40_000), (0, 65_536)))
+    some = tables(2)
+    statistic = FeatureMoments((MAPS[0], far), 200.0, 200.0)
+    one = Curator(united(some), with_site(SCHEMA), budget=Budget.unlimited())
+    whole, together = one.ask(Release(statistic, QUIET)), pooled(some).ask(Release(statistic, QUIET))
+    for expected, got in zip(whole.parts, together.parts, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=0.01, atol=1)
+
+
+@pytest.mark.parametrize("statistic", [*ASKED, FeatureMoments(MAPS, 1.7, 0.5)], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_a_row_more_at_a_site_moves_what_it_is_asked_by_no_more_than_is_paid(
+    statistic: Statistic, gaussian: bool
+) -> None:
+    """By the noise in its answers: a bound on what the site column, weights and split releases do to its promise."""
+    cost = 0.02
+    asked = joint(Release(statistic, Gaussian(rho=cost) if gaussian else Laplace(epsilon=cost)), NETWORK)
+    smaller, larger = tables(6, (12, 9, 7)), tables(6, (12, 9, 7))
+    for row in range(4):
+        added = {"a": "xyz"[row % 3], "b": ("no", "yes")[row % 2], "n": 10.0 * (row % 2), "m": -5.0 + 10 * (row // 2)}
+        larger[1] = {name: [*cells, added[name]] for name, cells in smaller[1].items()}
+        spent = 0.0
+        for release in asked.asked(1):
+            exact, moved = (
+                Curator(t, SCHEMA, budget=Budget.unlimited()).ask(Release(release.statistic, Exact()))
+                for t in (smaller[1], larger[1])
+            )
+            noised = Curator(smaller[1], SCHEMA, budget=Budget.unlimited()).ask(release)
+            gaps = [b - a for a, b in zip(exact.parts, moved.parts, strict=True)]
+            # A matrix of moments shows each number above its diagonal twice.
+            apart = [(np.triu(gap) if isinstance(statistic, Moments) else gap).ravel() for gap in gaps]
+            for scale, gap in zip(noised.scales, apart, strict=True):
+                if gaussian:
+                    spent += float(gap @ gap) / (2 * scale * scale)
+                else:
+                    spent += float(np.abs(gap).sum()) * np.sqrt(2) / scale
+        assert 0 < spent <= cost * (1 + 1e-6)
 
 
 NOISY: tuple[Statistic, ...] = (

@@ -275,9 +275,9 @@ class _Histograms:
 class _Features:
     """Moments and norms of features.
 
-    The features t of a site's level are the same for all its rows. A constant feature of length |t|, added to the
-    last column asked, makes every row as long as it is with the site column; its products with the others,
-    times t / |t|, are those of the site column.
+    The features t of a site's level are the same for all its rows. A constant feature c = |t|, added to the last column
+    asked, makes every row as long as it is with the site column; its products with the others, times t / c, are those
+    of the site column.
     """
 
     query: Release
@@ -302,14 +302,14 @@ class _Features:
         (vectors,) = (one.vectors for one in self._maps if one.column == self.network.site)
         return vectors
 
-    def _length(self, site: int) -> int:
-        """Rounded up, so that what takes its place is no longer than it."""
+    def _constant(self, site: int) -> int:
+        """The feature that stands for those of the site's level: their length rounded up, as far as a feature goes."""
         squared = sum(x * x for x in self._levels[site])
-        return math.isqrt(squared - 1) + 1 if squared else 0
+        return min(math.isqrt(squared - 1) + 1, LARGEST_FEATURE) if squared else 0
 
     def asked(self, site: int) -> Asked:
         *others, last = self._own
-        constant = min(self._length(site), LARGEST_FEATURE)
+        constant = self._constant(site)
         longer = FeatureMap(last.column, tuple((*vector, constant) for vector in last.vectors))
         statistic = self.query.statistic
         assert isinstance(statistic, (FeatureMoments, FeatureNorms))
@@ -332,8 +332,8 @@ class _Features:
             if one.column != self.network.site:
                 matrix[start:end, place : place + one.size] = np.eye(one.size)
                 place += one.size
-            elif self._length(site):
-                matrix[start:end, -1] = np.array(self._levels[site]) / self._length(site)
+            elif self._constant(site):
+                matrix[start:end, -1] = np.array(self._levels[site]) / self._constant(site)
         return matrix
 
     def _moved(self, answer: Answer, matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
