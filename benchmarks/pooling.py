@@ -160,7 +160,7 @@ def jobs(args: Namespace) -> Iterator[tuple[Any, ...]]:
 
 
 def main() -> None:
-    words = harness.command(__doc__, ".cache/pooling.jsonl", "docs/pooling.md")
+    words = harness.command(__doc__, "speed/pooling.jsonl", "docs/pooling.md")
     words.add_argument("--seeds", type=int, default=5)
     words.add_argument("--first", type=int, default=1)
     words.add_argument("--workers", type=int, default=1)
