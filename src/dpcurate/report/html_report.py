@@ -34,6 +34,7 @@ from dpcurate.report.sections import (
     directions_lines,
     directions_note,
     order_section,
+    sites_lines,
     statement,
     undecided_section,
     verdict_banner,
@@ -68,7 +69,9 @@ def page(result: Discovery) -> str:
         "title": f"Causal graph of {len(result.graph.nodes)} columns",
         "summary": _summary(result, edges),
         "banner": Html(banner(result.privacy) + verdict_banner(result.verdict)),
-        "verdict": Html(verdict_lines(result.verdict) + directions_lines(result.directions if edges else None)),
+        "verdict": Html(
+            verdict_lines(result.verdict) + directions_lines(result.directions if edges else None) + sites_lines(result)
+        ),
         "controls": _controls(edges, result.cut),
         "drawing": draw(result.graph, edges, attributes='role="group" aria-label="The graph, drawn"'),
         "legend": legend(edges),

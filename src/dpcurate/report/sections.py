@@ -53,6 +53,25 @@ def directions_lines(verdict: DirectionVerdict | None) -> Html:
     return element("div", _said(verdict), class_=f"verdict {'fine' if verdict.readable else 'weak'}")
 
 
+def sites_lines(result: Discovery) -> Html:
+    """Which mechanisms differ between the sites of a pool, and the promise of each site."""
+    differences = result.site_differences
+    if differences is None:
+        return Html("")
+    title = "Sites disagree too much." if differences.too_many else "Sites."
+    told = " ".join(f"{_sentence(line)}." for line in differences.lines)
+    return element(
+        "div",
+        paragraphs(element("strong", title), clean(told)),
+        class_=f"verdict {'weak' if differences.too_many else 'fine'}",
+    )
+
+
+def _sentence(line: str) -> str:
+    told = line.removeprefix("sites: ").removeprefix("warning: ")
+    return f"{told[0].upper()}{told[1:]}"
+
+
 def directions_note(verdict: DirectionVerdict | None) -> Html:
     """The same for a notebook."""
     if verdict is None:
@@ -246,7 +265,9 @@ def _unprotected(result: Discovery) -> Html:
 
 def _formal(privacy: Privacy) -> Html:
     known = [("Neighbours", RELATIONS.get(privacy.neighbours, privacy.neighbours)), ("Unit of privacy", privacy.unit)]
-    return Html(facts([*known, *_ceiling(privacy)]) + paragraphs(*([CEILING_NOTE] if privacy.private else [])))
+    sites = [(f"Site {clean(one.name)}", clean(f"{one.privacy}; ledger: {one.ledger}")) for one in privacy.sites]
+    told = [*known, *_ceiling(privacy), *sites]
+    return Html(facts(told) + paragraphs(*([CEILING_NOTE] if privacy.private else [])))
 
 
 def _ceiling(privacy: Privacy) -> Iterable[tuple[str, str]]:

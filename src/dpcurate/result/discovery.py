@@ -31,6 +31,7 @@ from dpcurate.result.edges import ColumnPair, Edge, found_edges, found_marked, f
 from dpcurate.result.export import GRAPHS, REPORTS, Exports, result_files
 from dpcurate.result.fit import NOT_IDENTIFIED, DirectionVerdict, FitResult, GoodnessOfFit
 from dpcurate.result.run_record import RunRecord
+from dpcurate.result.site_differences import SiteDifferences, site_differences
 from dpcurate.result.threshold import BEST_F1, CERTAIN, Threshold, graph_at, surely_linked, way_round
 from dpcurate.result.verdict import Expected, Verdict, verdict_on
 from dpcurate.schema import Schema
@@ -131,6 +132,11 @@ class Discovery(Exports):
     def directions(self) -> DirectionVerdict | None:
         """Whether directions can be read, from released numbers alone; None where the method does not judge them."""
         return self.learned.directions
+
+    @cached_property
+    def site_differences(self) -> SiteDifferences | None:
+        """Which mechanisms differ between the sites of a pool; None where rows have no site."""
+        return site_differences(self)
 
     @property
     def fit(self) -> GoodnessOfFit | None:
@@ -256,7 +262,8 @@ class Discovery(Exports):
     def _head(self) -> tuple[str, ...]:
         found = f"{how_many(len(self.edges), 'edge')} among {how_many(len(self.graph.nodes), 'column')}"
         drawn = (f"drawn: {self.drawn}",) if self.drawn else ()
-        return *self.verdict_lines, f"{found}, by {self.method}", *self.privacy.lines, *drawn
+        sites = () if self.site_differences is None else self.site_differences.lines
+        return *self.verdict_lines, f"{found}, by {self.method}", *self.privacy.lines, *drawn, *sites
 
     @property
     def _tail(self) -> tuple[str, ...]:
@@ -291,6 +298,7 @@ class Discovery(Exports):
                 "events": len(p.events),
             }
             | ({"sites": [_site(one) for one in p.sites]} if p.sites else {}),
+            "site_differences": None if self.site_differences is None else self.site_differences.to_dict(),
             "tests": list(self.learned.tests),
             "unfinished": {str(o): [sorted(x) for x in left] for o, left in self.learned.unfinished.items()},
             "notes": list(self.notes),
