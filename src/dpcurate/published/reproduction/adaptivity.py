@@ -23,7 +23,7 @@ from dpcurate.learn.methods import CuratePC, CurateScore, MeasureOnce, Method, N
 from dpcurate.published import schedules
 from dpcurate.published.claims import ALLOCATIONS, CurateReading
 from dpcurate.published.constraint import PublishedCuratePC
-from dpcurate.published.reproduction.grid import NOMINAL, THRESHOLD, GridCell, world
+from dpcurate.published.reproduction.grid import NOMINAL, THRESHOLD, CellKind, GridCell, world
 from dpcurate.published.reproduction.rehearsal import Rehearsal, memory
 from dpcurate.published.score import PublishedCurateScore
 from dpcurate.published.unproved_statistics import PaperTest
@@ -37,7 +37,9 @@ GRADIENTS = 200
 """Gradients that share a total; NOLEAKS' artifact takes 200 to 1,800."""
 MATCHED = 0.02
 """Calibration ends where the mean spending is this near."""
-TURNS, EACH = 12, 12
+TURNS = 12
+EACH: Mapping[CellKind, int] = MappingProxyType({"allocation": 30, "proved allocation": 12})
+"""Runs of a turn of calibration, at most twice those of the cell: what a published run spends varies widely."""
 
 PROVED_ALLOCATIONS: Mapping[str, Method] = MappingProxyType(
     {
@@ -155,9 +157,9 @@ def _fitted(cell: GridCell, allocation: str) -> Fitted:
 
 
 @lru_cache(maxsize=256)
-def opt_spends(kind: str, network: str, target: float, rows: int, runs: int) -> float:
+def opt_spends(kind: CellKind, network: str, target: float, rows: int, runs: int) -> float:
     """The mean leakage of OPT at a total, which the other allocations are brought to."""
-    cell = GridCell(kind, network, "curate-pc", "OPT", target, runs, rows)  # type: ignore[arg-type]
+    cell = GridCell(kind, network, "curate-pc", "OPT", target, runs, rows)
     return mean_spent(_fitted(cell, "OPT"), target, [f"{cell.seed}/{i}" for i in range(runs)])
 
 
@@ -167,7 +169,7 @@ def allocated(cell: GridCell) -> Iterator[tuple[Spent, dict[str, Any]]]:
     total = cell.target
     if cell.reading not in ("OPT", NOMINAL):
         wanted = opt_spends(cell.kind, cell.network, cell.target, cell.rows, cell.runs)
-        seeds = [f"{cell.seed}/{cell.reading}/calibrate/{i}" for i in range(EACH)]
+        seeds = [f"{cell.seed}/{cell.reading}/calibrate/{i}" for i in range(min(EACH[cell.kind], 2 * cell.runs))]
         total = matched(lambda nominal: mean_spent(fitted, nominal, seeds), wanted)
     for seed in range(cell.runs):
         one = fitted(total, f"{cell.seed}/{seed}")

@@ -357,7 +357,7 @@ def quick() -> tuple[GridCell, ...]:
     """Six networks and the figures' totals with few runs: under 180 seconds on two cores."""
     readings = {**{m: (LITERAL[m],) for m in PUBLISHED}, "curate-pc": ("printed", "script")}
     em, proved = _by_size(3, 1, 1, 0), _by_size(2, 1, 1, 1)
-    adaptivity: dict[CellKind, Mapping[str, int]] = {"allocation": _by_size(6, 4, 4, 2), "shape": _by_size(4, 2, 2, 1)}
+    adaptivity: dict[CellKind, Mapping[str, int]] = {"allocation": _by_size(4, 3, 2, 1), "shape": _by_size(2, 2, 2, 1)}
     return Grid(
         6, 4, em, proved, ends=(), firsts=(0.01,), readings=readings, timed=1, ours=("measure-once",),
         adaptivity=adaptivity,

@@ -14,7 +14,8 @@ from dpcurate._files import save_text
 from dpcurate.published.reproduction import figures, texts
 from dpcurate.published.reproduction.adaptive_comparisons import Gap, gaps
 from dpcurate.published.reproduction.comparisons import Statement, View, axes_of, literal, looked_at, otherwise
-from dpcurate.published.reproduction.grid import FAMILIES, TESTED, CellKind
+from dpcurate.published.reproduction.conclusions import conclusions
+from dpcurate.published.reproduction.grid import FAMILIES, NOMINAL, TESTED, CellKind
 from dpcurate.published.reproduction.statements import STATEMENTS
 from dpcurate.published.reproduction.store import ENOUGH, Provenance, Runs, provenance, read_runs
 
@@ -27,11 +28,15 @@ def write_page(parquet: Path, directory: Path, data: Path | None = None) -> list
     drawn = figures.draw(runs, directory / "figures")
     if not drawn:
         print("no figures: they need matplotlib (pip install matplotlib)")
-    texts_ = {"paper.md": page(runs, made, drawn=bool(drawn))}
-    paths = [_saved(directory / name, text) for name, text in texts_.items()]
     kept = directory if data is None else data
     tables = {"paper-verdicts.csv": verdict_rows(runs), "paper-gaps.csv": gap_rows(runs)}
-    return [*drawn, *paths, *(_saved(kept / name, _csv(rows)) for name, rows in tables.items())]
+    where = "" if kept == directory else f"{kept.relative_to(directory)}/"
+    text = page(runs, made, drawn=bool(drawn), data=where)
+    return [
+        *drawn,
+        _saved(directory / "paper.md", text),
+        *(_saved(kept / name, _csv(rows)) for name, rows in tables.items()),
+    ]
 
 
 def _saved(path: Path, text: str) -> Path:
@@ -45,9 +50,9 @@ def _csv(rows: Iterable[Sequence[object]]) -> str:
     return out.getvalue()
 
 
-def page(runs: Runs, made: Provenance | None = None, *, drawn: bool = True) -> str:
-    """Write the page from recorded runs, with or without pictures."""
-    parts = [_head(runs, made or Provenance()), texts.RULES]
+def page(runs: Runs, made: Provenance | None = None, *, drawn: bool = True, data: str = "") -> str:
+    """Write the page from recorded runs, with or without pictures; `data` is the folder of its tables."""
+    parts = [_head(runs, made or Provenance()), texts.RULES.format(data=data)]
     for title, numbers, names, words in texts.SECTIONS:
         parts.append(f"## {title}\n")
         parts += [_picture(name, texts.PICTURES[name]) for name in names]
@@ -61,7 +66,7 @@ def page(runs: Runs, made: Provenance | None = None, *, drawn: bool = True) -> s
 
 def _head(runs: Runs, made: Provenance) -> str:
     private = [r for r in runs.rows if r["kind"] not in ("exact", "schedule") and "threshold" not in r["reading"]]
-    said = texts.FEW.format(enough=ENOUGH) if runs.few else texts.CONCLUSIONS
+    said = texts.FEW.format(enough=ENOUGH) if runs.few else conclusions(runs)
     return texts.HEAD.format(
         number=f"{len(private):,}", networks=len(runs.networks), command=made.command, version=made.version,
         commit=made.commit, conclusions=said,
@@ -135,12 +140,12 @@ def _data(runs: Runs) -> str:
 
 
 def _gap_table(runs: Runs, kind: CellKind, metric: str, others: Sequence[str]) -> str:
-    """Gaps to the first reading, averaged over the networks, by total."""
+    """Gaps to the first reading at equal leakage, averaged over the networks, by total."""
     first, family = FAMILIES[kind].readings[0], FAMILIES[kind]
     targets = [t for t in family.targets if any(g.target == t for g in gaps(runs, kind, others[0], first, metric))]
     rows = []
     for other in others:
-        found = list(gaps(runs, kind, other, first, metric))
+        found = [g for g in gaps(runs, kind, other, first, metric) if g.equal or other == NOMINAL]
         cells = [_mean_gap([g for g in found if g.target == t]) for t in targets]
         rows.append([other, *cells])
     return table([f"minus {first}", *(f"{t:g}" for t in targets)], rows)
@@ -161,6 +166,10 @@ def _allocation_table(runs: Runs) -> str:
 
 def _proved_allocation_table(runs: Runs) -> str:
     return _gap_table(runs, "proved allocation", "skeleton_f1", FAMILIES["proved allocation"].readings[1:])
+
+
+def _shape_table(runs: Runs) -> str:
+    return f"{texts.SHAPES}\n{_gap_table(runs, 'shape', 'skeleton_f1', FAMILIES['shape'].readings[1:])}"
 
 
 def _adaptive_table(runs: Runs) -> str:
@@ -191,6 +200,7 @@ def _tests(runs: Runs) -> str:
 TABLES = {
     "allocation": _allocation_table,
     "allocation-proved": _proved_allocation_table,
+    "shapes": _shape_table,
     "adaptive": _adaptive_table,
     "spent-skeleton": _other_tests,
     "tests": _tests,
