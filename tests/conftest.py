@@ -24,6 +24,7 @@ NEEDED = {
         "test_newcomer.py",
         "test_nginx.py",
         "test_owner_browser.py",
+        "test_studio_in_browser.py",
     ),
     "DPCURATE_REQUIRE_TOOLS": ("tests/tools/",),
 }

@@ -120,6 +120,6 @@ def _comes_first(column: Column) -> bool:
         return _BIRTH.issuperset(words)
     if len(words) == 1 and words[0] in _WHOLE_NAMES:
         return few
-    if "years" in words and len(words) > 1:  # a duration
+    if "years" in words and len(words) > 1 and "age" not in words:  # a duration
         return False
     return bool(_ANY_KIND.intersection(words)) or (few and bool(_LEVELS.intersection(words)))

@@ -37,7 +37,9 @@ def show(visit: Visit) -> Response:
     schema, problems = schema_of(state.cards, state.rows, state.file)
     job = None if schema is None else visit.site.looks.check(visit.project, schema)
     check: TableCheck | None = None if job is None else job.value
-    looks = {} if check is None else {card.name: _look(card, check) for card in state.cards if card.used}
+    shown = check or visit.site.looks.newest(visit.project)
+    known = {} if shown is None else shown.columns
+    looks = {c.name: _look(c, shown) for c in state.cards if shown is not None and c.used and c.name in known}
     values: dict[str, Any] = {
         "uses": USES, "problems": problems, "job": job, "looks": looks, "check": check, "long": LONG,
         "remarks": () if check is None else [said(one.text) for one in check.remarks if one.column is None],

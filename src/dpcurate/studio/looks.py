@@ -6,6 +6,7 @@ Everything here is a call of the public package; what it finds stays in the proj
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from dpcurate import Draft, Schema, TableCheck, draft_schema
@@ -22,6 +23,7 @@ class Looks:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
+        self._newest: dict[Path, TableCheck] = {}
 
     def draft(self, project: Project) -> Job:
         """The draft of a project whose cards are not made yet; they are saved when it is done."""
@@ -51,7 +53,17 @@ class Looks:
     def check(self, project: Project, schema: Schema) -> Job:
         """How the rows fit a schema."""
         table = project.state.table
-        return self._jobs.start(("check", project.folder, schema.hash), lambda _job: TableCheck.of(table, schema))
+
+        def work(_job: Job) -> TableCheck:
+            check = TableCheck.of(table, schema)
+            self._newest[project.folder] = check
+            return check
+
+        return self._jobs.start(("check", project.folder, schema.hash), work)
+
+    def newest(self, project: Project) -> TableCheck | None:
+        """The check that was done last: cards show it until the next one is done, so that nothing jumps."""
+        return self._newest.get(project.folder)
 
 
 def _layout(draft: Draft) -> dict[str, Any]:

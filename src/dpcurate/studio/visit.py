@@ -45,15 +45,15 @@ class Site:
 
     workplace: Workplace
     jobs: Jobs = field(default_factory=Jobs)
+    looks: Looks = field(init=False)
+    """Looks at rows."""
     runs: Runs = field(default_factory=Runs)
     results: Results = field(default_factory=Results)
     assets: Assets = field(default_factory=lambda: Assets({**SHARED, "studio.css": OWN, "studio.js": OWN}))
     pages: Environment = field(default_factory=lambda: templates(OWN))
 
-    @property
-    def looks(self) -> Looks:
-        """Looks at rows."""
-        return Looks(self.jobs)
+    def __post_init__(self) -> None:
+        self.looks = Looks(self.jobs)
 
     def page(self, name: str, *, status: int = 200, **values: Any) -> Response:
         """A page from a template."""

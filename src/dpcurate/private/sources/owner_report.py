@@ -84,12 +84,18 @@ def full(looked: Sequence[int], used: int, encoded: Encoded, ids: Sequence[IdLoo
     filled = [tuple(map(int, counts.ravel())) for counts in encoded.count(tables)]
     columns = zip(schema.columns, looked[1::2], looked[2::2], filled, strict=True)
     return TableLook(
-        looked[0], used, tuple(ColumnLook(*facts) for facts in columns), tuple(ids), _copies(encoded, schema)
+        looked[0],
+        used,
+        tuple(ColumnLook(*facts) for facts in columns),
+        tuple(ids),
+        _copies(encoded, schema, filled, used),
     )
 
 
-def _copies(encoded: Encoded, schema: Schema) -> tuple[tuple[str, str], ...]:
-    """Columns that are nearly the same, as numbers or as levels under other names; two passes."""
+def _copies(
+    encoded: Encoded, schema: Schema, filled: Sequence[tuple[int, ...]], used: int
+) -> tuple[tuple[str, str], ...]:
+    """Columns that are nearly the same, as numbers or as levels under other names; two passes at most."""
     columns = schema.columns[:COMPARED]
     steps = tuple(column.size - 1 if column.has_levels else GRID for column in columns)
     moments = encoded.add([MomentRows(tuple(column.name for column in columns), steps, None)])[0]
@@ -98,17 +104,27 @@ def _copies(encoded: Encoded, schema: Schema) -> tuple[tuple[str, str], ...]:
     found = {(i, j) for i, j in pairs if alike[i, j]}
     renamed = [
         (i, j) for i, j in pairs
-        if (i, j) not in found and columns[i].has_levels and 2 < columns[i].size == columns[j].size <= COMPARED
-        and columns[j].has_levels
-    ]  # fmt: skip
-    names = [(columns[i].name, columns[j].name) for i, j in renamed]
-    tables = [CountRows(pair, (columns[i].size, columns[j].size)) for pair, (i, j) in zip(names, renamed, strict=True)]
-    counted = encoded.count(tables) if tables else []
+        if (i, j) not in found and _may_be_renamed(columns[i], columns[j])
+        and _equally_full(filled[i], filled[j], used)
+    ][:COMPARED]  # fmt: skip
     sizes = [(columns[i].size, columns[j].size) for i, j in renamed]
-    found |= {
-        pair for pair, counts, size in zip(renamed, counted, sizes, strict=True) if _is_renaming(counts.reshape(size))
-    }
+    names = [(columns[i].name, columns[j].name) for i, j in renamed]
+    tables = [CountRows(*one) for one in zip(names, sizes, strict=True)]
+    counted = encoded.count(tables) if tables else []
+    shaped = [counts.reshape(size) for counts, size in zip(counted, sizes, strict=True)]
+    found |= {pair for pair, counts in zip(renamed, shaped, strict=True) if _is_renaming(counts)}
     return tuple((columns[i].name, columns[j].name) for i, j in sorted(found))
+
+
+def _may_be_renamed(a: Column, b: Column) -> bool:
+    """Of two levels, a renaming shows as a correlation."""
+    return a.has_levels and b.has_levels and 2 < a.size == b.size <= COMPARED
+
+
+def _equally_full(a: Sequence[int], b: Sequence[int], used: int) -> bool:
+    """Whether one could be the other with other names: the fullest levels hold about as many rows, and so on."""
+    apart = sum(abs(x - y) for x, y in zip(sorted(a), sorted(b), strict=True))
+    return apart <= 2 * (1 - COPY) * used
 
 
 def _correlations(moments: IntArray) -> FloatArray:

@@ -9,12 +9,26 @@
 "use strict";
 (() => {
   const PAUSE = 350;
+  let timer, waits; // a change that is not sent yet, and its form
   const latest = new Map(); // newest request of each target, so that a slow answer does not undo a later one
 
   function tell(text) {
     const live = document.getElementById("live");
     live.textContent = text;
     live.hidden = !text;
+  }
+
+  // Nothing is replaced under a pressed button or in the middle of a drag: a click on what is gone would be lost.
+  let released = Promise.resolve();
+  const held = (ends) => () => (released = new Promise((done) => {
+    for (const end of ends) document.addEventListener(end, () => setTimeout(done), { once: true, capture: true });
+    setTimeout(done, 10000);
+  }));
+  document.addEventListener("pointerdown", held(["pointerup", "pointercancel"]), true);
+  document.addEventListener("dragstart", held(["dragend", "drop"]), true);
+
+  async function hands_off() {
+    for (let last; last !== released;) await (last = released);
   }
 
   // What a person would miss if an element were replaced: focus, selection, open details.
@@ -61,6 +75,7 @@
     try {
       const answer = await fetch(url, { ...options, headers: { "X-Partial": "1" } });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      await hands_off();
       if (latest.get(key) !== number) return true;
       const here = new URL(answer.url).pathname === location.pathname;
       if (answer.redirected && !here) location.assign(answer.url);
@@ -82,7 +97,11 @@
 
   const targets = (element) => element.dataset.swap.split(" ").filter(Boolean);
 
+  // What is typed and what is pressed arrives in the order in which it happened.
+  let sent = Promise.resolve();
+
   function submit(form, button) {
+    if (waits === form) clearTimeout(timer);
     const data = new FormData(form);
     if (button && button.name) data.append(button.name, button.value);
     const url = new URL(button?.getAttribute("formaction") || form.getAttribute("action") || location.href, location.href);
@@ -90,7 +109,8 @@
       url.search = new URLSearchParams(data).toString();
       return load(url, {}, targets(form));
     }
-    return load(url, { method: "POST", body: new URLSearchParams(data) }, targets(form));
+    const body = new URLSearchParams(data);
+    return (sent = sent.catch(() => {}).then(() => load(url, { method: "POST", body }, targets(form))));
   }
 
   function poll(element) {
@@ -114,11 +134,11 @@
     submit(form, button);
   });
 
-  let timer;
   function changed(event, wait) {
     const form = event.target.form;
     if (!form || !("auto" in form.dataset) || event.target.dataset.auto === "off") return;
-    clearTimeout(timer);
+    if (waits === form) clearTimeout(timer);
+    waits = form;
     timer = setTimeout(() => (form.dataset.swap ? submit(form) : form.requestSubmit()), wait);
   }
   document.addEventListener("input", (event) => changed(event, PAUSE));
