@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.chaos import service_page
 from benchmarks.chaos.arena import Arena
 from benchmarks.chaos.attacks import ATTACKS
 from benchmarks.chaos.instants import can_trace
+from benchmarks.service_section import kept
 
 MOST = 20
 """Faults shown of one attack."""
@@ -44,10 +44,9 @@ def _plain(text: str) -> str:
 
 
 def write(path: Path, arenas: list[Arena], command: str) -> None:
-    """Write the page; the section about the service, which another command writes, stays."""
-    service = service_page.kept(path.read_text(encoding="utf-8")) if path.exists() else ""
-    text = "\n".join(_page(arenas, command)) + "\n"
-    path.write_text(f"{text}\n{service}" if service else text, encoding="utf-8")
+    """Write the page; sections that other commands write stay."""
+    sections = kept(path.read_text(encoding="utf-8")) if path.exists() else ""
+    path.write_text("\n".join(_page(arenas, command)) + f"\n{sections}", encoding="utf-8")
 
 
 def _page(arenas: list[Arena], command: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.chaos.arena import Arena
+from benchmarks.service_section import write_section
 
 HEAD = "## The service"
 MOST = 20
@@ -21,7 +22,6 @@ HIDDEN = ("answered", "refused", "failed", "checks")
 def lines(arena: Arena, kills: int, words: str) -> Iterator[str]:
     """The section."""
     faults = len(arena.faults)
-    yield f"{HEAD}\n"
     yield f"Written by `python -m benchmarks.chaos.service {words} --page docs/reliability.md`.\n"
     yield (
         f"**{kills:,} kills** of servers and clients and **{arena.tried['races']:,} races** of analysts. "
@@ -42,13 +42,6 @@ def lines(arena: Arena, kills: int, words: str) -> Iterator[str]:
     yield from (f"\n* did not come to an end: {text}" for text in arena.unfinished[:MOST])
 
 
-def kept(page: str) -> str:
-    """The section as it stands in a page, empty if it has none."""
-    _, head, after = page.partition(f"\n{HEAD}\n")
-    return f"{head}{after}" if head else ""
-
-
 def write(path: Path, arena: Arena, kills: int, words: str) -> None:
-    """Put the section at the end of the page, in place of an earlier one."""
-    page = path.read_text(encoding="utf-8").partition(f"\n{HEAD}\n")[0].rstrip("\n")
-    path.write_text(f"{page}\n\n" + "\n".join(lines(arena, kills, words)) + "\n", encoding="utf-8")
+    """Put the section into the page, in place of an earlier one."""
+    write_section(path, HEAD, lines(arena, kills, words))

@@ -12,7 +12,7 @@ import pytest
 import dpcurate
 from asgi import Client
 from dpcurate import Budget, Curator, Ledger, Numeric, Schema
-from dpcurate.errors import DpcurateError, LedgerError
+from dpcurate.errors import DpcurateError, LedgerError, QueryError, RefusedError
 from dpcurate.private.ledger import RunFacts
 from dpcurate.queries import Counts, FeatureMap, FeatureMoments, Gaussian, Quantile, Release, Sample, encoding
 from dpcurate.service import owner_page
@@ -127,19 +127,19 @@ def test_a_quantile_counts_what_it_reads():
 
 
 def test_a_disk_is_not_filled_by_answers_that_cost_next_to_nothing(tmp_path):
-    host = a_host(tmp_path, hourly_bytes=20_000)
+    host = a_host(tmp_path, hourly_bytes=2_000)
     run = host.runs.begin("alice", "r", facts(), None)
     free = [Release(Counts(("Smoker", "Cancer")), Gaussian(rho=1e-12))]
     size = len(encoding.encode_queries(free)) + 8 * 5
-    for _ in range(20_000 // size):
+    for _ in range(2_000 // size):
         run.ask(free)
     spent = host.share("alice").spent
-    with pytest.raises(TooMuch, match="20,000 bytes"):
+    with pytest.raises(TooMuch, match="2,000 bytes"):
         run.ask(free)
     assert host.share("alice").spent == spent
     host.runs.finish(run, "stopped")
     again = host.runs.begin("alice", "s", facts(command="d"), None)
-    with pytest.raises(TooMuch, match="20,000 bytes"):
+    with pytest.raises(TooMuch, match="2,000 bytes"):
         again.ask(free)
     host.close()
 
@@ -154,6 +154,15 @@ def test_the_work_of_an_hour_is_not_added_up_at_every_request():
     assert before > 0
     meter._nanoseconds._added["alice"].popleft()
     assert meter.seconds("alice") == before
+
+
+def test_a_second_block_is_the_analysts_mistake_and_not_the_ledgers(host):
+    run = host.runs.begin("alice", "r", facts(), None)
+    block = run.reserve(1e-6)
+    with pytest.raises(QueryError, match="already"):
+        run.reserve(1e-6)
+    run.settle(block)
+    run.settle(run.reserve(1e-6))
 
 
 def test_secret_samples_which_hold_a_copy_of_rows_are_few(host):
@@ -267,3 +276,32 @@ def test_a_foreign_name_that_points_here_is_refused(tmp_path, name):
     assert client.get("/v1/health", headers={"Host": name}).status_code == 421
     assert client.get("/v1/health").status_code == 200
     host.close()
+
+
+# --- what is kept and what is read ------------------------------------------------------------------------------------
+
+
+def test_stored_answers_of_one_run_are_read_alone_and_not_without_end(host):
+    run = host.runs.begin("alice", "r", facts(), None)
+    asked = [Release(Counts(("Smoker",)), Gaussian(rho=1e-9))]
+    answers = [run.ask(asked), run.ask(asked)]
+    other = host.runs.begin("alice", "s", facts(command="d"), None)
+    other.ask([Release(Counts(("Cancer",)), Gaussian(rho=1e-9))])
+    ledger = host.curator.ledger
+    stored = ledger.stored(run.number, most_bytes=1 << 20)
+    kept = [encoding.decode(body)[0][1].value.tolist() for _, body in stored.answers.values()]
+    assert sorted(kept) == sorted(answer[0].value.tolist() for answer in answers)
+    assert stored.logged.number == run.number
+    assert stored.spent == ledger.spent
+    assert ledger.stored(99, most_bytes=1 << 20) is None
+    with pytest.raises(RefusedError, match="bytes"):
+        ledger.stored(run.number, most_bytes=100)
+
+
+def test_the_newest_entries_are_read_without_all_others(host):
+    for number in range(30):
+        host.records.write("ask", "alice", number=number)
+        host.records.write("ask", "bob", number=number)
+    newest = host.records.newest("alice", 5)
+    assert [entry.facts["number"] for entry in newest] == [25, 26, 27, 28, 29]
+    assert {entry.analyst for entry in newest} == {"alice"}

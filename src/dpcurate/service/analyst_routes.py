@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 from starlette.concurrency import run_in_threadpool
@@ -21,7 +20,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from dpcurate.errors import NotPrivate, QueryError
-from dpcurate.private.ledger.disk_store import stored_runs
 from dpcurate.queries import Exact, Gate, Query, Release, Score
 from dpcurate.queries.encoding import answer_to_plain, from_plain, parsed
 from dpcurate.remote import wire
@@ -34,6 +32,10 @@ from dpcurate.service.refusals import Problem
 from dpcurate.service.server_runs import ServerRun, command_in
 
 JSON = "application/json"
+STORED_BYTES = 1 << 26
+"""Bytes of stored answers that are sent at once; as JSON they take about three times as many."""
+NEWEST = 1000
+"""Entries of the log that are sent."""
 REFUSALS_LOGGED = 500
 """Refusals of one analyst within an hour that the log keeps."""
 
@@ -220,7 +222,7 @@ class Analysts:
 
     def log(self, asked: Asked) -> dict[str, Any]:
         """The newest entries about this analyst."""
-        entries = tuple(self._host.entries(asked.analyst))[-1000:]
+        entries = self._host.records.newest(asked.analyst, NEWEST)
         return {
             "entries": [
                 {"number": e.number, "at": e.written, "event": e.event, "request": e.request, "facts": dict(e.facts)}
@@ -263,10 +265,11 @@ class Analysts:
         queries = _queries(asked.body.listed("queries"), self._host.settings.limits.queries)
 
         def work(run: ServerRun) -> dict[str, Any]:
-            return {"answers": [answer_to_plain(one) for one in run.ask(queries, place)]}
+            return {"answers": run.ask(queries, place)}
 
         place = asked.body.text("place", 40)
-        return self._once(asked, work, "asked", queries=len(queries), about=_about(queries))
+        found = self._once(asked, work, "asked", queries=len(queries), about=_about(queries))
+        return {**found, "answers": [answer_to_plain(one) for one in found["answers"]]}  # kept as arrays, which is less
 
     def open(self, asked: Asked) -> dict[str, Any]:
         """A gate."""
@@ -330,15 +333,13 @@ class Analysts:
 
     def answers(self, asked: Asked) -> dict[str, Any]:
         """What a run has released."""
-        number = str(asked.path["number"])
-        facts = self._host.curator.ledger.facts
-        assert facts is not None
+        number, ledger = str(asked.path["number"]), self._host.curator.ledger
         mine = [
             run
             for run in self._host.log()
             if str(run.number) == number and (self._host.settings.team or command_in(run.facts.command, asked.analyst))
         ]
-        stored = stored_runs(Path(facts.path)).get(mine[0].number) if mine else None
+        stored = ledger.stored(mine[0].number, most_bytes=STORED_BYTES) if mine else None
         if stored is None:
             raise Problem("answers", "")
         return wire.stored_to_plain(stored, command_in(stored.logged.facts.command, asked.analyst))

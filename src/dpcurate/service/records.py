@@ -254,6 +254,12 @@ class Records:
             found = tuple(logbook.entries(connection, *where))
         return iter(found)
 
+    def newest(self, analyst: str, most: int) -> tuple[Entry, ...]:
+        """The newest entries about one analyst, in order."""
+        where = "id IN (SELECT id FROM entry WHERE analyst = ? ORDER BY id DESC LIMIT ?)"
+        with self._book.reading() as connection:
+            return tuple(logbook.entries(connection, where, (analyst, most)))
+
     def verify(self) -> tuple[int, str]:
         """Check that every entry is as it was written; the number and the hash of the last one.
 

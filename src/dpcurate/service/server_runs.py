@@ -205,6 +205,8 @@ class ServerRun:
 
     def reserve(self, amount: float) -> str:
         """Set aside a block; its id."""
+        if self._blocks:
+            raise QueryError("a block is set aside in this run already; end it before the next one")
         block = self._session.reserve(amount)
         block.__enter__()
         name = secrets.token_urlsafe(9)

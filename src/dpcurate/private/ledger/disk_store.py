@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpcurate.accounting import Event
-from dpcurate.errors import LedgerError
+from dpcurate.errors import LedgerError, RefusedError
 from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger import journal, run_log, shares
 from dpcurate.private.ledger import path as ledger_path
@@ -278,6 +278,29 @@ class DiskStore:
             form.write(connection, book, int(book["spent"]) + used - int(held[0]), events, unproved=False)
             self._tell(connection, used - int(held[0]))
 
+    def stored(self, number: int, most_bytes: int) -> StoredRun | None:
+        """What one run has released, None if that is nothing; one of more bytes is refused before it is read."""
+        with self._file.reading() as connection:
+            book = self._book(connection)
+            notes = journal.beginning(connection, f"stored {number}")
+            size = form.answers_size(connection, [note.facts for note in notes])
+            if size > most_bytes:
+                raise RefusedError(
+                    f"the answers of run {number} take {size:,} bytes, and {most_bytes:,} are read at once; the owner "
+                    "can copy the ledger for you"
+                )
+            if not notes:
+                return None
+            answers = {}
+            for note in notes:
+                _, name, units = _stored(note)
+                answers[name] = units, form.answer(connection, note.facts)
+            logged, events = run_log.stories(connection)[number].logged(), form.event_rows(connection)
+            return StoredRun(
+                self.facts, logged, journal.schemas(connection), answers, float_up(int(book["spent"])),
+                tuple(map(form.read_event, events)), book["unproved"] != "1",
+            )  # fmt: skip
+
     # --- shares: docs/proofs/shares.md ---------------------------------------------------------------------------
 
     def of_share(self, name: str) -> DiskStore:
@@ -430,10 +453,14 @@ def _answers(connection: sqlite3.Connection) -> dict[int, dict[str, tuple[int, b
     """Units and bytes of every stored answer, by run and by the request's name without its price."""
     answers: dict[int, dict[str, tuple[int, bytes]]] = {}
     for note in journal.each(connection):
-        word, _, rest = note.kind.partition(" ")
-        if word == "stored":
-            number, _, request = rest.partition(" ")
-            (query, priced), nth = request.partition(".")[0].split("-"), request.partition(".")[2]
-            body = form.answer(connection, note.facts)
-            answers.setdefault(int(number), {})[f"{query}.{nth}"] = int(priced, 16), body
+        if note.kind.startswith("stored "):
+            number, name, units = _stored(note)
+            answers.setdefault(number, {})[name] = units, form.answer(connection, note.facts)
     return answers
+
+
+def _stored(note: journal.Note) -> tuple[int, str, int]:
+    """Of which run an answer is, its request's name without the price, and that price in units."""
+    _, number, request = note.kind.split(" ")
+    (query, priced), nth = request.partition(".")[0].split("-"), request.partition(".")[2]
+    return int(number), f"{query}.{nth}", int(priced, 16)

@@ -177,6 +177,12 @@ def write_answer(connection: sqlite3.Connection, body: bytes) -> dict[str, objec
     return {"answer": added.lastrowid, "sha256": hashlib.sha256(body).hexdigest()}
 
 
+def answers_size(connection: sqlite3.Connection, notes: Sequence[dict[str, Any]]) -> int:
+    """How many bytes answers take, by what their notes say; they are not read."""
+    statement = "SELECT coalesce(max(length(body)), 0) FROM answer WHERE id = ?"
+    return sum(int(connection.execute(statement, (note["answer"],)).fetchone()[0]) for note in notes)
+
+
 def answer(connection: sqlite3.Connection, note: dict[str, Any]) -> bytes:
     """An answer as it was stored, by what its note says."""
     row = connection.execute("SELECT body FROM answer WHERE id = ?", (note["answer"],)).fetchone()

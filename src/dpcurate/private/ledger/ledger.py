@@ -18,7 +18,7 @@ from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, RefusedErr
 from dpcurate.private.ledger import filter, journal
 from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger import path as ledger_path
-from dpcurate.private.ledger.disk_store import DiskStore
+from dpcurate.private.ledger.disk_store import DiskStore, StoredRun
 from dpcurate.private.ledger.filter import NOTHING, Filter
 from dpcurate.private.ledger.run_log import FINISHED, Liveness, LoggedRun, Payment, Run, RunFacts, check_facts
 from dpcurate.private.ledger.shares import Grant, Share
@@ -299,6 +299,15 @@ class Ledger(Filter):
         if lock is not None:
             lock.end()
         return lock is None
+
+    def stored(self, number: int, *, most_bytes: int) -> StoredRun | None:
+        """What a run on a ledger in a file has released; None if nothing is stored.
+
+        Raises:
+            RefusedError: it takes more bytes than that.
+        """
+        with self._mine():
+            return self._store.stored(number, most_bytes) if isinstance(self._store, DiskStore) else None
 
     def stopped(self, command: str) -> LoggedRun | None:
         """The run that the same command would resume now."""
