@@ -118,6 +118,19 @@ class _FromAnswers(argparse.Action):
         namespace.from_answers = values[0], int(values[1]) if len(values) == 2 else None
 
 
+class _Server(argparse.Action):
+    """Takes the address of a service; a table and its schema are then the service's."""
+
+    needless: tuple[argparse.Action, ...] = ()
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        for action in self.needless:
+            action.required = False
+        namespace.server = values
+
+
 # --- arguments of several commands --------------------------------------------------------------------------
 
 
@@ -140,6 +153,17 @@ def add_answers(parser: argparse.ArgumentParser, line: str, *needless: argparse.
     """`--from-answers`, which makes arguments needless."""
     again = parser.add_argument("--from-answers", nargs="+", metavar=("LEDGER", "RUN"), action=_FromAnswers, help=line)
     again.needless = needless  # type: ignore[attr-defined]
+
+
+def add_server(parser: argparse.ArgumentParser, *needless: argparse.Action) -> None:
+    """A table on a server in place of one here."""
+    line = "ask a table on a server ('dpcurate serve') in place of TABLE and --schema; the token is in DPCURATE_TOKEN"
+    server = parser.add_argument("--server", metavar="URL", action=_Server, help=line)
+    server.needless = needless  # type: ignore[attr-defined]
+    line = "read the token for --server from this file"
+    parser.add_argument("--token-file", metavar="FILE", help=line)
+    line = "with --server: work on made-up rows of the table's schema, which costs nothing"
+    parser.add_argument("--dummy", action="store_true", help=line)
 
 
 def add_output(parser: argparse.ArgumentParser, line: str, *, metavar: str = "FILE", required: bool = False) -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import csv
-import os
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from dpcurate import Asked, Inputs, OutputFolder, Quantiles, Schema, Study, asked_from, messages
-from dpcurate.cli.options import existing, load_schema, refuse_for_answers, some_table
+from dpcurate import Asked, Inputs, OutputFolder, Quantiles, Schema, asked_from, messages
+from dpcurate.cli.options import destination, existing, refuse_for_answers, some_study
 from dpcurate.cli.terminal import flush, say, show
 from dpcurate.errors import QueryError
 from dpcurate.queries import Counts, Means
 
 _OF_A_RUN = (
     "table", "schema", "epsilon", "counts", "mean", "quantiles", "delta", "neighbours", "ledger", "name", "by",
-    "purpose", "insecure_seed",
+    "purpose", "insecure_seed", "server",
 )  # fmt: skip
 
 
@@ -40,21 +39,17 @@ def _from_answers(args: Namespace) -> None:
 
 
 def _new_answer(args: Namespace) -> None:
-    table, schema = some_table(args.table), load_schema(args.schema)
-    question = _question(args, schema)
-    study = Study(
-        table, args.schema, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, name=args.name,
-        insecure_seed=args.insecure_seed,
-    )  # fmt: skip
+    study = some_study(args)
+    question = _question(args, study.schema)
     told: dict[str, Any] = {
         "epsilon": args.epsilon, "by": args.by, "purpose": args.purpose,
-        "result": "standard output" if args.output is None else os.path.abspath(args.output),
+        "result": destination(args),
     }  # fmt: skip
     preview = study.preview(question, **told)
     folder = _folder(args, study.inputs, force=args.force or preview.goes_on)
     say(preview)
     answered = [run for run in study.earlier(preview) if run.finished]
-    if answered:
+    if answered and args.server is None:
         say(f"note: run {answered[0].number} asked the same, and its answer is stored. To see that answer for free:")
         say(f"  dpcurate ask --from-answers {messages.one_line(args.ledger)} {answered[0].number}")
     asked = study.ask(question, **told, deliver=lambda asked: _hand_over(args, asked, folder))

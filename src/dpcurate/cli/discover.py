@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
 from typing import Any
@@ -13,11 +12,11 @@ from dpcurate.cli.options import (
     at_threshold,
     check_threshold,
     chosen_method,
+    destination,
     existing,
     knowledge_file,
-    load_schema,
     refuse_for_answers,
-    some_table,
+    some_study,
 )
 from dpcurate.cli.terminal import Bar, RunProgress, flush, hand_over, say, tell_order
 from dpcurate.errors import OutputError, QueryError
@@ -26,7 +25,10 @@ NO_ROWS = (
     "note: without a rough public number of rows dpcurate cannot estimate what this run will find, and on a small "
     "table that may be mostly noise. Add --rows N, or `rows = N` to the schema"
 )
-_OF_A_RUN = ("table", "schema", "epsilon", "delta", "neighbours", "ledger", "name", "by", "purpose", "insecure_seed")
+MADE_UP = "MADE-UP-"
+"""Before the name of every file that is about made-up rows."""
+_OF_A_RUN = ("table", "schema", "epsilon", "delta", "neighbours", "ledger", "name", "by", "purpose", "insecure_seed",
+              "server")  # fmt: skip
 
 
 def run(args: Namespace) -> None:
@@ -35,30 +37,27 @@ def run(args: Namespace) -> None:
     if args.from_answers is not None:
         _from_answers(args)
     elif not_private.asked(args):
+        if args.server is not None:
+            raise QueryError("a service answers with a guarantee and in no other way: leave out --not-private")
         not_private.run(args)
     else:
         _private_run(args)
 
 
 def _private_run(args: Namespace) -> None:
-    table = some_table(args.table)
-    load_schema(args.schema)
     _check_model_options(args)
     if args.synthetic is not None and args.quantify is None:
         raise QueryError("synthetic rows are drawn from a model: add --quantify 0.5, the part of the budget for it")
-    study = Study(
-        table, args.schema, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, name=args.name,
-        insecure_seed=args.insecure_seed,
-    )  # fmt: skip
+    study = some_study(args)
     told: dict[str, Any] = {
         "epsilon": args.epsilon, "method": chosen_method(args), "knowledge": knowledge_file(args),
         "order": args.order, "latent": args.latent, "quantify": args.quantify, "by": args.by, "purpose": args.purpose,
-        "result": "standard output" if args.output is None else os.path.abspath(args.output),
+        "result": destination(args),
     }  # fmt: skip
     preview = study.preview(**told, rows=args.rows)
-    folder = None
+    folder, mark = None, MADE_UP if args.dummy else ""
     if args.output is not None:
-        names = preview.files(synthetic=args.synthetic is not None)
+        names = tuple(f"{mark}{name}" for name in preview.files(synthetic=args.synthetic is not None))
         inputs = study.inputs.with_(knowledge=args.knowledge)
         folder = OutputFolder.made(args.output, names, inputs, force=args.force or preview.goes_on)
     say(preview)
@@ -70,8 +69,9 @@ def _private_run(args: Namespace) -> None:
         bar.clear()
         if study.passes > 1:  # a table in memory is read once
             say(f"passes over the table: {study.passes}")
-        hand_over(at_threshold(result, args), folder, synthetic=args.synthetic)
-        tell_order(result, args.ledger)
+        hand_over(at_threshold(result, args), folder, mark=mark, synthetic=args.synthetic)
+        if args.server is None:
+            tell_order(result, args.ledger)
         flush()
 
     try:
@@ -170,7 +170,8 @@ def _tell_of_failure(study: Study, preview: Preview, problem: BaseException) -> 
         if any(not run.finished for run in study.earlier(preview)):
             say("the answers are in the ledger: the same command writes the files and pays nothing more")
     elif privacy is not None and (privacy.run or 0) > 0:
-        kept = "no ledger records it: write it down" if study.ledger is None else "the ledger records it"
+        recorded = study.ledger is not None or preview.budget.keeper
+        kept = "the ledger records it" if recorded else "no ledger records it: write it down"
         say(f"stopped before the end, nothing was written. Spent on this table: {privacy}; {kept}")
     elif isinstance(problem, KeyboardInterrupt):
         say("stopped before anything was spent")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from argparse import Namespace
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-from dpcurate import Discovery, Schema, Threshold, messages, methods
+from dpcurate import Discovery, Schema, Study, Threshold, connect, messages, methods
 from dpcurate.cli.terminal import say
 from dpcurate.errors import FormatError, QueryError
 
@@ -43,6 +45,45 @@ def load_schema(path: str) -> Schema:
     if DRAFT in place.read_text(encoding="utf-8"):
         say(f"warning: {path!r} still says that it was drafted from the data; check it, then delete those lines")
     return schema
+
+
+OF_A_TABLE = ("table", "schema", "delta", "neighbours", "ledger", "name", "by", "insecure_seed", "from_answers")
+"""Options that mean nothing where a service has the table."""
+LONGEST_TOKEN = 1000
+
+
+def some_study(args: Namespace) -> Study:
+    """The table of a command, here or on a server."""
+    if args.server is None:
+        if args.dummy or args.token_file is not None:
+            raise QueryError(f"{'--dummy' if args.dummy else '--token-file'} goes with --server")
+        table = some_table(args.table)
+        load_schema(args.schema)
+        return Study(
+            table, args.schema, delta=args.delta, neighbours=args.neighbours, ledger=args.ledger, name=args.name,
+            insecure_seed=args.insecure_seed,
+        )  # fmt: skip
+    for name in OF_A_TABLE:
+        if getattr(args, name) is not None:
+            word = {"table": "TABLE", "name": "--table"}.get(name, f"--{name.replace('_', '-')}")
+            raise QueryError(f"the service of --server has the table, its schema and its ledger: leave out {word}")
+    study = connect(args.server, None if args.token_file is None else _token(args.token_file), dummy=args.dummy)
+    if args.dummy:
+        say("MADE-UP ROWS of the schema, not the table: nothing is spent, and the result says nothing about anybody")
+    return study
+
+
+def _token(path: str) -> str:
+    with Path(existing(path, "token")).open(encoding="utf-8", errors="replace") as file:
+        return file.read(LONGEST_TOKEN).strip()
+
+
+def destination(args: Namespace) -> str:
+    """Where the result goes, for the log; the log of a service learns no path of this machine."""
+    if args.output is None:
+        return "standard output"
+    path = os.path.abspath(args.output)
+    return path if args.server is None else f"files {hashlib.sha256(path.encode()).hexdigest()[:16]}"
 
 
 def knowledge_file(args: Namespace) -> str | None:

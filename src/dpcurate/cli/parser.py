@@ -20,6 +20,7 @@ from dpcurate.cli.arguments import (
     add_record,
     add_schema,
     add_seed,
+    add_server,
     add_table,
     add_variant,
     add_verbs,
@@ -92,12 +93,14 @@ def _discover(commands: Parsers) -> None:
         "    --ledger patients.ledger -o result\n"
         "  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 --at 0.8 --direction 0.6\n"
         "  dpcurate discover --from-answers patients.ledger --order 'sex, age | *' -o result2\n"
+        "  dpcurate discover --server https://stats.example.org --epsilon 0.2 -o result\n"
         "  dpcurate discover public.parquet --schema public.toml --method curate-pc --variant published --not-private"
     )
     line = "find the causal graph of a table's columns, within a privacy budget"
     parser = add_command(commands, "discover", line, "discover:run", more=more)
     table, schema = add_table(parser), add_schema(parser)
     add_answers(parser, "recompute from answers stored by an earlier run (default: latest); free", table, schema)
+    add_server(parser, table, schema)
     epsilon = "the most this run may spend; with an existing ledger, the default is all that is left"
     add_privacy(parser, epsilon, required=False)
     parser.add_argument("--method", default="auto", metavar="M", help="see 'dpcurate methods' (default: auto)")
@@ -142,7 +145,8 @@ def _ask(commands: Parsers) -> None:
         "  dpcurate ask patients.csv --schema patients.toml --ledger patients.ledger --mean income --epsilon 0.1\n"
         "  dpcurate ask patients.csv --schema patients.toml --ledger patients.ledger --epsilon 0.2 \\\n"
         "    --quantiles income 0.25,0.5,0.75 --purpose 'table 1' -o quartiles.csv\n"
-        "  dpcurate ask --from-answers patients.ledger"
+        "  dpcurate ask --from-answers patients.ledger\n"
+        "  dpcurate ask --server https://stats.example.org --counts age,sex --epsilon 0.1"
     )
     line = "release counts, means or quantiles, within the same privacy budget"
     parser = add_command(commands, "ask", line, "ask:run", more=more)
@@ -156,6 +160,7 @@ def _ask(commands: Parsers) -> None:
     epsilon = add_privacy(parser, "what the answer may cost, out of the ledger's budget if there is one", required=True)
     line = "show the answer stored by an earlier run of 'ask' (default: latest); free"
     add_answers(parser, line, table, schema, what, epsilon)  # type: ignore[arg-type]
+    add_server(parser, table, schema)
     add_record(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="print the answer as CSV, with all digits")

@@ -48,13 +48,15 @@ class RunSpec:
     result: str = ""
     schema_file: str = ""
     quantify: float | None = None
+    named: str = ""
+    """What a table that is open elsewhere is called there."""
     inputs: Inputs = NO_INPUTS
 
     @property
     def table_name(self) -> str:
         """The table in words; of a URL only the scheme, because the rest may hold a password."""
         if not isinstance(self.table, (str, Path)):
-            return "the table in memory"
+            return repr(self.named) if self.named else "the table in memory"
         scheme, colon, _ = str(self.table).partition("://")
         return f"{scheme}{colon}..." if colon else repr(str(self.table))
 
@@ -160,6 +162,8 @@ class RunBudget:
     left: float | None = None
     share: float | None = None
     resumes: LoggedRun | None = None
+    keeper: str = ""
+    """Who remembers the spending, in words, where it is no file of the caller's."""
 
     @classmethod
     def of(
@@ -213,10 +217,11 @@ class RunBudget:
             raise BudgetError("give epsilon or share, not both: they are the same amount in two currencies")
         if spec.epsilon is not None:
             share = float(Budget(epsilon=spec.epsilon, delta=budget.delta).ceiling)
-        keeper = keeper_of(queryable)
+        keeper, kept = keeper_of(queryable), ""
         if keeper is not None and keeper.keeps_runs:
-            resumes = keeper.stopped(spec.facts.command)
-        return cls(budget, queryable.neighbours, path, queryable.remaining, share, resumes)
+            resumes, kept = keeper.stopped(spec.facts.command), f"that of {keeper.table!r}"
+            kept += "" if keeper.analyst is None else f", as {keeper.analyst}"
+        return cls(budget, queryable.neighbours, path, queryable.remaining, share, resumes, kept)
 
     @classmethod
     def _of_ledger(
@@ -290,9 +295,9 @@ class RunBudget:
     @property
     def kept(self) -> str:
         """Who remembers the spending, in words."""
-        if self.ledger is None:
+        if self.ledger is None and not self.keeper:
             return "none: this spending is not recorded (use --ledger)"
-        name = repr(str(self.ledger))
+        name = self.keeper if self.ledger is None else repr(str(self.ledger))
         if self.resumes is not None:
             return f"{name}; this resumes run {self.resumes.number}, and what that has paid for is not paid again"
         if self.left is None and self.share is not None:

@@ -420,7 +420,13 @@ class Study:
 
     def _spec(self, method: str, recipe: object, **told: Any) -> RunSpec:
         return RunSpec(
-            table=self._table, schema=self.schema, method=method, recipe=recipe, schema_file=self._schema_file, **told
+            table=self._table,
+            schema=self.schema,
+            method=method,
+            recipe=recipe,
+            schema_file=self._schema_file,
+            named="" if (keeper := keeper_of(self._curator)) is None else keeper.table,
+            **told,
         )
 
     def _known(self, knowledge: Knowledge | str | Path | None, order: GivenOrder) -> Knowledge | None:
