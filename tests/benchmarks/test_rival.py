@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import combinations
 
 import numpy as np
@@ -10,6 +11,7 @@ from benchmarks.junction import Fit, Model, Noisy, Tree, consistent, fitted, meg
 from benchmarks.synthetic_rival import Aim
 
 from benchmarks import synthetic_rival
+from dpcurate.benchmark import compare
 
 SIZES = {"a": 2, "b": 300, "c": 2}
 FIVE = {"a": 2, "b": 3, "c": 2, "d": 4, "e": 2}
@@ -118,3 +120,13 @@ def test_of_noisy_tables_no_model_nearby_fits_better(model):
 def test_the_size_is_that_of_the_largest_tables():
     """a, b and c in a circle, and b, c, d: 12 and 24 cells; e alone."""
     assert megabytes(FIVE, CLIQUES) == pytest.approx((12 + 24 + 2) * 8 / 2**20)
+
+
+# --- as a method of the benchmark -----------------------------------------------------------------------------------
+
+
+def test_the_benchmark_takes_it_as_a_method_that_claims_its_epsilon(monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (run,) = compare([], ["cancer"], [20.0], add=[f"{synthetic_rival.__file__}:AIM_PC"], rows=20_000, seeds=1).runs
+    assert (run.method, run.guarantee, run.spent, run.problem) == ("AIM_PC", "claimed", 20.0, "")
+    assert run.skeleton_f1 > 0.7
