@@ -435,3 +435,32 @@ def test_an_interrupt_ends_the_workers_too_and_leaves_no_trace(tmp_path, kill):
     assert process.returncode == 130
     assert said.splitlines()[-1] == "stopped"
     assert trouble == ""
+
+
+# --- several sites ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", [1e-10, 0])
+def test_a_plan_for_sites_is_that_of_one_table_with_their_rows_and_noise(delta):
+    schema, epsilons = networks.load("asia").schema, (0.1, 1.0)
+    told = plan(schema, 1000, sites=9, epsilons=epsilons, delta=delta)
+    assert told.methods == ("alone", "pooled", "shared")
+    for epsilon in epsilons:
+        whole = Budget(epsilon=epsilon, delta=delta)
+        noisier = Budget(epsilon=epsilon / 3, delta=0) if delta == 0 else Budget(rho=whole.ceiling / 9, delta=delta)
+        for way, rows, budget in (("alone", 1000, whole), ("pooled", 9000, noisier), ("shared", 9000, whole)):
+            assert told.cells[way, epsilon].f1 == estimate(schema, rows, budget=budget).f1
+    f1 = [told.cells[way, 1.0].f1 for way in told.methods]
+    assert f1 == sorted(f1)
+
+
+def test_a_plan_for_sites_is_written_as_any_other(tmp_path):
+    told = plan(networks.load("asia").schema, 1000, sites=10)
+    assert "1,000 rows at each of 10 sites" in str(told)
+    assert "secure aggregation" in told.report_text("x.html", accuracy=0.8)
+    assert json.loads(told.report_text("x.json"))["sites"] == 10
+    assert "worlds" not in str(told).lower()
+    with pytest.raises(QueryError, match="default method"):
+        plan(networks.load("asia").schema, 1000, sites=10, methods=("em-pc",))
+    with pytest.raises(QueryError, match="sites"):
+        plan(networks.load("asia").schema, 1000, sites=0)

@@ -194,6 +194,8 @@ def _plan(commands: Parsers) -> None:
     add_order(parser)
     line = "roughly how many rows the table has, from public knowledge"
     parser.add_argument("--rows", type=whole_number, required=True, metavar="N", help=line)
+    line = "plan for so many sites of --rows rows each: one alone, pooled, and with shared noise"
+    parser.add_argument("--sites", type=whole_number, default=1, metavar="K", help=line)
     line = "the skeleton F1 you want (0 to 1); also report which epsilon reaches it"
     parser.add_argument("--accuracy", type=number, metavar="F", help=line)
     line = "values of epsilon to try (default: 0.03 0.1 0.3 1 3 10)"

@@ -61,7 +61,8 @@ def plan(args: Namespace) -> None:
     countdown = Countdown(Bar())
     epsilons: dict[str, Any] = {} if args.epsilons is None else {"epsilons": args.epsilons}
     planned = make_plan(
-        load_schema(args.schema), args.rows, **epsilons, order=args.order, methods=args.methods, worlds=args.worlds,
+        load_schema(args.schema), args.rows, **epsilons, order=args.order, methods=args.methods, sites=args.sites,
+        worlds=args.worlds,
         seed=args.seed, delta=args.delta, neighbours=args.neighbours, workers=os.cpu_count() or 1, progress=countdown,
     )  # fmt: skip
     countdown.bar.clear()

@@ -139,7 +139,10 @@ def _point(plan: Plan, epsilon: float, f1: float) -> str:
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 DEFAULT = "auto"
-ESTIMATED = frozenset({"auto", "measure-once"})
+SITES = {"alone": "one site with its own rows", "pooled": "all sites, each with its own noise",
+         "shared": "all sites, with the noise of one table (secure aggregation)"}  # fmt: skip
+"""How a site can take part in a study of several, all by the default method."""
+ESTIMATED = frozenset({"auto", "measure-once", *SITES})
 """Methods with a closed form, which are not simulated."""
 WORLDS = 8
 """How many worlds are simulated where a method asks for it."""
@@ -176,6 +179,8 @@ class Plan:
     worlds: int
     runs: tuple[WorldRun, ...]
     refusals: tuple[Refusal, ...] = ()
+    sites: int = 1
+    """How many tables of `rows` rows there are; `methods` are then the keys of `SITES`."""
 
     @cached_property
     def cells(self) -> Mapping[tuple[str, float], Expectation]:
@@ -190,7 +195,7 @@ class Plan:
 
     def _cell(self, method: str, epsilon: float) -> Expectation:
         if method in ESTIMATED:
-            power = self._power(epsilon)
+            power = self._power(method, epsilon)
             return Expectation(method, epsilon, power.f1, *power.range, power.missed, power.false)
         these = [r for r in self.runs if (r.method, r.epsilon) == (method, epsilon)]
         f1 = np.array([r.f1 for r in these])
@@ -198,8 +203,12 @@ class Plan:
         missed, false = np.mean([r.missed for r in these]), np.mean([r.false for r in these])
         return Expectation(method, epsilon, float(f1.mean()), float(low), float(high), float(missed), float(false))
 
-    def _power(self, epsilon: float) -> Power:
-        return _power(self.schema, self.rows, epsilon, self.delta, self.neighbours)
+    def _power(self, method: str, epsilon: float) -> Power:
+        rows = self.rows * (1 if method == "alone" else self.sites)
+        budget = Budget(epsilon=min(epsilon, NO_NOISE), delta=self.delta)
+        if method == "pooled":
+            budget = _of_sum(budget, self.sites)
+        return estimate(self.schema, rows, budget=budget, neighbours=Neighbours.of(self.neighbours))
 
     @staticmethod
     def check_accuracy(accuracy: float) -> None:
@@ -248,17 +257,23 @@ class Plan:
         """What a reader of the figures has to know."""
         less = f" ({self.simulated_rows:,} were simulated; more do better)" if self.simulated_rows < self.rows else ""
         worlds = "1 random world" if self.worlds == 1 else f"{self.worlds} random worlds"
+        of_sites = "" if self.sites == 1 else f" at each of {self.sites} sites"
         return (
-            f"{len(self.schema.names)} columns and {self.rows:,} rows; delta = {self.delta:g}, {self.neighbours}. "
-            "No private data was touched.",
+            f"{len(self.schema.names)} columns and {self.rows:,} rows{of_sites}; delta = {self.delta:g}, "
+            f"{self.neighbours}. No private data was touched.",
             "Figures are about the graph that a result shows: pairs that are more likely linked than not.",
             "Skeleton F1: 1 is every edge found and none false. 8 of 10 tables are to lie in the range shown.",
             "Weaker effects and rarer levels than usual need more, stronger ones less.",
-            *(f"{m}: the estimate that `discover` announces before a run." for m in self.methods if m in ESTIMATED),
+            *(f"{m}: {SITES[m]}, at this epsilon at every site." for m in self.methods if m in SITES),
+            *(
+                f"{m}: the estimate that `discover` announces before a run."
+                for m in self.methods
+                if m in ESTIMATED and m not in SITES
+            ),
             *([f"All else is from {worlds} with {self._edges} edges{less}."] if self.runs else []),
             *(
                 []
-                if self.runs
+                if self.runs or self.sites > 1
                 else [
                     "Simulate some worlds (--worlds 8) to see what exact methods, which are NOT PRIVATE, would reach."
                 ]
@@ -297,6 +312,7 @@ class Plan:
         return {
             "schema": self.schema.hash,
             "rows": self.rows,
+            "sites": self.sites,
             "remarks": list(self.remarks),
             "cells": list(map(_plain, self.cells.values())),
             "without_privacy": list(map(_plain, self.ceiling.values())),
@@ -348,6 +364,7 @@ def plan(
     order: GivenOrder = None,
     epsilons: Sequence[float] = EPSILONS,
     methods: Sequence[str] | None = None,
+    sites: int = 1,
     worlds: int | None = None,
     seed: int = 0,
     delta: float = DELTA,
@@ -363,6 +380,9 @@ def plan(
     ceiling; for the default alone they are simulated if `worlds` is given. Time grows with `worlds`; with `workers`
     above 1 they are shared out to processes, so call it under `if __name__ == "__main__":`. The same seed gives the
     same figures whatever the workers. Worlds keep to the `order` of columns, by default the schema's.
+
+    With `sites` above 1, `rows` is the number of rows at each of so many sites, and the figures are those of the
+    default for one site alone, for sites that are pooled (`pool`), and for sites that share their noise.
     """
     facts, relation = Schema.of(schema), Neighbours.of(neighbours).value
     if order is not None:
@@ -374,6 +394,10 @@ def plan(
         Budget(epsilon=epsilon, delta=delta)
     if not budgets or math.isinf(budgets[-1]):
         raise QueryError("plan needs at least one epsilon, and finite ones: a run without noise is always shown")
+    if whole("sites", sites, least=1) > 1:
+        if methods is not None or worlds:
+            raise QueryError("a plan for several sites is that of the default method: leave out methods and worlds")
+        return Plan(facts, whole("rows", rows, least=1), rows, delta, relation, budgets, tuple(SITES), 0, (), (), sites)
     names = (DEFAULT,) if methods is None else tuple(dict.fromkeys(methods))
     for name in names:
         get(name)
@@ -394,9 +418,11 @@ def plan(
     return Plan(facts, rows, simulated, delta, relation, budgets, names, count, runs, refusals)
 
 
-def _power(schema: Schema, rows: int, epsilon: float, delta: float, neighbours: str) -> Power:
-    budget = Budget(epsilon=min(epsilon, NO_NOISE), delta=delta)
-    return estimate(schema, rows, budget=budget, neighbours=Neighbours.of(neighbours))
+def _of_sum(budget: Budget, sites: int) -> Budget:
+    """The budget at which one table has the noise of a sum over sites that each spend this one."""
+    if budget.pure:
+        return Budget(epsilon=float(budget.ceiling) / math.sqrt(sites), delta=0)
+    return Budget(rho=float(budget.ceiling) / sites, delta=budget.delta)
 
 
 def _silent(_done: int, _total: int) -> None:
