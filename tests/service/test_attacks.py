@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -305,3 +306,29 @@ def test_the_newest_entries_are_read_without_all_others(host):
     newest = host.records.newest("alice", 5)
     assert [entry.facts["number"] for entry in newest] == [25, 26, 27, 28, 29]
     assert {entry.analyst for entry in newest} == {"alice"}
+
+
+def test_reading_the_log_does_not_wait_for_what_others_do_meanwhile(host):
+    """Under steady requests there is always an entry that is not written yet; only those before count."""
+    flushed, real = threading.Event(), host.records.write_all
+
+    def writes_while_more_comes(notes):
+        real(notes)
+        if not flushed.is_set():
+            host.notes.add("asked", "alice", more=True)
+
+    host.records.write_all = writes_while_more_comes
+    host.notes.add("asked", "alice", number=1)
+
+    def flush():
+        host.notes.flush()
+        flushed.set()
+
+    reader = threading.Thread(target=flush, daemon=True)
+    reader.start()
+    reader.join(20)
+    ended = flushed.is_set()
+    flushed.set()
+    reader.join(20)
+    assert ended
+    assert any(entry.facts.get("number") == 1 for entry in host.entries("alice"))

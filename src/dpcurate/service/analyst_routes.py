@@ -222,6 +222,7 @@ class Analysts:
 
     def log(self, asked: Asked) -> dict[str, Any]:
         """The newest entries about this analyst."""
+        self._host.notes.flush()
         entries = self._host.records.newest(asked.analyst, NEWEST)
         return {
             "entries": [

@@ -24,6 +24,7 @@ class LateNotes:
         self._records = records
         self._changed = threading.Condition()
         self._waiting: list[Note] = []
+        self._taken = 0
         self._failed = self._closing = self._hurried = False
         self._thread: threading.Thread | None = None
 
@@ -31,6 +32,7 @@ class LateNotes:
         """Take down an entry."""
         with self._changed:
             self._waiting.append(Note(event, analyst, facts))
+            self._taken += 1
             if self._thread is None and not self._closing:
                 self._thread = threading.Thread(target=self._write, name="log of the service", daemon=True)
                 self._thread.start()
@@ -46,11 +48,11 @@ class LateNotes:
             raise LedgerError("the log cannot be written")
 
     def flush(self) -> None:
-        """Wait until everything is written, or cannot be."""
+        """Wait until everything taken down so far is written, or cannot be; what comes meanwhile is not waited for."""
         with self._changed:
-            self._hurried = True
+            self._hurried, last = True, self._taken
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._failed or not self._waiting)
+            self._changed.wait_for(lambda: self._failed or self._taken - len(self._waiting) >= last)
 
     def close(self) -> None:
         """Write what is left, and end the thread."""
