@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -78,16 +79,26 @@ def spread(work: Callable[..., Answer], jobs: Iterable[tuple[Any, ...]], workers
         for job in jobs:
             yield work(*job)
         return
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before, others = {name: os.environ.get(name) for name in _THREADS}, set(active_children())
     os.environ.update(dict.fromkeys(_THREADS, "1"))
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
-        for ended in as_completed([pool.submit(work, *job) for job in jobs]):
-            yield ended.result()
-    finally:  # also after Ctrl-C: what has not begun is dropped
-        pool.shutdown(wait=True, cancel_futures=True)
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_leave_to_parent) as pool:
+            try:
+                for ended in as_completed([pool.submit(work, *job) for job in jobs]):
+                    yield ended.result()
+            except BaseException:  # Ctrl-C above all: what runs is not worth waiting for
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in set(active_children()) - others:
+                    process.terminate()
+                raise
+    finally:
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _leave_to_parent() -> None:
+    """Ctrl-C is the parent's affair."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -11,17 +11,27 @@ from dpcurate.benchmark.run import Run
 
 NOTHING = "–"
 GUARANTEES = {"proved": "proved", "claimed": "*claimed*", "none": "*none*"}
-NOT_PRIVATE = "Rows with *claimed* or *none* are NOT PRIVATE: no proof is known for what they release."
+NOT_PRIVATE = "Rows marked *claimed* (by the count of their authors) or *none* are NOT PRIVATE, whatever their epsilon."
 
 
 def text(runs: Sequence[Run]) -> str:
-    """A Markdown table with its columns aligned, what is missing, and what its marks mean."""
+    """How it was made, a Markdown table with its columns aligned, what its marks mean, and what is missing."""
     worlds = list(dict.fromkeys(run.world for run in runs))
     head = ("method", "guarantee", "epsilon", *worlds, "skeleton F1", "CPDAG F1", "Brier", "spent", "seconds")
     lines = [_line(list(group), worlds) for _, group in groupby(runs, key=lambda run: (run.method, run.epsilon))]
     notes = [NOT_PRIVATE] if any(run.guarantee != "proved" for run in runs) else []
     missing = [f"* {line}" for line in problems(runs)]
-    return "\n\n".join(filter(None, [_aligned([head, *lines]), *notes, "\n".join(missing)]))
+    return "\n\n".join(filter(None, [_made(runs), _aligned([head, *lines]), *notes, "\n".join(missing)]))
+
+
+def _made(runs: Sequence[Run]) -> str:
+    from dpcurate import __version__
+
+    rows = ", ".join(f"{number:,}" for number in sorted({run.rows for run in runs}))
+    tables = how_many(1 + max(run.seed for run in runs), "table")
+    deltas = ", ".join(f"{delta:g}" for delta in sorted({run.delta for run in runs if run.delta is not None}))
+    promise = f", add/remove one row, delta = {deltas}" if deltas else ""
+    return f"Means of {tables} of each world, {rows} rows{promise}; dpcurate {__version__}."
 
 
 def problems(runs: Sequence[Run]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from dpcurate import networks
-from dpcurate._messages import did_you_mean, shown
+from dpcurate._messages import shown
 from dpcurate.benchmark import added_files
 from dpcurate.errors import FormatError, QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
@@ -100,7 +100,7 @@ def _network(name: str) -> networks.Network:
     try:
         return networks.load(name)
     except FormatError as problem:
-        raise QueryError(f"{problem}; or a family: {', '.join(FAMILIES)}{did_you_mean(name, list(FAMILIES))}") from None
+        raise QueryError(f"{problem}; or a family of random worlds: {', '.join(FAMILIES)}") from None
 
 
 def _dag(seed: int) -> Dag:
