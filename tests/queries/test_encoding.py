@@ -27,6 +27,7 @@ from dpcurate.queries import (
     FeatureNorms,
     Gate,
     Gaussian,
+    GaussianShare,
     Gradient,
     GradientNorms,
     Histograms,
@@ -77,6 +78,9 @@ WHOLE: dict[type, st.SearchStrategy[Any]] = {
     KendallP: COLUMNS.map(lambda c: KendallP(c[0], c[1], c[2:])),
     Laplace: st.builds(Laplace, epsilon=POSITIVE) | st.builds(Laplace, scale=POSITIVE),
     Gaussian: st.builds(Gaussian, rho=POSITIVE) | st.builds(Gaussian, epsilon=POSITIVE, delta=st.floats(1e-12, 0.5)),
+    GaussianShare: st.builds(
+        GaussianShare, rho=POSITIVE, sites=st.integers(3, 9), colluding=st.just(1), sites_per_person=st.integers(1, 3)
+    ),
     Exact: st.just(Exact()),
 }
 STATISTICS, NOISE = (

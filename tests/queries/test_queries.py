@@ -29,6 +29,7 @@ from dpcurate.queries import (
     FeatureMoments,
     FeatureNorms,
     Gaussian,
+    GaussianShare,
     Gradient,
     GradientNorms,
     Histograms,
@@ -69,6 +70,7 @@ VALUES = [
     Gaussian(sigma=2.0),
     Gaussian(rho=Fraction(1, 7)),
     Gaussian(epsilon=1.0, delta=1e-6),
+    GaussianShare(rho=Fraction(1, 7), sites=5, colluding=2),
     Exact(),
     Release(Counts(("a",)), Exact()),
     SCORE,
@@ -176,6 +178,7 @@ def test_every_amount_must_be_positive_and_finite(bad):
         lambda: Laplace(scale=bad),
         lambda: Gaussian(sigma=bad),
         lambda: Gaussian(rho=bad),
+        lambda: GaussianShare(rho=bad, sites=3),
         lambda: Gaussian(epsilon=bad, delta=1e-6),
     ]
     if bad is not None:

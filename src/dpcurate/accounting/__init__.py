@@ -11,9 +11,10 @@ from dpcurate.accounting.conversions import (
     gaussian_multiplier,
     rho_of,
 )
+from dpcurate.accounting.summed_noise import LEAST_STEPS, log_ratio, summed_rho
 
 __all__ = [
-    "DELTA", "SMALLEST_DELTA", "Budget", "Cost", "Event", "Privacy",
+    "DELTA", "LEAST_STEPS", "SMALLEST_DELTA", "Budget", "Cost", "Event", "Privacy",
     "after_sampling", "amplified", "before_sampling", "cautions", "delta_of", "epsilon_of", "gaussian_epsilon",
-    "gaussian_multiplier", "rho_of",
+    "gaussian_multiplier", "log_ratio", "rho_of", "summed_rho",
 ]  # fmt: skip

@@ -186,6 +186,23 @@ class SitePrivacy:
     privacy: Privacy
 
 
+@dataclass(frozen=True, slots=True)
+class SharedNoise:
+    """What the promises of sites that share noise rely on, beside each site's own ledger."""
+
+    sites: int
+    colluding: int
+    sites_per_person: int
+
+    def __str__(self) -> str:
+        few = "1 site colludes" if self.colluding == 1 else f"{self.colluding} sites collude"
+        where = "1 site" if self.sites_per_person == 1 else f"{self.sites_per_person} sites"
+        return (
+            f"noise shared by {self.sites} sites: the promises hold if at most {few} with whoever sees the answers, "
+            f"for persons with rows at {where}, and against whoever cannot break X25519, HKDF-SHA256 and ChaCha20"
+        )
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Privacy:
     """What a run cost, in public words: the ceiling is the guarantee, `spent` is bookkeeping.
@@ -202,6 +219,8 @@ class Privacy:
     run: float | None = None
     sites: tuple[SitePrivacy, ...] = ()
     """Every site's own promise, where several answered together; then the rest is that of the weakest."""
+    shared: SharedNoise | None = None
+    """What sites that share noise rely on."""
 
     @property
     def delta(self) -> float:
@@ -241,9 +260,16 @@ class Privacy:
         return replace(self, run=None if self.run is None else self.run - (earlier.run or 0.0), sites=sites)
 
     def together(self, most: int | None = None) -> float:
-        """The epsilon of a person with rows at `most` of the sites (all, if not given): their promises add up."""
+        """The epsilon of a person with rows at `most` of the sites (all, if not given): their promises add up.
+
+        A release with shared noise moves m times as far by a person at m sites, so it costs m^2 times as much; it is
+        charged at each of them, and was charged for `sites_per_person` of them.
+        """
         budgets = sorted((one.privacy.budget for one in self.sites), key=lambda b: -float(b.ceiling))[:most]
         total = math.fsum(float(budget.ceiling) for budget in budgets)
+        if self.shared is not None and budgets:
+            times = max(1.0, (len(budgets) / self.shared.sites_per_person) ** 2)
+            total += max(0.0, times - len(budgets)) * float(budgets[-1].ceiling)
         delta = max((float(budget.delta or 0) for budget in budgets), default=0.0)
         return total if self.budget.pure or not total else epsilon_of(rho=total, delta=delta)
 
@@ -254,7 +280,8 @@ class Privacy:
             return (str(self),)
         each = (f"  {one.name}: {one.privacy}; ledger: {one.ledger}" for one in self.sites)
         more = f"a person with rows at every one of these sites: epsilon = {self.together():.4g} at most"
-        return str(self), *each, f"  {more}" if self.private else f"  {NOT_PRIVATE}"
+        shared = () if self.shared is None else (f"  {self.shared}",)
+        return str(self), *each, *shared, f"  {more}" if self.private else f"  {NOT_PRIVATE}"
 
     def __str__(self) -> str:
         if not self.private:

@@ -20,7 +20,19 @@ from dpcurate.audit.run import CONFIDENCE, WEAK, Audit, Audited, all_controls, a
 from dpcurate.audit.targets import OpenedGate, Sampled, Script
 from dpcurate.learn.measure_once import Constants, MeasureOnce
 from dpcurate.learn.methods import Method, private
-from dpcurate.queries import CELLS, Choose, Counts, Gaussian, Laplace, Noise, Quantile, Release, Score, Tau
+from dpcurate.queries import (
+    CELLS,
+    Choose,
+    Counts,
+    Gaussian,
+    GaussianShare,
+    Laplace,
+    Noise,
+    Quantile,
+    Release,
+    Score,
+    Tau,
+)
 from dpcurate.schema import Neighbours
 
 NOISES: Mapping[type[Noise], tuple[Noise, int]] = {
@@ -104,6 +116,7 @@ def _mechanisms(relation: Neighbours) -> list[Case]:
         ),
         Case(f"quantile, {relation.value}", ranked(relation), relation, 4_000, pair=quarters(relation)),
         Case(f"above-threshold, {relation.value}", gate, relation, 60_000),
+        Case(f"shared noise, {relation.value}", Release(Counts(ABC), GaussianShare(rho=0.5, sites=3)), relation, 4_000),
         Case(f"secret sample, {relation.value}", sampled, relation, 4_000),
     ]
 

@@ -27,10 +27,11 @@ from dpcurate.audit.targets import (
     of_release,
     of_sampled,
     of_script,
+    of_shared,
 )
 from dpcurate.errors import PowerWarning, QueryError
 from dpcurate.learn.methods import Method, entry_of, get
-from dpcurate.queries import Choose, Quantile, Release
+from dpcurate.queries import Choose, GaussianShare, Quantile, Release
 from dpcurate.schema import Neighbours
 
 WEAK = 0.7
@@ -223,7 +224,10 @@ def _control(control: Control, runs: int, confidence: float, seed: int) -> Audit
 def target_of(subject: Audited, pair: Pair | None, budget: Budget, relation: Neighbours) -> Target:
     """How to run something on its pair of tables, and what it may cost."""
     if isinstance(subject, Release):
-        return of_release(subject, pair or worst_pair(subject.statistic, relation))
+        chosen = pair or worst_pair(subject.statistic, relation)
+        if isinstance(subject.noise, GaussianShare):
+            return of_shared(subject, subject.noise, chosen)
+        return of_release(subject, chosen)
     if isinstance(subject, Choose):
         return of_choice(subject, pair or worst_pair(subject.candidates[0].statistic, relation))
     if isinstance(subject, Quantile):

@@ -15,8 +15,19 @@ from dpcurate.audit.bounds import Currency
 from dpcurate.audit.pairs import Pair
 from dpcurate.audit.transcript import Coordinates, Observer, Tally, ThresholdLikelihood, Truth, choice_ratio, linked
 from dpcurate.learn.methods import Method
-from dpcurate.private.replay import OpenPair, Randomness, randomness
-from dpcurate.queries import CELLS, AboveThreshold, Answer, Choose, Quantile, Queryable, Release, Sample, Score
+from dpcurate.private.replay import Coalition, OpenPair, Randomness, randomness
+from dpcurate.queries import (
+    CELLS,
+    AboveThreshold,
+    Answer,
+    Choose,
+    GaussianShare,
+    Quantile,
+    Queryable,
+    Release,
+    Sample,
+    Score,
+)
 from dpcurate.schema import Neighbours, Numeric
 
 Runner = Callable[[int, int | None, float], FloatArray]
@@ -108,6 +119,27 @@ def of_release(query: Release, pair: Pair) -> Target:
     tables = pair.opened()
     event = tables.charged(query)
     return _target(event.about, pair, _limits(event, tables.steps(query)), _released(tables, [query]))
+
+
+def of_shared(query: Release, share: GaussianShare, pair: Pair) -> Target:
+    """A release with noise shared by sites, as those see it that collude: through rounds with all masks."""
+    tables = pair.opened()
+    truth = Truth(tables)
+
+    def view(coalition: Coalition, runs: int) -> FloatArray:
+        seen = Coordinates.of(query, coalition.ask_all([query] * runs), truth)
+        return seen.ratios()[None, :]
+
+    def run(runs: int, seed: int | None, factor: float) -> FloatArray:
+        noise = randomness(seed, factor)
+        tables_seen = (
+            np.concatenate([view(tables.coalition(which, noise, share), size) for size in pieces(runs)], axis=-1)
+            for which in (0, 1)
+        )
+        return np.stack(list(tables_seen), axis=1)
+
+    limits = _limits(tables.charged(query), tables.steps(query))
+    return _target(f"{share.colluding} of {share.sites} sites that share noise", pair, limits, run)
 
 
 def of_script(name: str, script: Script, pair: Pair, budget: Budget) -> Target:
@@ -290,7 +322,7 @@ def _limits(event: Event, steps: float) -> tuple[Limit, ...]:
     if not event.private:
         return (Limit("epsilon", float(event.claimed or 0.0), proved=False),)
     rho, epsilon = float(event.cost.rho), float(event.cost.epsilon)
-    if event.mechanism == "gaussian":
+    if event.mechanism in ("gaussian", "gaussian-share"):
         return *mu_limits(rho, steps), Limit("rho", rho)
     if event.mechanism == "exponential":
         return Limit("range", epsilon), Limit("rho", rho)

@@ -25,6 +25,7 @@ from dpcurate.queries import (
     Exact,
     Gate,
     Gaussian,
+    GaussianShare,
     Laplace,
     Moments,
     PairStatistic,
@@ -98,7 +99,7 @@ class Coordinates:
     def ratios(self) -> FloatArray:
         """For each run the log of the ratio of the answers' likelihoods, second table over first."""
         from_first, from_second = self.seen - self.first, self.seen - self.second
-        if self.noise is Gaussian:
+        if self.noise in (Gaussian, GaussianShare):
             return np.asarray((from_first**2 - from_second**2).sum(axis=1) / 2)
         nearer = np.abs(from_first) - np.abs(from_second)
         each = nearer * math.sqrt(2) if self.noise is Laplace else CERTAIN * np.sign(nearer)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from typing import Literal, cast
 
 from dpcurate._files import Inputs
 from dpcurate._messages import shown
@@ -16,6 +18,7 @@ from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
 from dpcurate.learn import methods
 from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.received import Received
+from dpcurate.pooling.shared_noise import Rounds, rounds
 from dpcurate.pooling.sites import Site, check_alike, opened, smallest
 from dpcurate.pooling.slices import Joint, Network, cost_of, joint
 from dpcurate.private.ledger import LoggedRun, RunFacts
@@ -32,8 +35,11 @@ def pool(
     *,
     site: str | None = "site",
     maps: Mapping[str, Codebook] | None = None,
+    noise: Literal["own", "shared"] = "own",
+    colluding: int = 1,
+    sites_per_person: int = 1,
 ) -> Study:
-    """Several sites as one study: every site adds its own noise, answers are added up, and no row leaves a site.
+    """Several sites as one study: noised answers are added up, and no row leaves a site.
 
     Each site's ledger is charged before it reads, and its promise is its own. A run that is stopped anywhere is resumed
     by the same call, which pays for nothing twice: ledgers in files store the answers.
@@ -44,19 +50,28 @@ def pool(
         site: the name of a column that says which site a row is from. It comes before all others, costs nothing, and
             its edges say what differs between sites. None leaves it out.
         maps: what sites call the study's columns, by site.
+        noise: "own" (every site adds its own noise, and trusts nobody) or "shared" (every site adds a part of the noise
+            and a mask, and only the sum of all sites is seen, with as much noise as one table's).
+        colluding: with shared noise, how many sites may pool what they know with whoever asks.
+        sites_per_person: with shared noise, at how many of the sites one person may have rows.
 
     Returns:
         A study; `remaining` is the smallest of the sites'. Methods made of releases of sums work on it.
 
     Raises:
         SchemaError: the sites' schemas differ; the message names every difference.
+        QueryError: shared noise of fewer than 3 sites, or of sites that do not protect the same.
 
     Example:
         >>> sites = {name: dpcurate.open(table, schema, epsilon=1) for name, table in tables.items()}
         >>> found = dpcurate.pool(sites).discover()
     """
+    if noise not in ("own", "shared"):
+        raise QueryError(f"noise must be 'own' or 'shared', got {shown(noise)}")
     sites, members = opened(studies, maps)
     keeper = Pool(sites, site if len(sites) > 1 else None)
+    if noise == "shared":
+        keeper.share_noise(colluding=colluding, sites_per_person=sites_per_person)
     study = Study.over(keeper)
     inputs = tuple(one for member in members for one in member.inputs.files)
     study.take_context(Inputs(inputs), () if keeper.site is None else (keeper.site,))
@@ -80,6 +95,13 @@ class Pool:
         self._schema = pooled_schema(schema, [one.queryable.schema for one in self.sites], names, site)
         self._network = Network(self._schema, site, len(self.sites))
         self._running: int | None = None
+        self._rounds: Rounds | None = None
+
+    def share_noise(self, *, colluding: int, sites_per_person: int) -> None:
+        """From now on sites share the noise of what they are asked."""
+        self._rounds = rounds(
+            self.sites, self._schema, self.site, colluding=colluding, sites_per_person=sites_per_person
+        )
 
     @property
     def schema(self) -> Schema:
@@ -110,6 +132,10 @@ class Pool:
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """Pooled answers: checked at every site, then asked of one after the other."""
+        if self._rounds is not None:
+            shared = [self._rounds.check(query) for query in queries]
+            self._check_price(shared)
+            return cast(list[T], self._rounds.ask_all(queries))
         joints = [joint(query, self._network) for query in queries]
         releases = [query for query in queries if isinstance(query, Release)]
         self._check(releases, joints)
@@ -123,6 +149,9 @@ class Pool:
             for one in joints:
                 for release in one.asked(place):
                     site.check(release)
+        self._check_price(releases)
+
+    def _check_price(self, releases: Sequence[Release]) -> None:
         price = math.fsum(self._price(release) for release in releases)
         for site in self.sites:
             if price > site.remaining * (1 + 1e-9):
@@ -134,7 +163,7 @@ class Pool:
     def _price(self, release: Release) -> float:
         cost = cost_of(release)
         assert cost is not None
-        gaussian = getattr(release.noise, "rho", None) is not None
+        gaussian = not isinstance(release.noise, Laplace)
         if self.budget.pure and gaussian:
             return math.inf
         return cost if self.budget.pure or gaussian else cost * cost / 2
@@ -167,6 +196,8 @@ class Pool:
 
     def sensitivity(self, statistic: Statistic) -> float:
         """How far one unit can move a statistic (L1), at the site where that is most."""
+        if self._rounds is not None:
+            return self._rounds.sensitivity(statistic)
         one = joint(Release(statistic, Laplace(epsilon=1.0)), self._network)
         return max(
             site.queryable.sensitivity(site.codebook.to_site(release).statistic)
@@ -190,6 +221,7 @@ class Pool:
             private=all(one.privacy.private for one in stated),
             run=max(runs, default=None),
             sites=tuple(stated),
+            shared=None if self._rounds is None else self._rounds.trust,
         )
 
     # --- runs: study/run_keeper.py ------------------------------------------------------------------------------------
@@ -255,11 +287,17 @@ class Pool:
             for site in self.sites:
                 stack.enter_context(site.begun(facts, generation, allowance))
             numbers = [site.keeper.running for site in self.sites if site.keeper is not None and not site.replayed]
+            if self._rounds is not None:
+                durable = all(site.keeper is not None for site in self.sites)
+                told = hashlib.sha256(f"{facts.command} {generation}".encode()).hexdigest()
+                self._rounds.begin(told if durable else None)
             self._running = next((number for number in numbers if number is not None), None)
             try:
                 yield
             finally:
                 self._running = None
+                if self._rounds is not None:
+                    self._rounds.begin(None)
 
     def _generation(self, command: str) -> int:
         """How often all sites have finished this command: so a run that some have finished and some not goes on."""

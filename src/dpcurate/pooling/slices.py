@@ -27,6 +27,7 @@ from dpcurate.queries import (
     FeatureMoments,
     FeatureNorms,
     Gaussian,
+    GaussianShare,
     Gradient,
     GradientNorms,
     Histograms,
@@ -103,7 +104,13 @@ def joint(query: Query[object], network: Network) -> Joint:
 def cost_of(query: Release) -> float | None:
     """What a release costs, as its noise names it; None if it is named by its scale."""
     noise = query.noise
-    amount = noise.rho if isinstance(noise, Gaussian) else noise.epsilon if isinstance(noise, Laplace) else None
+    amount = (
+        noise.rho
+        if isinstance(noise, Gaussian | GaussianShare)
+        else noise.epsilon
+        if isinstance(noise, Laplace)
+        else None
+    )
     return None if amount is None else float(amount)
 
 

@@ -24,8 +24,8 @@ from dpcurate._messages import how_many, shown, shown_path
 from dpcurate.accounting import Budget
 from dpcurate.errors import DecodeError, DpcurateError, FormatError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.pooling.sites import MOST_SITES
 from dpcurate.queries import Answer, Release, encoding
+from dpcurate.queries.query import MOST_SITES
 from dpcurate.schema import Neighbours, Schema
 
 FORMAT = 1

@@ -13,10 +13,11 @@ from fractions import Fraction
 import numpy as np
 
 from dpcurate._typing import IntArray
-from dpcurate.accounting import Cost, gaussian_multiplier
+from dpcurate.accounting import LEAST_STEPS, Cost, gaussian_multiplier, summed_rho
 from dpcurate.errors import QueryError
 from dpcurate.private.noise import Randomness, check_scale
-from dpcurate.queries import Exact, Gaussian, Laplace, Noise
+from dpcurate.queries import Exact, Gaussian, GaussianShare, Laplace, Noise
+from dpcurate.queries.encoding import MOST_NUMBERS
 
 STEPS = 1 << 20
 """Integer steps of a score between two tables that differ by one unit."""
@@ -93,6 +94,79 @@ class GaussianNoise:
         integer_scale(self.sigma, unit)
 
 
+MOST_REFINED = 1 << 12
+"""The finest grid, in parts of an integer step, on which a share of noise is drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianShareNoise:
+    """One site's share of noise on a sum over sites: discrete Gaussian of parameter `share` on every coordinate.
+
+    Guarantee: the sum over all sites, with the shares of `colluding` of them known, is rho-zCDP with rho the least
+    above (sites_per_person)^2 l2_squared / (2 (sites - colluding) share^2). A single share guarantees nothing alike.
+    Sensitivity: the squared L2 distance, in natural units, of one site's statistics on neighbouring tables. A person
+    with rows at m sites moves the sum at most m times as far.
+    Proof: docs/proofs/shared-noise.md. Coordinates are held in integer steps of 1 / (unit_i g_i), g_i the power of two
+    that makes the share at least LEAST_STEPS of them; the sum of the honest sites' shares then differs from one
+    discrete Gaussian by a factor of at most exp(T) in probability, T below 1e-57 for any answer that can be stored, and
+    rho rises to at most rho + 2 sqrt(T rho) + 2 T.
+    Cites: Kairouz, Liu, Steinke 2021, Section 3; Canonne, Kamath, Steinke 2020, Theorem 4.
+    """
+
+    share: Fraction
+    sensitivity: Sensitivity
+    sites: int
+    colluding: int
+    sites_per_person: int
+    name = "gaussian-share"
+
+    @property
+    def _honest(self) -> int:
+        return self.sites - self.colluding
+
+    @property
+    def cost(self) -> Cost:
+        """What one use of the mechanism at all sites costs each of them."""
+        moved = self.sites_per_person**2 * self.sensitivity.l2_squared
+        rho = moved / (2 * self._honest * self.share * self.share)
+        return Cost.concentrated(summed_rho(rho, shares=self._honest, steps=LEAST_STEPS, numbers=MOST_NUMBERS))
+
+    @property
+    def multiplier(self) -> float:
+        """Scale of the honest sites' noise over how far a unit moves the sum."""
+        return 1 / math.sqrt(2 * self.cost.rho)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the sum of all sites' noise in natural units."""
+        return float(self.share) * math.sqrt(self.sites)
+
+    def refinement(self, unit: Fraction) -> int:
+        """Parts of an integer step in which a coordinate is held, so that a share has LEAST_STEPS of them or more."""
+        parts = 1
+        while self.share * unit * parts < LEAST_STEPS and parts < MOST_REFINED:
+            parts *= 2
+        return parts
+
+    def draw(self, unit: Fraction, size: int, randomness: Randomness) -> IntArray:
+        """One site's share for `size` coordinates held in integer steps of 1 / unit, a refined one."""
+        return randomness.gaussian(self._steps(unit), size)
+
+    def check(self, unit: Fraction) -> None:
+        """Refuse noise too large for integers in the sum, and a share too small to add up to a discrete Gaussian."""
+        steps = self._steps(unit * self.refinement(unit))
+        check_scale(steps * math.sqrt(self.sites))
+
+    def _steps(self, unit: Fraction) -> float:
+        steps = integer_scale(self.share, unit)
+        if steps < LEAST_STEPS:
+            raise QueryError(
+                f"a share of noise would be {steps:.3g} integer steps, and {LEAST_STEPS} are the least that add up to "
+                "a discrete Gaussian: ask for more noise, or let every site add its own (noise='own')"
+            )
+        return steps
+
+
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise:
     """Discrete Laplace noise of scale b on every coordinate.
@@ -159,7 +233,7 @@ class NoNoise:
         """Refuse noise too large for integers."""
 
 
-Mechanism = GaussianNoise | LaplaceNoise | NoNoise
+Mechanism = GaussianNoise | GaussianShareNoise | LaplaceNoise | NoNoise
 
 
 def build(noise: Noise, sensitivity: Sensitivity) -> Mechanism:
@@ -173,6 +247,9 @@ def build(noise: Noise, sensitivity: Sensitivity) -> Mechanism:
         )
     if isinstance(noise, Laplace):
         return LaplaceNoise(_laplace_scale(noise, sensitivity), sensitivity)
+    if isinstance(noise, GaussianShare):
+        share = _share(noise, sensitivity)
+        return GaussianShareNoise(share, sensitivity, noise.sites, noise.colluding, noise.sites_per_person)
     return GaussianNoise(_gaussian_sigma(noise, sensitivity), sensitivity)
 
 
@@ -192,6 +269,12 @@ def _gaussian_sigma(noise: Gaussian, sensitivity: Sensitivity) -> Fraction:
     assert noise.delta is not None
     multiplier = gaussian_multiplier(epsilon=float(noise.epsilon), delta=float(noise.delta))
     return root_up(sensitivity.l2_squared) * Fraction(multiplier)
+
+
+def _share(noise: GaussianShare, sensitivity: Sensitivity) -> Fraction:
+    """A share of such a scale that the sum costs no more than was asked, what it costs above one Gaussian included."""
+    moved = noise.sites_per_person**2 * sensitivity.l2_squared
+    return root_up(moved / (2 * noise.honest * Fraction(noise.rho)) * (1 + Fraction(1, 2**40)))
 
 
 def root_up(square: Fraction) -> Fraction:

@@ -12,7 +12,7 @@ from dpcurate._typing import FloatArray
 from dpcurate.accounting import Event
 from dpcurate.errors import DecodeError, NotPrivate, QueryError
 from dpcurate.private.mechanisms import Exponential, Mechanism, Sensitivity, build
-from dpcurate.private.row_sums import Rows
+from dpcurate.private.row_sums import no_rows
 from dpcurate.private.statistics.numbers import number
 from dpcurate.private.statistics.registry import sensitivity, transformation
 from dpcurate.private.statistics.transformation import Transformation
@@ -45,10 +45,7 @@ def scales_of(mechanism: Mechanism, computed: Transformation) -> tuple[float, ..
 
 def largest_parts(computed: Transformation) -> tuple[FloatArray, ...]:
     """Arrays of the shapes of a statistic's answer that hold the largest integers a noised total can be."""
-    columns = computed.schema.columns
-    nobody = Rows(
-        {c.name: np.zeros(0, np.uint16) for c in columns}, {c.name: np.zeros(0, np.int16) for c in columns}, None, 0
-    )
+    nobody = no_rows(computed.schema)
     blank = computed.integers(tuple(row_sum.apply(nobody) for row_sum in computed.row_sums))
     return tuple(np.abs(part) for part in computed.natural(tuple(np.full_like(part, _LARGEST) for part in blank)))
 

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from dpcurate._typing import FloatArray, IntArray
 from dpcurate.accounting import Budget, Event
 from dpcurate.errors import RefusedError
+from dpcurate.private import shared_round
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.mechanisms import GaussianNoise, build, integer_scale
+from dpcurate.private.mechanisms import GaussianNoise, GaussianShareNoise, build, integer_scale
 from dpcurate.private.noise import Randomness as Randomness
 from dpcurate.private.noise import Secure, Seeded
-from dpcurate.private.row_sums import RowSum
+from dpcurate.private.row_sums import RowSum, no_rows
 from dpcurate.private.session import Session
-from dpcurate.private.sources import Source, open_source
+from dpcurate.private.sources import InMemory, Source, open_source
 from dpcurate.private.statistics import registry
-from dpcurate.queries import Gate, Query, Release, Statistic, T
+from dpcurate.queries import Answer, Gate, GaussianShare, Query, Release, Statistic, T
 from dpcurate.schema import Neighbours, Schema
+
+AMPLE = Budget(rho=1e9)
+"""More than any audit spends; without a limit there is no promise, and no part in rounds."""
 
 
 class Weaker:
@@ -81,8 +87,26 @@ class OpenPair:
         """A session on one of the tables without a limit."""
         return self.session(which, Budget.unlimited(), noise)
 
+    def coalition(self, which: int, noise: Randomness, share: GaussianShare) -> Coalition:
+        """What colluding sites see of one of the tables in rounds of shared noise."""
+        nobody = InMemory(no_rows(self.schema))
+        sources = (self.sources[which], *[nobody] * (share.sites - 1))
+        books = [Ledger(AMPLE, neighbours=self.neighbours.value) for _ in sources]
+        return Coalition(
+            tuple(
+                Session(source, self.schema, self.neighbours, book, noise, allow_unproved=False)
+                for source, book in zip(sources, books, strict=True)
+            ),
+            share,
+        )
+
     def charged(self, asked: Query[object] | Gate[object]) -> Event:
         """What a session really charged for this, once answered or opened."""
+        if isinstance(asked, Release) and isinstance(asked.noise, GaussianShare):
+            coalition = self.coalition(0, Seeded(0), asked.noise)
+            coalition.ask_all([asked])
+            (event,) = coalition.sites[0].ledger.events
+            return event
         session = self.unlimited(0, Seeded(0))
         session.open(asked) if isinstance(asked, Gate) else session.ask(asked)
         (event,) = session.ledger.events
@@ -92,9 +116,41 @@ class OpenPair:
         """The least noise of a Gaussian release in integer steps; infinite for other noise."""
         computed = registry.transformation(release.statistic, self.schema)
         mechanism = build(release.noise, registry.sensitivity(computed, self.schema, self.neighbours))
+        if isinstance(mechanism, GaussianShareNoise):
+            honest = mechanism.sites - mechanism.colluding
+            return float(mechanism.share * min(computed.units)) * math.sqrt(honest)
         if not isinstance(mechanism, GaussianNoise):
             return math.inf
         return min(integer_scale(mechanism.sigma, unit) for unit in computed.units)
+
+
+@dataclass(eq=False)
+class Coalition:
+    """What colluding sites see in rounds of shared noise: the sum of all parts, less what they added themselves.
+
+    The first site has the table; all others have no rows, and the last of them collude.
+    """
+
+    sites: tuple[Session, ...]
+    share: GaussianShare
+    _number: int = 0
+
+    def ask_all(self, queries: Sequence[Release]) -> list[Answer]:
+        """A round, in which the colluding sites' masks and noise are known and taken out."""
+        one = self.sites[0]
+        names = [f"site {place}" for place in range(len(self.sites))]
+        keys = [site.site_key for site in self.sites]
+        turn = shared_round.round_of(
+            queries, one.schema, one.neighbours, study="audit", number=self._number, keys=keys, names=names
+        )
+        self._number += 1
+        said = [site.masked(queries, turn) for site in self.sites]
+        for place in range(self.share.honest, self.share.sites):
+            key = self.sites[place]._own_key()
+            said[place] = key.masked(turn, np.zeros(len(said[place].words), dtype=np.int64))  # nothing but the masks
+        answers = shared_round.combined(queries, turn, said, one.schema, one.neighbours)
+        smaller = math.sqrt(self.share.honest / self.share.sites)
+        return [replace(answer, scales=tuple(smaller * scale for scale in answer.scales)) for answer in answers]
 
 
 def proved_statistics() -> tuple[type[Statistic], ...]:

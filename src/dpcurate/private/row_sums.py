@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurate._typing import FloatArray, IntArray
-from dpcurate.schema import GRID, MISSING_VALUE
+from dpcurate.schema import GRID, MISSING_VALUE, Schema
 
 Integers = IntArray
 
@@ -48,6 +48,12 @@ class Rows:
             None if self.weights is None else self.weights[cut],
             max(0, min(stop, self.size) - start),
         )
+
+
+def no_rows(schema: Schema) -> Rows:
+    """A table of this schema without rows."""
+    names = [column.name for column in schema.columns]
+    return Rows({n: np.zeros(0, np.uint16) for n in names}, {n: np.zeros(0, np.int16) for n in names}, None, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ from typing import Any, NoReturn, cast
 
 from dpcurate.accounting import Budget, Privacy
 from dpcurate.errors import DecodeError, LedgerError, NotStored, QueryError, SchemaError
+from dpcurate.private import shared_round
 from dpcurate.private.ledger import LoggedRun
 from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.disk_store import StoredRun, stored_runs
 from dpcurate.private.ledger.units import float_down
+from dpcurate.private.masking import Masked, Round
 from dpcurate.private.noise import Secure
 from dpcurate.private.preview import check_fits, describe, named, sensitivity_of
 from dpcurate.private.statistics.registry import transformation
@@ -146,6 +148,14 @@ class StoredAnswers:
             return [named(query, answer, self._schema) for query, answer in self._pairs[name]]
         return [cast(T, self._from_sets(query)) for query in queries]
 
+    def masked(self, queries: Sequence[Query[Answer]], turn: Round) -> Masked:
+        """What the run said in a round of several sites."""
+        name = f"{shared_round.request(queries, turn, self._schema, self._neighbours)}.0"
+        if name not in self._run.answers:
+            self._refuse(f"a part of round {turn.number} of shared noise")
+        self._given.add(name)
+        return shared_round.restored(self._run.answers[name][1], turn)
+
     def _pass_over(self, name: str) -> None:
         """What was given as a whole is not given again set by set."""
         for releases in self._sets.values():
@@ -202,6 +212,8 @@ def _decoded(path: Path | str, run: StoredRun, schema: Schema) -> dict[str, list
     pairs: dict[str, list[Pair]] = {}
     try:
         for request, (_, body) in run.answers.items():
+            if shared_round.is_part(body):
+                continue
             pairs[request] = encoding.decode(body)
             for query, answer in pairs[request]:
                 _check_fits(query, answer, schema)

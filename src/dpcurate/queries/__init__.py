@@ -14,6 +14,7 @@ from dpcurate.queries.query import (
     Exact,
     Gate,
     Gaussian,
+    GaussianShare,
     Laplace,
     Noise,
     Quantile,
@@ -57,7 +58,7 @@ from dpcurate.queries.statistics import (
 __all__ = [
     "BRANCHES", "CELLS", "DEEPEST", "FEATURE_STEPS", "LARGEST_FEATURE", "MOST_CELLS", "MOST_FEATURES", "NO_ROWS",
     "AboveThreshold", "Answer", "Choose", "Contrasts", "Counts", "Estimate", "Estimates", "Exact", "FeatureMap",
-    "FeatureMoments", "FeatureNorms", "Gate", "Gaussian", "Gradient", "GradientNorms", "Histograms", "KendallP",
-    "Laplace", "Means", "Moments", "Noise", "Offering", "PairStatistic", "Quantile", "Query", "Queryable",
+    "FeatureMoments", "FeatureNorms", "Gate", "Gaussian", "GaussianShare", "Gradient", "GradientNorms", "Histograms",
+    "KendallP", "Laplace", "Means", "Moments", "Noise", "Offering", "PairStatistic", "Quantile", "Query", "Queryable",
     "Release", "Sample", "SampleGate", "Score", "Statistic", "T", "T_co", "Tables", "Tau", "ThresholdGate", "places",
 ]  # fmt: skip

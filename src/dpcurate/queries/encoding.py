@@ -29,6 +29,7 @@ from dpcurate.queries.query import (
     Exact,
     Gate,
     Gaussian,
+    GaussianShare,
     Laplace,
     Quantile,
     Query,
@@ -58,7 +59,7 @@ KNOWN: dict[str, type[Any]] = {
     for one in (
         *(Counts, Tables, Contrasts, Means, Moments, Gradient, GradientNorms, Tau, KendallP),
         *(Histograms, FeatureMap, FeatureMoments, FeatureNorms),
-        *(Laplace, Gaussian, Exact),
+        *(Laplace, Gaussian, GaussianShare, Exact),
         *(Release, Score, Choose, Quantile, AboveThreshold, Sample),
     )
 }

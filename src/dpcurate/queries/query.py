@@ -56,6 +56,50 @@ class Gaussian:
             _validation.keep(self, delta=delta)
 
 
+MOST_SITES = 500
+"""Sites of one study."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianShare:
+    """One site's share of discrete Gaussian noise on a sum over sites, by the rho that the sum is to cost.
+
+    The cost is that of the noise of `sites - colluding` sites: as many as `colluding` of them may pool what they know.
+    A person may have rows at `sites_per_person` sites. A share protects nothing by itself, so a table answers this
+    in a round with the other sites and in no other way (docs/proofs/shared-noise.md).
+    """
+
+    rho: float
+    sites: int
+    colluding: int = 1
+    sites_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        _validation.keep(self, rho=_validation.positive("rho", self.rho))
+        for name in ("sites", "colluding", "sites_per_person"):
+            if type(getattr(self, name)) is not int:
+                raise QueryError(f"{name} must be a whole number, got {shown(getattr(self, name))}")
+        if not 3 <= self.sites <= MOST_SITES:
+            raise QueryError(
+                f"shared noise is for 3 to {MOST_SITES} sites, got {self.sites}: of two, each could subtract its own "
+                "part from the sum. Let every site add its own noise (noise='own')"
+            )
+        if not 1 <= self.colluding <= self.sites - 2:
+            raise QueryError(
+                f"of {self.sites} sites 1 to {self.sites - 2} may collude, got colluding={self.colluding}; every site "
+                "knows its own noise, and two sites at least must not tell theirs"
+            )
+        if not 1 <= self.sites_per_person <= self.sites:
+            raise QueryError(
+                f"a person may be at 1 to {self.sites} of the sites, got sites_per_person={self.sites_per_person}"
+            )
+
+    @property
+    def honest(self) -> int:
+        """How many sites' noise the cost relies on."""
+        return self.sites - self.colluding
+
+
 @dataclass(frozen=True, slots=True)
 class Exact:
     """No noise: NOT PRIVATE, of infinite cost, for public data and for comparison."""
@@ -68,7 +112,7 @@ def _one_of(**choices: float | None) -> dict[str, Number]:
     return {name: _validation.positive(name, value) for name, value in given.items()}
 
 
-Noise = Laplace | Gaussian | Exact
+Noise = Laplace | Gaussian | GaussianShare | Exact
 
 
 # --- gates ----------------------------------------------------------------------------------------------
@@ -151,7 +195,7 @@ class Release(Query[Answer]):
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Statistic):
             raise QueryError(f"a release needs a statistic, such as Counts or Tau, got {shown(self.statistic)}")
-        if type(self.noise) not in (Laplace, Gaussian, Exact):
+        if type(self.noise) not in (Laplace, Gaussian, GaussianShare, Exact):
             raise QueryError(f"a release needs noise: Laplace, Gaussian or Exact, got {shown(self.noise)}")
 
 

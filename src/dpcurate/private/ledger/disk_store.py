@@ -23,6 +23,15 @@ from dpcurate.private.ledger.units import Decide, LedgerFacts, State, float_up, 
 from dpcurate.schema import Schema
 
 
+@dataclass(frozen=True, slots=True)
+class StoredRound:
+    """What a table said in a round of several sites: in which run, asked what, and the bytes of it."""
+
+    run: int
+    request: str
+    body: bytes
+
+
 class DiskStore:
     """A store in one SQLite file."""
 
@@ -204,15 +213,39 @@ class DiskStore:
                 self._tell_share(connection, units)
         return units, None
 
-    def keep(self, run: Run, request: str, body: bytes) -> None:
-        """Store the answer to a request that is paid; whoever returns it does so after this."""
+    def keep(self, run: Run, request: str, body: bytes, shared: str = "") -> None:
+        """Store the answer to a request that is paid; whoever returns it does so after this.
+
+        `shared` is the identity of the round of several sites that the answer is a part of: a round has one.
+        """
         with self._writing() as (connection, _):
             self._check_claim(connection, run)
+            if shared:
+                if journal.newest(connection, f"round {shared}") is not None:
+                    raise LedgerError(
+                        "this round was answered by another run meanwhile; a second answer would undo its mask and was "
+                        "forgotten. Ask again for the first one"
+                    )
+                facts = json.dumps({"run": run.number, "request": request})
+                form.write_note(connection, f"round {shared}", facts)
             if journal.newest(connection, run.kind("stored", request)) or not journal.newest(
                 connection, run.kind("paid", request)
             ):
                 raise Damage("an answer is in it that nobody stored, or a payment has gone")
             form.write_note(connection, run.kind("stored", request), json.dumps(form.write_answer(connection, body)))
+
+    def round(self, shared: str) -> StoredRound | None:
+        """What was said in a round of several sites, in whatever run, if it was answered."""
+        with self._file.reading() as connection:
+            self._book(connection)
+            note = journal.newest(connection, f"round {shared}")
+            if note is None:
+                return None
+            number, request = int(note.facts["run"]), str(note.facts["request"])
+            kept = journal.newest(connection, f"stored {number} {request}")
+            if kept is None:
+                raise Damage("a round is in it whose answer has gone")
+            return StoredRound(number, request.partition("-")[0], form.answer(connection, kept.facts))
 
     def end(self, run: Run, outcome: str) -> None:
         """What became of a run, for the log; nothing if another process has claimed it."""

@@ -18,7 +18,7 @@ from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, RefusedErr
 from dpcurate.private.ledger import filter, journal
 from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger import path as ledger_path
-from dpcurate.private.ledger.disk_store import DiskStore, StoredRun
+from dpcurate.private.ledger.disk_store import DiskStore, StoredRound, StoredRun
 from dpcurate.private.ledger.filter import NOTHING, Filter
 from dpcurate.private.ledger.run_log import FINISHED, Liveness, LoggedRun, Payment, Run, RunFacts, check_facts
 from dpcurate.private.ledger.shares import Grant, Share
@@ -236,15 +236,18 @@ class Ledger(Filter):
         with self._mine():
             return self._run is not None and self._block is None and not self._lenient
 
-    def pay(self, request: str, events: Sequence[Event]) -> Payment:
-        """Pay for a request of the run, unless its answer is stored or still owed."""
+    def pay(self, request: str, events: Sequence[Event], *, once: bool = False) -> Payment:
+        """Pay for a request of the run, unless its answer is stored or still owed.
+
+        The same request again is another one, which is paid, too; with `once` it is the same one.
+        """
         units = sum([self._price(event) for event in events])
         with self._mine():
             run = self._run
             assert run is not None
             assert isinstance(self._store, DiskStore)
             request = f"{request}-{units:x}"  # at another price it is another request
-            name = run.next(request)
+            name = f"{request}.0" if once else run.next(request)
             owed = name in run.owed.get(request, ())
 
             def decide(spent: int) -> int:
@@ -255,6 +258,8 @@ class Ledger(Filter):
             if owed:
                 run.owed[request].remove(name)
                 return Payment(name, stored, owed)
+            if once and run.asked[request]:
+                return Payment(name, stored, owed=True)
             run.asked[request] += 1
             run.used += units
             run.charged += charged
@@ -267,12 +272,20 @@ class Ledger(Filter):
             assert self._run is not None
             self._run.owed.setdefault(name.rpartition(".")[0], []).append(name)
 
-    def keep(self, name: str, body: bytes) -> None:
-        """Store the answer to a request that was paid; it may be returned after this, and only then."""
+    def keep(self, name: str, body: bytes, shared: str = "") -> None:
+        """Store the answer to a request that was paid; it may be returned after this, and only then.
+
+        `shared` is the identity of the round of several sites that it is a part of; of two parts the second is refused.
+        """
         with self._mine():
             assert self._run is not None
             assert isinstance(self._store, DiskStore)
-            self._store.keep(self._run, name, body)
+            self._store.keep(self._run, name, body, shared)
+
+    def round(self, shared: str) -> StoredRound | None:
+        """What was said in a round of several sites, in whatever run; None if nothing was, and in memory."""
+        with self._mine():
+            return self._store.round(shared) if isinstance(self._store, DiskStore) else None
 
     def log(self) -> tuple[LoggedRun, ...]:
         """Every run on a ledger in a file, in order."""
