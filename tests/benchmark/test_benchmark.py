@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -46,6 +47,13 @@ class Endless:
     def fit(self, queryable, knowledge=None):
         while True:
             pass
+
+
+class Slow:
+    """As if its time were up, whatever the limit."""
+
+    def fit(self, queryable, knowledge=None):
+        signal.raise_signal(signal.SIGPROF)
 
 
 class Broken:
@@ -136,18 +144,23 @@ def test_noise_of_a_released_covariance_makes_few_false_edges():
 
 
 def test_a_method_that_fails_or_does_not_end_is_said_and_the_others_go_on():
-    found = compare([Broken, Endless, Half], ["cancer"], [1.0], limit=0.05, rows=2_000, seeds=2)
+    found = compare([Broken, Slow, Half], ["cancer"], [1.0], limit=900, rows=2_000, seeds=2)
     assert [run.problem for run in found.runs] == [
         *["ZeroDivisionError: by nothing"] * 2,
-        "over 0.05 s of processor time",  # the second seed is not tried
+        "over 900 s of processor time",  # the second seed is not tried
         "",
         "",
     ]
     assert found.problems == (
         "Broken on cancer: ZeroDivisionError: by nothing (2 runs)",
-        "Endless on cancer: over 0.05 s of processor time (1 run)",
+        "Slow on cancer: over 900 s of processor time (1 run)",
     )
     assert all(problem in str(found) for problem in found.problems)
+
+
+def test_a_method_without_an_end_is_stopped():
+    (run,) = compare([Endless], ["cancer"], [1.0], limit=0.05, **SMALL).runs
+    assert run.problem == "over 0.05 s of processor time"
 
 
 # --- worlds -------------------------------------------------------------------------------------------------
