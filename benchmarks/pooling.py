@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks import harness
-from benchmarks.methods import SIX
 from benchmarks.tables import linear, mixed
 from dpcurate import Budget, Categorical, Curator, Schema, Study, networks, pool
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.methods import MeasureOnce
 from dpcurate.networks import Network, Variable, random_dag, random_network
 
+SIX = ("cancer", "earthquake", "survey", "asia", "sachs", "child")
 DELTA = 1e-10
 Table = dict[str, Any]
 
