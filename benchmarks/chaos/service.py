@@ -79,7 +79,11 @@ def prepare(folder: Path, rho: float, tokens: dict[str, tuple[float, bool]]) -> 
 
 
 def serve(folder: Path, port: int, pipe: int, stop_at: int | None) -> None:
-    """A service in this process, until it is killed; `stop_at` counts calls of C before which it kills itself."""
+    """A service in this process, until it is killed.
+
+    `stop_at` counts calls of C before which it kills itself; below 0 they count from its start, else from when it is
+    ready.
+    """
     import uvicorn
 
     from dpcurate import Curator
@@ -88,8 +92,8 @@ def serve(folder: Path, port: int, pipe: int, stop_at: int | None) -> None:
     from dpcurate.service.limits import Limits
     from dpcurate.service.records import Records
 
-    if stop_at is not None:
-        _kill_at_call(stop_at)
+    if stop_at is not None and stop_at < 0:
+        _kill_at_call(-stop_at)
     settings = ServiceSettings(limits=Limits(at_once=20))
     host = ServiceHost(Curator(TABLE, LEVELS, ledger=folder / "l"), Records.open(folder / "l"), settings)
 
@@ -97,6 +101,8 @@ def serve(folder: Path, port: int, pipe: int, stop_at: int | None) -> None:
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
             os.write(pipe, b"r")
+            if stop_at is not None and stop_at >= 0:
+                _kill_at_call(stop_at)
 
     config = uvicorn.Config(create_app(host), port=port, log_level="critical", http="h11", ws="none", lifespan="on")
     Server(config).run()
@@ -324,12 +330,17 @@ class Scene:
     port: int
     server: Child | None = None
     calm: bool = False
+    doomed: bool = False
+    """Whether the server will kill itself before some call."""
     clients: dict[Job, Child] = field(default_factory=dict)
 
     def start(self, *, calm: bool) -> None:
         """A server, which in half of the cases kills itself before some call, unless all shall be calm."""
         rng, self.calm = self.arena.rng, calm
-        stop_at = None if calm or rng.random() < 0.5 else int(rng.triangular(1, 1500, 200))
+        self.doomed = not calm and rng.random() < 0.6
+        stop_at = None
+        if self.doomed:
+            stop_at = -rng.randint(1, 400) if rng.random() < 0.15 else int(rng.triangular(1, 400, 30))
         self.server = fork(lambda pipe: serve(self.folder, self.port, pipe, stop_at), self.arena.broken)
         if not self.server.hear(1):
             self._gone("while starting")
@@ -359,7 +370,7 @@ class Scene:
         if running and self.arena.rng.random() < 0.45:
             job = self.arena.rng.choice(running)
             self.arena.tried["kills of clients"] += self.clients.pop(job).kill()
-        elif self.alive() and self.server is not None:
+        elif self.alive() and self.server is not None and not (self.doomed and self.arena.rng.random() < 0.9):
             self.arena.tried["kills of servers at a moment"] += self.server.kill()
             self.server = None
 

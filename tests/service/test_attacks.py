@@ -332,3 +332,18 @@ def test_reading_the_log_does_not_wait_for_what_others_do_meanwhile(host):
     reader.join(20)
     assert ended
     assert any(entry.facts.get("number") == 1 for entry in host.entries("alice"))
+
+
+def test_the_log_says_what_a_run_may_spend_and_not_what_its_client_claims(host):
+    host.records.revoke("alice")
+    token = host.records.add_token("alice", 0.5)
+    client = Client(create_app(host))
+    share = host.share("alice").ceiling / 2
+    body = {
+        "request": "r" * 12, "command": "c" * 64, "schema": host.curator.schema.hash, "method": "auto",
+        "epsilon": 1e-9, "share": share,
+    }  # fmt: skip
+    begun = client.post("/v1/runs", json=body, headers={"Authorization": f"Bearer {token}"})
+    assert begun.status_code == 200, begun.text
+    (entry,) = [one for one in host.entries("alice") if one.event == "run-begun"]
+    assert entry.facts["epsilon"] == host.curator.budget.as_epsilon(share) > 0.1

@@ -257,7 +257,7 @@ class Analysts:
         f = wanted.facts
         self._host.notes.add(
             "run-resumed" if run.resumed else "run-begun", asked.analyst, run=run.number, method=f.method,
-            epsilon=f.epsilon, purpose=f.purpose,
+            epsilon=self._host.worth(wanted.share), purpose=f.purpose,
         )  # fmt: skip
         return {"run": run.id, "number": run.number, "resumed": run.resumed, **_state(run)}
 

@@ -144,11 +144,15 @@ class ServiceHost:
             for run in newest
         )
 
+    def worth(self, share: float | None) -> float | str:
+        """What a run may spend, by itself, as an epsilon; what a client says it is does not count."""
+        return "all of the share" if share is None else self.curator.budget.as_epsilon(share)
+
     def _check_consent(self, analyst: str, wanted: RunRequest) -> None:
-        facts, budget = wanted.facts, self.curator.budget
+        facts = wanted.facts
         told = {
             "command": facts.command, "method": facts.method, "purpose": facts.purpose,
-            "epsilon": "all of the share" if wanted.share is None else budget.as_epsilon(wanted.share),
+            "epsilon": self.worth(wanted.share),
             "power": self._power(analyst, wanted.share),
         }  # fmt: skip
         state = self.records.consent(analyst, told)
