@@ -34,7 +34,7 @@ def test_expected_counts_follow_from_the_probabilities():
 
 
 def test_half_of_what_stays_dependent_is_expected_to_be_missed():
-    fit = GoodnessOfFit(columns=15, edges=2, apart=80, dependent=6)
+    fit = GoodnessOfFit(columns=15, edges=2, apart=80, dependent=16, share=0.075)
     expected = Expected.of([0.9, 0.7, 0.3, 0.1], 0.5, fit)
     assert expected.missed == pytest.approx(3.4)
     assert expected.right == Expected.of([0.9, 0.7, 0.3, 0.1], 0.5).right

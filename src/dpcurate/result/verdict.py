@@ -26,8 +26,9 @@ MISFIT, MISFITS = 0.1, 3
 """Where a larger share of the pairs without an edge, and at least so many, stay dependent, the graph does not explain
 the table; in a small one a single weak edge that is missed would be a tenth of them."""
 MISSED_OF_DEPENDENT = 0.5
-"""Of the pairs without an edge that stay dependent so many are taken for edges that are missed. The method forgives
-such a dependence, because its regressions may miss something: in wide tables of many levels many are links."""
+"""Of the likeliest share of pairs that stay dependent so many are taken for edges that are missed. The method forgives
+such a dependence, because its regressions may miss something: in wide tables of many levels many are links. (Counts of
+such pairs would not do: where noise hides everything, every sixth one is a little likelier dependent than not.)"""
 F1_IF_BLIND = 0.15
 """Below this F1 is where even the strongest links are hidden."""
 MOST_DROPPED = 0.5
@@ -52,7 +53,7 @@ class Expected:
         """If pairs are drawn from this P(edge) on, and the graph leaves this much dependence unexplained."""
         every = tuple(probabilities)
         drawn = [p for p in every if p >= least]
-        forgiven = MISSED_OF_DEPENDENT * fit.dependent if fit is not None else 0.0
+        forgiven = MISSED_OF_DEPENDENT * fit.share * fit.apart if fit is not None else 0.0
         return cls(drawn=len(drawn), right=sum(drawn), missed=sum(every) - sum(drawn) + forgiven)
 
     @property

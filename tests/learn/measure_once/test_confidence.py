@@ -13,8 +13,6 @@ from dpcurate.learn.measure_once import Constants
 from dpcurate.learn.measure_once.arrows import no_interaction
 from dpcurate.learn.measure_once.confidence import (
     BOUND,
-    EXPLAINED,
-    MOST_IF_EXPLAINED,
     MOST_IF_WEAK,
     UNLIKELY,
     confidence,
@@ -81,12 +79,6 @@ def test_even_odds_are_even_and_the_parents_count_more():
     assert 0.4 < edge_probability(0.0, 0.0) < 0.5
     assert edge_probability(-BOUND, BOUND) < 0.5 < edge_probability(BOUND, -BOUND) < edge_probability(BOUND, BOUND)
     assert edge_probability(-50.0, -50.0) == edge_probability(-BOUND, -BOUND) < 0.02
-
-
-def test_an_edge_that_neighbours_explain_far_beyond_the_bound_is_not_drawn():
-    assert edge_probability(500.0, EXPLAINED) > 0.5 > edge_probability(500.0, EXPLAINED - 0.1)
-    assert edge_probability(500.0, -50.0) == MOST_IF_EXPLAINED
-    assert edge_probability(-1.0, -50.0) == edge_probability(-1.0, -BOUND) < MOST_IF_EXPLAINED
 
 
 def test_what_a_search_left_out_is_as_sure_as_the_evidence_and_what_its_walk_never_saw_is_unlikely():

@@ -12,7 +12,7 @@ import pytest
 from dpcurate import Knowledge
 from dpcurate.graphs.orient import dag_to_cpdag
 from dpcurate.learn.measure_once.arrows import Directions, unshielded
-from dpcurate.learn.measure_once.confidence import MOST_LOG_ODDS, WRONG_TRIPLES, compelled_arrows, ways
+from dpcurate.learn.measure_once.confidence import MOST_LOG_ODDS, WRONG_TRIPLES, compelled_arrows, drawn_times, ways
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.networks.worlds import random_dag
 
@@ -24,8 +24,12 @@ def directions(size, edges, log_odds, knowledge=None):
     return Directions(adjacent, log_odds, Constraints.of([f"c{i}" for i in range(size)], knowledge))
 
 
+def drawn_ways(found, order, seed):
+    return ways(found, drawn_times(found, order, Random(seed))[0])
+
+
 def mean_ways(found, order, runs=40):
-    return np.mean([ways(found, order, Random(seed)) for seed in range(runs)], axis=0)
+    return np.mean([drawn_ways(found, order, seed) for seed in range(runs)], axis=0)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -66,7 +70,7 @@ def test_knowledge_directs_an_edge_and_what_follows_from_it():
 
 
 def test_columns_without_edges_are_a_half():
-    assert (ways(directions(4, [], {}), range(4), Random(0)) == 0.5).all()
+    assert (drawn_ways(directions(4, [], {}), range(4), 0) == 0.5).all()
 
 
 def contradicting(size, seed, share=0.4, most=MOST_LOG_ODDS):
@@ -101,5 +105,21 @@ def test_draws_are_as_frequent_as_all_orders_together_have_it(seed):
 def test_it_does_not_matter_where_the_walk_begins(size, seed):
     """In each of these a walk by itself stays in the region where it began: a deviation of .23 and more."""
     found = contradicting(size, seed)
-    begun = [ways(found, Random(start).sample(range(size), size), Random(start)) for start in range(6)]
+    begun = [drawn_ways(found, Random(start).sample(range(size), size), start) for start in range(6)]
     assert np.std(begun, axis=0).max() < 0.15
+
+
+def score_of(found, order):
+    """The log odds of all colliders that an order makes."""
+    before = {y: sum(1 << x for x in order[:place]) for place, y in enumerate(order)}
+    return sum(found.best(y, before[y])[1] for y in order)
+
+
+def test_the_likeliest_order_seen_is_the_best_of_all():
+    """The walk begins at the worst of them."""
+    found = contradicting(6, 3, most=2.0)
+    scores = {order: score_of(found, order) for order in permutations(range(6))}
+    worst, best = min(scores, key=scores.__getitem__), max(scores.values())
+    _, likeliest = drawn_times(found, worst, Random(0))
+    reached = score_of(found, sorted(range(6), key=likeliest.__getitem__))
+    assert scores[worst] < best == pytest.approx(reached)

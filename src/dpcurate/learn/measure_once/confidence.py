@@ -4,16 +4,15 @@ The log odds of the search are right about noise and sampling and blind to its o
 effect before its causes asks for edges that another would not. Such an edge shows in what PC would ask: some set of
 neighbours explains it away. So two log odds are weighed: those given the other parents of the later column, and the
 least ones given neighbours. Far from even odds both rest on a model of the table that is never quite right, so they
-count up to a bound; but most edges that some neighbours explain far beyond it are none, and these are not drawn. Two
-numbers that both are products of the same columns correlate, and no sum of functions of single columns explains it;
-such correlations are weak, so an edge that rests on a weak one is never as sure as others.
+count up to a bound. Two numbers that both are products of the same columns correlate, and no sum of functions of
+single columns explains it; such correlations are weak, so an edge that rests on a weak one is never as sure as others.
 The weights are fitted on random worlds (`python -m benchmarks.calibration --compare`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import exp
 from random import Random
@@ -26,9 +25,7 @@ from dpcurate.learn.measure_once.blocks import Columns, bits
 from dpcurate.learn.measure_once.constants import (
     BOUND,
     DRAWS,
-    EXPLAINED,
     MOST_GIVEN,
-    MOST_IF_EXPLAINED,
     MOST_IF_WEAK,
     MOST_LOG_ODDS,
     MOST_NEIGHBOURS,
@@ -50,18 +47,18 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 Direction = tuple[int, int]
 
 
-def ways(directions: Directions, order: Sequence[int], random: Random) -> FloatArray:
-    """[a, b]: P(a -> b) of columns that are linked; a half for all others."""
+def ways(directions: Directions, drawn: Sequence[Sequence[float]]) -> FloatArray:
+    """[a, b]: P(a -> b) of columns that are linked, from drawn times of the columns; a half for all others."""
     adjacent, total = directions.adjacent, np.zeros(directions.adjacent.shape)
     known = adjacent & ~directions.constraints.allowed.T
-    for times in _drawn_times(_bounded(directions), order, random):
+    for times in drawn:
         parents = [{int(x) for x in np.flatnonzero(near) if times[x] < times[y]} for y, near in enumerate(adjacent)]
         compelled = compelled_arrows(sorted(range(len(times)), key=times.__getitem__), parents)
         if known.any():
             compelled = _with_known(compelled, known, parents)
         for x, y in compelled:
             total[x, y] += 1
-    ways = 0.5 + (1 - WRONG_TRIPLES) * (total - total.T) / (2 * DRAWS)
+    ways = 0.5 + (1 - WRONG_TRIPLES) * (total - total.T) / (2 * len(drawn))
     return np.asarray(np.where(known, 1.0, np.where(known.T, 0.0, ways)))
 
 
@@ -85,20 +82,24 @@ def _bounded(directions: Directions) -> Directions:
     return Directions(directions.adjacent, odds, directions.constraints)
 
 
-def _drawn_times(directions: Directions, order: Sequence[int], random: Random) -> Iterator[list[float]]:
-    """Times of the columns, whose order directs the edges, by parallel tempering (Geyer, 1991).
+def drawn_times(directions: Directions, order: Sequence[int], random: Random) -> tuple[list[list[float]], list[float]]:
+    """Times of the columns, whose order directs the edges, by parallel tempering (Geyer, 1991); and the likeliest seen.
 
     Whole regions of a graph turn round together, through orders that make unlikely colliders. A walk that takes all
     odds as they are stays where it began; those that take a power of them go on, and pass on what they find.
     """
-    walks = [_Walk(directions, order) for _ in POWERS]
+    walks = [_Walk(_bounded(directions), order) for _ in POWERS]
+    drawn, likeliest, highest = [], walks[0].times.copy(), walks[0].score
     for draw in range(-WARMING, DRAWS):
         for _ in range(SWEEPS):
             for walk, power in zip(walks, POWERS, strict=True):
                 walk.sweep(power, random)
             _exchange(walks, random)
+            if walks[0].score > highest:
+                likeliest, highest = walks[0].times.copy(), walks[0].score
         if draw >= 0:
-            yield walks[0].times
+            drawn.append(walks[0].times.copy())
+    return drawn, likeliest
 
 
 def _exchange(walks: list[_Walk], random: Random) -> None:
@@ -169,19 +170,32 @@ def _label(x: int, y: int, parents: Sequence[set[int]], compelled: dict[Directio
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """[a, b] of every pair: P(edge), and P(a -> b) if there is one."""
+    """A decision in its likeliest order, and [a, b] of every pair: P(edge), and P(a -> b) if there is one."""
 
+    decision: Decision
     linked: FloatArray
     ways: FloatArray
 
 
 def confidence(decision: Decision, families: FamilySearch, interaction: Interaction, random: Random) -> Confidence:
-    """How sure a decision may be of its edges and of what it left out."""
+    """The likeliest order of the edges found, and how sure a decision may be of them and of what it left out."""
     adjacent = adjacency(decision, families.constraints)
     directions = Directions(
         adjacent, collider_log_odds(decision, adjacent, families, interaction), families.constraints
     )
-    return Confidence(linked_probabilities(decision, families, adjacent), ways(directions, decision.order, random))
+    drawn, likeliest = drawn_times(directions, decision.order, random)
+    in_order = reordered(decision, adjacent, likeliest)
+    return Confidence(in_order, linked_probabilities(in_order, families, adjacent), ways(directions, drawn))
+
+
+def reordered(decision: Decision, adjacent: BoolArray, times: Sequence[float]) -> Decision:
+    """The same edges, directed by times of the columns.
+
+    The search takes the first order that no swap improves. The walk sees many more, and an order that has an effect
+    before its causes would have edges, and dependences of pairs without one, explained by the wrong parents.
+    """
+    parents = (tuple(int(x) for x in np.flatnonzero(near) if times[x] < times[y]) for y, near in enumerate(adjacent))
+    return replace(decision, order=tuple(sorted(range(len(times)), key=times.__getitem__)), parents=tuple(parents))
 
 
 def linked_probabilities(decision: Decision, families: FamilySearch, adjacent: BoolArray) -> FloatArray:
@@ -201,8 +215,7 @@ def edge_probability(given_parents: float, weakest: float) -> float:
     """From the signs of a pair."""
     always, *weights = WEIGHTS
     bounded = (min(max(x, -BOUND), BOUND) for x in (given_parents, weakest))
-    p = 1 / (1 + exp(-always - sum(w * x for w, x in zip(weights, bounded, strict=True))))
-    return min(p, MOST_IF_EXPLAINED) if weakest < EXPLAINED else p
+    return 1 / (1 + exp(-always - sum(w * x for w, x in zip(weights, bounded, strict=True))))
 
 
 def signs(decision: Decision, families: FamilySearch, adjacent: BoolArray, pair: Columns) -> tuple[float, float]:

@@ -242,10 +242,6 @@ BOUND = 4.0
 """No log odds count more than this."""
 MOST_IF_WEAK = 0.88
 """P(edge) of two numbers whose correlation may be all that products of other columns leave."""
-EXPLAINED = -5.0
-MOST_IF_EXPLAINED = 0.4
-"""P(edge) at most, if some neighbours give log odds below EXPLAINED: fewer than half of such pairs are linked, however
-clear the others make them."""
 UNLIKELY = 0.02
 """Below this P(edge) of the search a pair is not looked at again."""
 

@@ -101,7 +101,7 @@ class _Learnt:
 
     @property
     def decision(self) -> Decision:
-        return self.reading.decision
+        return self.confidence.decision
 
     @property
     def families(self) -> FamilySearch:
