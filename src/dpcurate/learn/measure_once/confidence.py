@@ -195,7 +195,8 @@ def reordered(decision: Decision, adjacent: BoolArray, times: Sequence[float]) -
     before its causes would have edges, and dependences of pairs without one, explained by the wrong parents.
     """
     parents = (tuple(int(x) for x in np.flatnonzero(near) if times[x] < times[y]) for y, near in enumerate(adjacent))
-    return replace(decision, order=tuple(sorted(range(len(times)), key=times.__getitem__)), parents=tuple(parents))
+    order = sorted(range(len(times)), key=lambda column: times[column])
+    return replace(decision, order=tuple(order), parents=tuple(parents))
 
 
 def linked_probabilities(decision: Decision, families: FamilySearch, adjacent: BoolArray) -> FloatArray:
