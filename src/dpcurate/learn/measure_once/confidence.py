@@ -47,7 +47,7 @@ from dpcurate.learn.measure_once.family_search import FamilySearch
 Direction = tuple[int, int]
 
 
-def ways(directions: Directions, drawn: Sequence[Sequence[float]]) -> FloatArray:
+def ways(directions: Directions, drawn: Sequence[list[float]]) -> FloatArray:
     """[a, b]: P(a -> b) of columns that are linked, from drawn times of the columns; a half for all others."""
     adjacent, total = directions.adjacent, np.zeros(directions.adjacent.shape)
     known = adjacent & ~directions.constraints.allowed.T
@@ -188,7 +188,7 @@ def confidence(decision: Decision, families: FamilySearch, interaction: Interact
     return Confidence(in_order, linked_probabilities(in_order, families, adjacent), ways(directions, drawn))
 
 
-def reordered(decision: Decision, adjacent: BoolArray, times: Sequence[float]) -> Decision:
+def reordered(decision: Decision, adjacent: BoolArray, times: list[float]) -> Decision:
     """The same edges, directed by times of the columns.
 
     The search takes the first order that no swap improves. The walk sees many more, and an order that has an effect
