@@ -131,7 +131,9 @@ class ServiceHost:
             raise QueryError("the table's schema has changed since you connected; connect again. Nothing was spent")
 
         def agree(command: str) -> None:
-            if self.records.needs_consent(analyst) and not self._is_unspent(command, wanted.share):
+            if not self.records.needs_consent(analyst) or self.curator.stopped(command) is not None:
+                return
+            if not self._is_unspent(command, wanted.share):
                 self._check_consent(analyst, wanted)
 
         return self.runs.begin(analyst, wanted.request, wanted.facts, wanted.share, agree)

@@ -278,7 +278,7 @@ class ServerRuns:
 
         A run of the same command that is still open here is taken over from the client that began it: nobody can tell
         a client that died from one that is silent. That client's next request is refused. `agree` is called with the
-        run's command in the ledger before a run begins that is not resumed, and raises what stands against it.
+        run's command in the ledger before it begins or resumes, and raises what stands against it.
 
         Raises:
             TooMuch: the analyst has too many runs open.
@@ -296,8 +296,7 @@ class ServerRuns:
                         self._taken.append((analyst, run.id))
             if sum(run.facts.command != facts.command for run in mine) >= self._limits.runs:
                 raise TooMuch(f"{how_many(self._limits.runs, 'run')} of yours are open. Nothing was spent")
-            if self._curator.ledger.stopped(facts.command) is None:
-                agree(facts.command)
+            agree(facts.command)
             session = self._curator.of_share(analyst)
             run = ServerRun(session, facts, share, request, self._limits, self._stored)
             with self._lock:

@@ -161,6 +161,10 @@ class DiskStore:
 
     def stopped(self, command: str) -> LoggedRun | None:
         """The run that the same command would resume now."""
+        with self._file.reading() as connection:  # most commands have none, and need not wait for the disk
+            self._book(connection)
+            if not any(True for _ in run_log.resumable(run_log.stories(connection), command)):
+                return None
         with self._writing() as (connection, _):  # nobody else looks or claims meanwhile
             told = run_log.stories(connection)
             for number in run_log.resumable(told, command):
