@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Results, command, spread, tell
+from benchmarks.harness import command, tell
 from dpcurate import Budget, Curator, Schema, draft_schema, fit
+from dpcurate.benchmark.run_file import RunFile, spread
 
 DELTA = 1e-10
 SURE = 0.8
@@ -142,7 +143,7 @@ def main() -> None:
     words.add_argument("--tables", nargs="+", default=list(TABLES), choices=list(TABLES), metavar="TABLE")
     words.add_argument("--workers", type=int, default=1)
     options = words.parse_args()
-    results = Results(options.results, Run, lambda run: (run.table, run.epsilon, run.seed))
+    results = RunFile(options.results, Run, lambda run: (run.table, run.epsilon, run.seed))
     keys = [(n, e, seed) for n in options.tables for e in options.epsilons for seed in range(options.runs)]
     for run in spread(measure, [key for key in keys if key not in results], options.workers):
         results.keep(run)
