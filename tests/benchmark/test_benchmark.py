@@ -43,6 +43,13 @@ class Half:
         return graph_of(queryable, map(tuple, true), linked=dict.fromkeys(true, 0.5))
 
 
+class Bare:
+    """Returns a graph alone."""
+
+    def fit(self, queryable, knowledge=None):
+        return graph_of(queryable).graph
+
+
 class Endless:
     def fit(self, queryable, knowledge=None):
         while True:
@@ -144,6 +151,8 @@ def test_noise_of_a_released_covariance_makes_few_false_edges():
 
 
 def test_a_method_that_fails_or_does_not_end_is_said_and_the_others_go_on():
+    (run,) = compare([Bare], ["cancer"], [1.0], **SMALL).runs
+    assert run.problem == "a method returns a FitResult, and this one returned Cpdag"
     found = compare([Broken, Slow, Half], ["cancer"], [1.0], limit=900, rows=2_000, seeds=2)
     assert [run.problem for run in found.runs] == [
         *["ZeroDivisionError: by nothing"] * 2,
@@ -374,6 +383,7 @@ def test_an_edited_file_is_run_again(own_files):
         ("nothing_there.py:Mine", "", "has no 'Mine'"),
         ("no_method.py", "", "registers no method"),
         ("json.py:Mine", "", "rename"),
+        ("mistyped.py:Mine", "def", "cannot be imported: SyntaxError"),
         ("wrong_kind.py:x", "x = 1", "is no method"),
     ],
 )

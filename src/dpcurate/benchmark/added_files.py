@@ -34,7 +34,11 @@ def load(path: Path) -> ModuleType:
     for folder in (str(path.resolve().parent), str(Path.cwd())):
         if folder not in sys.path:
             sys.path.append(folder)
-    module = import_module(path.stem)
+    try:
+        module = import_module(path.stem)
+    except Exception as problem:
+        said = f"{type(problem).__name__}: {problem}"
+        raise QueryError(f"{shown(str(path))} cannot be imported: {said}") from problem
     found = getattr(module, "__file__", None)
     if found is None or Path(found).resolve() != path.resolve():
         raise QueryError(f"a module {path.stem!r} is there already, in {found}: rename {shown(str(path))}")

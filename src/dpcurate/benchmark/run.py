@@ -90,8 +90,7 @@ def measure(task: Task) -> Run:
     try:
         with _processor_limit(task.limit):
             found, spent = _fitted(one, case, task)
-            seconds = time.process_time() - start
-        return replace(run, seconds=seconds, spent=spent, **_scores(found, case.graph))
+        return replace(run, seconds=time.process_time() - start, spent=spent, **_scores(found, case.graph))
     except _OverLimit:
         return replace(run, problem=f"over {task.limit:g} s of processor time", limit=task.limit)
     except DpcurateError as problem:
@@ -124,6 +123,8 @@ def _fitted(one: Candidate, case: TableOfTruth, task: Task) -> tuple[FitResult, 
 
 
 def _scores(found: FitResult, truth: Dag | Cpdag | Pag) -> dict[str, Any]:
+    if not isinstance(found, FitResult):
+        raise QueryError(f"a method returns a FitResult, and this one returned {type(found).__name__}")
     graph = found.graph
     return {
         "skeleton_f1": skeleton_rates(graph, truth).f1,
