@@ -12,7 +12,7 @@ the mechanisms that differ are named.
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.tables import linear, mixed
 from dpcurate import Budget, Categorical, Curator, Schema, Study, networks, pool
+from dpcurate.benchmark.run_file import RunFile, spread
 from dpcurate.graphs.graph import Dag
 from dpcurate.learn.methods import MeasureOnce
 from dpcurate.networks import Network, Variable, random_dag, random_network
@@ -161,29 +162,105 @@ def jobs(args: Namespace) -> Iterator[tuple[Any, ...]]:
 
 def main() -> None:
     words = harness.command(__doc__, "speed/pooling.jsonl", "docs/pooling.md")
-    words.add_argument("--seeds", type=int, default=5)
+    words.add_argument("--seeds", type=int, default=3)
     words.add_argument("--first", type=int, default=1)
     words.add_argument("--workers", type=int, default=1)
     words.add_argument("--only", nargs="+", default=["networks", "small", "numbers", "differ"])
     words.add_argument("--networks", nargs="+", default=list(SIX))
     args = words.parse_args()
-    results = harness.Results(args.results, Run, lambda run: run.key)
-    todo = [job for job in jobs(args) if job not in results]
-    for run in harness.spread(ran, todo, args.workers):
+    results = RunFile(args.results, Run, lambda run: run.key)
+    for run in spread(ran, [job for job in jobs(args) if job not in results], args.workers):
         results.keep(run)
-    print(*tables(results.rows), sep="\n")
+    told = "\n".join(figures(results.rows))
+    print(told)
+    if args.write:
+        before, _, rest = args.write.read_text(encoding="utf-8").partition(BEGINS)
+        after = rest.partition(ENDS)[2]
+        args.write.write_text(f"{before}{BEGINS}\n{told}\n{ENDS}{after}", encoding="utf-8")
 
 
-def tables(runs: Sequence[Run]) -> Iterable[str]:
-    keys = sorted({(r.block, r.world, r.sites, r.rows, r.epsilon) for r in runs})
-    for key in keys:
-        these = [r for r in runs if (r.block, r.world, r.sites, r.rows, r.epsilon) == key]
-        hows = dict.fromkeys(r.how for r in these)
-        cells = []
-        for how in hows:
-            f1 = [r.f1 for r in these if r.how == how]
-            cells.append(f"{how} {np.mean(f1):.3f}+-{np.std(f1) / max(len(f1) - 1, 1) ** 0.5:.3f} ({len(f1)})")
-        yield f"{key}: {', '.join(cells)}"
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+BEGINS, ENDS = "<!-- figures -->", "<!-- end of figures -->"
+COLUMNS = ("alone", "pooled", "one round", "one table", "shared")
+TITLES = {"alone": "one site alone", "pooled": "pooled", "one round": "in one round",
+          "one table": "one table, same noise", "shared": "noise of one table"}  # fmt: skip
+DIFFERING = {"pooled": "pooled", "site column": "one table with a site column, same noise",
+             "one table": "one table without a site column, same noise"}  # fmt: skip
+HEAD = """
+Skeleton F1, mean ± standard error over {seeds} tables drawn afresh (add-remove, delta = 1e-10, best-f1 cut, without
+edges of the site). *One table, same noise* has all rows in one place, with the noise that the pooled answers have: what
+pooling itself loses is the difference to it. *Noise of one table* is what secure aggregation would reach. Written by
+`python -m benchmarks.pooling --write docs/pooling.md`.
+"""
+
+
+def figures(runs: Sequence[Run]) -> Iterator[str]:
+    """The section of the guide."""
+    even = [r for r in runs if r.block != "differ"]
+    if even:
+        yield HEAD.format(seeds=_count(even))
+        yield f"| table | sites | rows each | epsilon | {' | '.join(TITLES.values())} |"
+        yield f"|---|---:|---:|---:|{'---:|' * len(COLUMNS)}"
+        for (sites, rows, epsilon, block), some in _groups(even, lambda r: (r.sites, r.rows, r.epsilon, r.block)):
+            by_world = _groups(some, lambda r: r.world)
+            for world, these in by_world:
+                yield _line(world, sites, rows, epsilon, these)
+            if block != "numbers" and len(by_world) > 1:
+                yield _line(f"mean of {len(by_world)}", sites, rows, epsilon, some)
+    differ = [r for r in runs if r.block == "differ"]
+    if differ:
+        yield from _of_differing(differ)
+
+
+def _count(runs: Sequence[Run]) -> str:
+    counts = {len({r.seed for r in some}) for _, some in _groups(runs, lambda r: (r.block, r.sites, r.epsilon, r.how))}
+    return f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+
+
+def _line(name: str, sites: int, rows: int, epsilon: float, runs: Sequence[Run]) -> str:
+    cells = [_cell([r.f1 for r in runs if r.how == how]) for how in COLUMNS]
+    return f"| {name} | {sites} | {rows:,} | {epsilon:g} | {' | '.join(cells)} |"
+
+
+def _cell(f1: Sequence[float]) -> str:
+    if not f1:
+        return "-"
+    return f"{np.mean(f1):.3f}" + (f" ± {np.std(f1, ddof=1) / len(f1) ** 0.5:.3f}" if len(f1) > 1 else "")
+
+
+def _of_differing(runs: Sequence[Run]) -> Iterator[str]:
+    sites, rows, epsilon = runs[0].sites, runs[0].rows, runs[0].epsilon
+    worlds = len({(r.world, r.seed) for r in runs})
+    yield (
+        f"\nSites that differ: {worlds} random networks of eight columns, {sites} sites of {rows:,} rows, epsilon = "
+        f"{epsilon:g};\nthe last site has two other margins of roots, or one other mechanism. False edges are those "
+        "between other columns\nthan the site, a table."
+    )
+    yield "\n| | skeleton F1 | false edges | differing mechanisms: precision | recall |\n|---|---:|---:|---:|---:|"
+    for how in DIFFERING:
+        some = [r for r in runs if r.how == how]
+        if not some:
+            continue
+        title = {"pooled": "pooled", "site column": "one table with a site column, same noise"}.get(
+            how, "one table without"
+        )
+        right = sum(len(set(r.named) & set(r.changed)) for r in some)
+        named, changed = (sum(len(getattr(r, one)) for r in some) for one in ("named", "changed"))
+        rates = ("-", "-") if how == "one table" else (f"{right / max(named, 1):.2f}", f"{right / changed:.2f}")
+        false = np.mean([r.kept - r.hits for r in some])
+        yield f"| {title} | {_cell([r.f1 for r in some])} | {false:.2f} | {' | '.join(rates)} |"
+
+
+def _groups(runs: Sequence[Run], key: Callable[[Run], Any]) -> list[tuple[Any, list[Run]]]:
+    found: dict[Any, list[Run]] = {}
+    for run in runs:
+        found.setdefault(key(run), []).append(run)
+    return sorted(found.items(), key=lambda item: (_place(item[0]), item[0]))
+
+
+def _place(name: Any) -> int:
+    return SIX.index(name) if name in SIX else len(SIX)
 
 
 if __name__ == "__main__":
