@@ -335,6 +335,43 @@ def test_a_site_that_lies_about_its_answer_is_named(lie: str, tmp_path: Path) ->
         combine_study(file, [one, replace(two, bodies=(lying(two.bodies[0], lie),)), three])
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_a_study_ends_without_a_site_that_has_gone_away(rounds: int, tmp_path: Path) -> None:
+    file = started()
+    for _ in range(rounds - 1):
+        file = combine_study(file, answers(file, tmp_path))  # type: ignore[assignment]
+    left = [answer_study(file, name, site(tmp_path, name)) for name in NAMES if name != "Oslo"]
+    with pytest.raises(FormatError, match="'Oslo' yet"):
+        combine_study(file, left)
+    before = [one.spent for one in left]
+    found = combine_study(file, left, without=["Oslo"])
+    assert isinstance(found, Discovery)
+    assert [one.name for one in found.privacy.sites] == ["Berlin", "Rome"]
+    assert found.schema["site"].levels == ("Berlin", "Rome")
+    assert found.privacy.run == pytest.approx(before[0], rel=1e-6)
+    assert [spent(site(tmp_path, name)) for name in ("Berlin", "Rome")] == before
+    for given, hint in ((["Lima"], "no site"), (list(NAMES), "no site is left")):
+        with pytest.raises(FormatError, match=hint):
+            combine_study(file, [*left, answer_study(file, "Oslo", site(tmp_path, "Oslo"))], without=given)
+    with pytest.raises(DecodeError, match="'Rome'"):
+        combine_study(
+            file, [left[0], replace(left[1], bodies=(lying(left[1].bodies[0], "noise"), *left[1].bodies[1:]))],
+            without=["Oslo"],
+        )  # fmt: skip
+
+
+def test_a_study_of_numbers_cannot_end_without_a_site(tmp_path: Path) -> None:
+    schema = Schema(tuple(dpcurate.Numeric(name, 0, 1) for name in "ab"))
+    file = new_study(schema, sites=NAMES, epsilon=1)
+    table = {name: [0.25, 0.5] * 50 for name in "ab"}
+    left = []
+    for name in ("Berlin", "Rome"):
+        own = dpcurate.open(table, schema, epsilon=1, ledger=tmp_path / f"{name}.ledger")
+        left.append(answer_study(file, name, own))
+    with pytest.raises(QueryError, match="begin another study"):
+        combine_study(file, left, without=["Oslo"])
+
+
 # --- files from anybody -------------------------------------------------------------------------------------------
 
 

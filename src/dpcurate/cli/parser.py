@@ -347,6 +347,8 @@ def _study(commands: Parsers) -> None:
     combine = add_command(group, "combine", line, "study:combine", more=more)
     combine.add_argument("study", metavar="STUDY", help="the study's newest file")
     combine.add_argument("answers", nargs="+", metavar="ANSWER", help="the answer of each site")
+    line = "end the study without these sites, which have gone away, by what the others have answered so far"
+    combine.add_argument("--without", nargs="+", default=[], metavar="NAME", help=line)
     line = "write study.json of the next round, or the files of the result, to this folder"
     add_output(combine, line, metavar="DIR", required=True)
     line = "say what a file of a study asks for or answers"

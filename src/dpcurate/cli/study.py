@@ -70,7 +70,7 @@ def combine(args: Namespace) -> None:
     files = ("answer", *args.answers), ("study", args.study)
     inputs = Inputs(tuple((what, path) for what, *paths in files for path in paths))
     folder = OutputFolder.made(args.output, (*Discovery.FILES, STUDY), inputs, force=args.force)
-    found = pooling.combine_study(file, answers)
+    found = pooling.combine_study(file, answers, without=args.without)
     if isinstance(found, Discovery):
         hand_over(found, folder)
     else:

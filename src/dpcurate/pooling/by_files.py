@@ -33,14 +33,14 @@ from dpcurate.learn import methods
 from dpcurate.learn.methods import MeasureOnce, Method
 from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.pooled import Pool, check_method, pooled_schema
-from dpcurate.pooling.received import Received, same_numbers
+from dpcurate.pooling.received import Received, ReceivedSets, same_numbers
 from dpcurate.pooling.sites import Site, differences
-from dpcurate.pooling.slices import Network, cost_of, joint
+from dpcurate.pooling.slices import Joint, Network, cost_of, joint
 from dpcurate.pooling.study_file import MOST_ROUNDS, Request, SiteAnswer, StudyFile, loaded
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
 from dpcurate.private.preview import describe
-from dpcurate.queries import Query, Release, T, encoding
+from dpcurate.queries import Answer, Query, Release, T, encoding
 from dpcurate.result.discovery import Discovery
 from dpcurate.schema import Schema
 from dpcurate.schema.column_order import parsed_order
@@ -164,6 +164,30 @@ class _Rounds(Pool):
                 "with the version of dpcurate that made the study, on one kind of machine"
             )
         return super().ask_all(queries)
+
+
+class _Remaining(Pool):
+    """Sites that have answered in files, without those that went away: what is there is used, nothing new is asked."""
+
+    def __init__(self, file: StudyFile, sites: Sequence[Site]) -> None:
+        super().__init__(sites, file.column or None)
+
+    def _asked(self, site: Site, place: int, joints: Sequence[Joint]) -> list[Sequence[Answer]]:
+        """Answers that were checked against what they were asked, which is not what is asked now."""
+        with site.named():
+            return [site.queryable.ask_all(list(one.asked(place))) for one in joints]
+
+
+def _ended(file: StudyFile, answers: Mapping[str, SiteAnswer]) -> Discovery:
+    """The method on what the sites that are left have answered."""
+    sites = []
+    for name, answer in answers.items():
+        with _named(name):
+            sites.append(Site(name, ReceivedSets(file, answer), Codebook()))
+    keeper = _Remaining(file, sites)
+    study = Study.over(keeper)
+    study.take_context(study.inputs, () if keeper.site is None else (keeper.site,))
+    return study.discover(method=_recipe(file), knowledge=file.known, purpose=file.purpose)
 
 
 def _continued(file: StudyFile, answers: Mapping[str, SiteAnswer | None]) -> StudyFile | Discovery:
@@ -430,8 +454,15 @@ def describe_file(path: str | Path) -> Iterator[str]:
 # --- the coordinator: the next file, or the result --------------------------------------------------------------------
 
 
-def combine_study(file: StudyFile, answers: Sequence[SiteAnswer]) -> StudyFile | Discovery:
+def combine_study(
+    file: StudyFile, answers: Sequence[SiteAnswer], *, without: Sequence[str] = ()
+) -> StudyFile | Discovery:
     """The next round's file, or the result, from the answers of all sites; free, and as often as you like.
+
+    Args:
+        file: the study's newest file.
+        answers: what every site has answered to it.
+        without: sites that have gone away. The study then ends: its result is what the others have answered so far.
 
     Raises:
         FormatError: an answer is missing, of another study, of another round, or of no site.
@@ -444,11 +475,19 @@ def combine_study(file: StudyFile, answers: Sequence[SiteAnswer]) -> StudyFile |
         known = found.setdefault(one.site, one)
         if known != one:
             raise FormatError(f"site {shown(one.site)} has answered twice, and the answers differ: keep the right one")
-    missing = [name for name in file.sites if name not in found]
+    missing = [name for name in file.sites if name not in found and name not in without]
     if missing:
         raise FormatError(f"round {file.round} is not answered by {', '.join(map(shown, missing))} yet")
     _check_apart(list(found.values()))
-    return _continued(file, found)
+    if not without:
+        return _continued(file, found)
+    unknown = sorted(set(without) - set(file.sites))
+    if unknown:
+        raise FormatError(f"{shown(unknown[0])} is no site of this study")
+    left = {name: found[name] for name in file.sites if name not in without}
+    if not left:
+        raise FormatError("no site is left")
+    return _ended(file, left)
 
 
 def _check_belongs(file: StudyFile, answer: SiteAnswer) -> None:

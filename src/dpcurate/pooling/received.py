@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, cast
 
-from dpcurate.accounting import Budget, Privacy
+from dpcurate._typing import FloatArray
+from dpcurate.accounting import Budget, Event, Privacy
 from dpcurate.errors import DecodeError, NotStored, QueryError
 from dpcurate.pooling.study_file import SiteAnswer, StudyFile
 from dpcurate.private.ledger import Ledger
-from dpcurate.private.preview import event_of, sensitivity_of
-from dpcurate.queries import Answer, Gate, Query, Release, Statistic, T
+from dpcurate.private.preview import check_answer, event_of, sensitivity_of
+from dpcurate.queries import Answer, Contrasts, Gate, Query, Release, Statistic, T
 from dpcurate.schema import Neighbours, Schema
 
 
@@ -87,6 +88,48 @@ class Received:
         budget = ledger.budget if self._answer is None else self._answer.budget
         spent = ledger.spent if self._answer is None else self._answer.spent
         return Privacy(budget, self.neighbours.value, unit, spent, ledger.events, ledger.private, ledger.spent)
+
+
+class ReceivedSets(Received):
+    """The same answers by their sets of columns, for a method that asks otherwise than it did: nothing new is asked.
+
+    A study goes on so if a site has gone away. Each set gives the answers that it has, the earliest first.
+    """
+
+    def __init__(self, file: StudyFile, answer: SiteAnswer) -> None:
+        super().__init__(file, answer)
+        self._sets: dict[tuple[str, ...], list[tuple[int, FloatArray, float]]] = {}
+        self._given: set[int] = set()
+        self._costs: list[list[Event]] = []
+        for number, answered in enumerate(self._rounds):
+            self._costs.append([event_of(release, self.schema, self.neighbours) for release, _ in answered])
+            for release, found in answered:
+                check_answer(release, found, self.schema, self.neighbours)
+                if not isinstance(release.statistic, Contrasts):
+                    raise QueryError(
+                        "answers to products of numbers depend on who took part in the rounds before: begin another "
+                        "study, without the site that has gone away"
+                    )
+                for one, part, scale in zip(release.statistic.sets, found.parts, found.scales, strict=True):
+                    self._sets.setdefault(one, []).append((number, part, scale))
+
+    def offered(self, sets: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Those of the sets that were answered and not given yet."""
+        return [one for one in sets if self._sets.get(one)]
+
+    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
+        """What was answered for each set, with the noise that it was answered with."""
+        found: list[Any] = []
+        for query in queries:
+            statistic = query.statistic if isinstance(query, Release) else None
+            if not isinstance(statistic, Contrasts) or len(self.offered(statistic.sets)) < len(statistic.sets):
+                raise NotStored("the sites have not answered what the method asks for without the site that is gone")
+            given = [self._sets[one].pop(0) for one in statistic.sets]
+            for number in sorted({number for number, _, _ in given} - self._given):
+                self._ledger.charge(self._costs[number])
+                self._given.add(number)
+            found.append(Answer(tuple(part for _, part, _ in given), tuple(scale for _, _, scale in given)))
+        return found
 
 
 def same_numbers(one: SiteAnswer, other: SiteAnswer) -> bool:
