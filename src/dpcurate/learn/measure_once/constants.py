@@ -62,7 +62,7 @@ class Constants:
     wide: int = 10
     """From so many columns on pairs too noisy for triples are measured around margins (in fewer, rare rows matter),
     and a search goes on from an earlier one instead of starting afresh."""
-    planned_triples: float = 0.5
+    planned_triples: float = 0.3
     """Weight of a triple in a single planned release, in which a pair has 1."""
     share_margins: float = 0.05
     """Share of the budget with which margins are bought before pairs in a wide table."""
