@@ -8,14 +8,25 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from dpcurate._typing import FloatArray, IntArray
 from dpcurate.learn.measure_once.blocks import helmert
-from dpcurate.learn.measure_once.constants import FURTHEST, LEAST_SPREAD, LONGEST, MOST_GROUPS, RARE, WAVES, WHITENING
+from dpcurate.learn.measure_once.constants import (
+    FAR_OFF,
+    FURTHEST,
+    LEAST_SPREAD,
+    LONGEST,
+    MOST_GROUPS,
+    RARE,
+    WAVES,
+    WHITENING,
+)
 from dpcurate.queries import BRANCHES, DEEPEST, FEATURE_STEPS, LARGEST_FEATURE, MOST_FEATURES, Answer, FeatureMap
 from dpcurate.schema import OWN, Column, Numeric, Ordinal
 
+ANYWHERE = 1e-6
+"""Of a column that is taken to be normal: the share that may lie anywhere, so that every interval has some."""
 FEWEST_ROWS = 10.0
 """A noised count may be zero or negative."""
 
@@ -68,22 +79,69 @@ def of_levels(column: Column, counts: FloatArray, rows: float, scale: float) -> 
 
 
 def of_number(column: Column, depths: Sequence[FloatArray], rows: float, scale: float, *, own: bool) -> Distribution:
-    """From coarse to fine: an interval's share is split as its parts' counts say, as far as they exceed their noise."""
+    """From coarse to fine: an interval's share is split as its parts' counts say, as far as they exceed their noise.
+
+    What noise hides is split as the nearest normal curve says, or evenly if counts contradict that.
+    """
     missing = min(max(float(depths[0][-1]) / rows, 0.0), 0.999) if own else 0.0
-    first = depths[0][:BRANCHES]
+    noise = scale / rows / (1 - missing)
+    counted = [counts / rows / (1 - missing) for counts in (depths[0][:BRANCHES], *depths[1:])]
+    curve = _normal_curve(counted)
+    if _contradicted(curve, counted, noise, rows):
+        curve = np.full(len(curve), 1 / len(curve))
     shares = np.array([1.0])
-    for counts in (first, *depths[1:]):
-        shares = _split(shares, counts.reshape(-1, BRANCHES) / rows / (1 - missing), scale / rows / (1 - missing))
+    for counts in counted:
+        expected = curve.reshape(len(counts), -1).sum(axis=1).reshape(-1, BRANCHES)
+        expected = expected / expected.sum(axis=1, keepdims=True)
+        shares = _split(shares, counts.reshape(-1, BRANCHES), expected, noise)
     return Distribution(column, shares, missing, scale / rows)
 
 
-def _split(shares: FloatArray, counts: FloatArray, noise: float) -> FloatArray:
-    """Each share over its parts: evenly, plus what their counts differ beyond their noise, none negative."""
-    apart = counts - counts.mean(axis=1, keepdims=True)
+def _split(shares: FloatArray, counts: FloatArray, expected: FloatArray, noise: float) -> FloatArray:
+    """Each share over its parts: as expected, plus what their counts differ beyond their noise, none negative."""
+    apart = counts - counts.sum(axis=1, keepdims=True) * expected
     signal = np.maximum((apart**2).sum(axis=1) / (BRANCHES - 1) - noise**2, 0.0)
     kept = signal / (signal + noise**2) if noise else np.ones(len(counts))
-    wanted = shares[:, None] / BRANCHES + kept[:, None] * apart
+    wanted = shares[:, None] * expected + kept[:, None] * apart
     return _on_simplices(wanted, shares).ravel()
+
+
+def _normal_curve(counted: Sequence[FloatArray]) -> FloatArray:
+    """The normal distribution that is nearest to noised shares of intervals of all depths, over the finest of these."""
+    middle, spread = _nearest_normal(counted[:2], 0.0, 1.0)
+    cell = len(counted[1])
+    if spread < 1 / cell and len(counted) == DEEPEST:  # a narrow column: look closer
+        first = min(max(int(middle * cell) - 1, 0), cell - 3)
+        near = [c.reshape(cell, -1)[first : first + 3].ravel() for c in counted[2:]]
+        middle, spread = _nearest_normal(near, first / cell, 3 / cell)
+    edges = np.linspace(0, 1, len(counted[-1]) + 1)
+    curve = np.diff(ndtr((edges - middle) / spread))
+    return np.asarray((1 - ANYWHERE) * curve / max(curve.sum(), 1e-9) + ANYWHERE / len(curve))
+
+
+def _contradicted(curve: FloatArray, counted: Sequence[FloatArray], noise: float, rows: float) -> bool:
+    """Whether shares of some depth lie much further from a curve than noise and sampling explain."""
+    for shares in counted:
+        expected = curve.reshape(len(shares), -1).sum(axis=1)
+        square = float(((shares - expected) ** 2 / (noise**2 + expected / rows)).sum())
+        if square > len(shares) + FAR_OFF * math.sqrt(2 * len(shares)):
+            return True
+    return False
+
+
+def _nearest_normal(counted: Sequence[FloatArray], start: float, width: float) -> tuple[float, float]:
+    """Mean and spread, by least squares over all shares of intervals of a window, on a grid."""
+    finest = len(counted[-1])
+    middles = start + width * (np.arange(finest) + 0.5) / finest
+    spreads = width / finest * 2.0 ** np.arange(-1, math.log2(finest), 0.5)
+    edges = start + width * np.linspace(0, 1, finest + 1)
+    shares = np.diff(ndtr((edges - middles[:, None, None]) / spreads[:, None]), axis=2)
+    error = np.zeros(shares.shape[:2])
+    for counts in counted:
+        of_cells = shares.reshape(*error.shape, len(counts), -1).sum(axis=3)
+        error += ((of_cells - counts) ** 2).sum(axis=2)
+    best = np.unravel_index(int(np.argmin(error)), error.shape)
+    return float(middles[best[0]]), float(spreads[best[1]])
 
 
 def _on_simplices(values: FloatArray, totals: FloatArray) -> FloatArray:

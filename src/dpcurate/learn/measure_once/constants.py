@@ -150,6 +150,8 @@ MOST_DIFFERENT = 0.15
 
 MOST_LEVELS = 32
 """Blocks of two columns have (r - 1)^2 coordinates; beyond this their covariances fill the memory."""
+FAR_OFF = 5.0
+"""A histogram whose chi-squared lies so many deviations above its mean is not that of a normal column."""
 FURTHEST = 2.5
 """Normal scores end here: a few rows far out would lengthen every row that is kept whole."""
 MOST_GROUPS = 64
@@ -169,6 +171,11 @@ BINS = 240
 LONGEST_ROW = 6.0
 SHORTEST = 1e-3
 """The mean squared length of a column's features counts as at least this."""
+MEANS, MEANS_IF_NOISY = 0.05, 0.3
+"""What the means of features get, as a share of what their products get: of distributions little known means lie
+far from zero, and their noise would tie columns to each other."""
+NOISY_FROM = 4.0
+"""Noise over sampling variance of a product from which on means get the larger share."""
 MOST_NORM_NOISE = 0.1
 """Norms are bought if the noise of how many rows are shorter than the mean is at most this share of the rows."""
 

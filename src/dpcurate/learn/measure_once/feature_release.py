@@ -18,7 +18,16 @@ from dpcurate.learn.measure_once.column_features import (
     row_count,
     unknown,
 )
-from dpcurate.learn.measure_once.constants import BINS, LONGEST_ROW, MOST_NORM_NOISE, SHORTEST, FeatureConstants
+from dpcurate.learn.measure_once.constants import (
+    BINS,
+    LONGEST_ROW,
+    MEANS,
+    MEANS_IF_NOISY,
+    MOST_NORM_NOISE,
+    NOISY_FROM,
+    SHORTEST,
+    FeatureConstants,
+)
 from dpcurate.queries import (
     Answer,
     FeatureMoments,
@@ -114,7 +123,9 @@ def buy_features(queryable: Queryable, budget: float, constants: FeatureConstant
     curved = _noise(queryable, features, rows, costs[2]) < constants.curved_below and fits(queryable, features)
     features = features if curved else features_of(known, curved=False)
     clip = _clip(queryable, features, rows, costs[1:], constants)
-    products = products_of(queryable, features, clip.square, rows, costs[2])
+    noisy = entry_noise(queryable, features, clip.square, costs[2]) ** 2 > NOISY_FROM * rows
+    means = MEANS_IF_NOISY if noisy else MEANS
+    products = products_of(queryable, features, clip.square, rows, costs[2], means)
     answers = ReleasedFeatures(tuple(known), tuple(features), products, clip, rows)
     released = _covariance(answers)
     return Bought(answers, released, tuple(costs), _sentence(features, clip.quantile, costs[1]), counted, rows_noise)
@@ -139,9 +150,9 @@ def fits(queryable: Queryable, features: Sequence[Features]) -> bool:
     return True
 
 
-def _statistic(features: Sequence[Features], clip2: float) -> FeatureMoments:
-    """The moments to release; singles get a twentieth of what products get."""
-    return FeatureMoments(tuple(f.map() for f in features), float(np.sqrt(clip2)), float(np.sqrt(0.05 * clip2 / 2)))
+def _statistic(features: Sequence[Features], clip2: float, means: float = MEANS) -> FeatureMoments:
+    """The moments to release; means get this share of what products get."""
+    return FeatureMoments(tuple(f.map() for f in features), float(np.sqrt(clip2)), float(np.sqrt(means * clip2 / 2)))
 
 
 def entry_noise(queryable: Queryable, features: Sequence[Features], clip2: float, cost: float) -> float:
@@ -251,10 +262,15 @@ class ReleasedFeatures:
 
 
 def products_of(
-    queryable: Queryable, features: Sequence[Features], square: float, rows: float, cost: float
+    queryable: Queryable,
+    features: Sequence[Features],
+    square: float,
+    rows: float,
+    cost: float,
+    means: float = MEANS,
 ) -> Products:
     """One release of all products of features."""
-    answer = _ask(queryable, _statistic(features, square), cost)
+    answer = _ask(queryable, _statistic(features, square, means), cost)
     ends = np.cumsum([f.size for f in features]).tolist()
     products = np.zeros((ends[-1], ends[-1]))
     products[np.triu_indices(ends[-1], 1)] = answer.parts[1]
