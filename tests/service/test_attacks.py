@@ -119,6 +119,18 @@ def test_a_request_holds_as_many_queries_as_it_may(tmp_path):
     host.close()
 
 
+def test_noise_is_drawn_for_as_many_numbers_as_a_request_may_hold(tmp_path):
+    """Drawing a number takes microseconds, in which nobody else is answered; reading a cell takes next to nothing."""
+    host = a_host(tmp_path, numbers=10)
+    run = host.runs.begin("alice", "r", facts(), None)
+    two = [Release(Counts(("Smoker", "Cancer")), Gaussian(rho=1e-9))]
+    with pytest.raises(TooMuch, match="may hold 10"):
+        run.ask(two * 3)
+    assert host.share("alice").spent == 0
+    assert len(run.ask(two * 2)) == 2
+    host.close()
+
+
 def test_a_quantile_counts_what_it_reads():
     schema = Schema((Numeric("n", 0, 1),))
     curator = Curator({"n": [0.5]}, schema, budget=Budget(epsilon=1, delta=1e-6))

@@ -339,11 +339,11 @@ class Session(Unique):
         numbers = sum(sum(math.prod(shape) for shape in one.shapes) or CELLS for one in others)  # a choice has no shape
         return sum(table.cells for table in tables) + numbers
 
-    def numbers_for(self, asked: Sequence[Query[Any]]) -> int:
+    def numbers_for(self, asked: Sequence[Query[Any] | Score]) -> int:
         """How many numbers the answers to these would hold; nothing is charged or read."""
         _check_list(asked)
         with self._lock:
-            needed = [computed for one in asked for computed in self._needed(one) if isinstance(one, Release)]
+            needed = [computed for one in asked if isinstance(one, Release) for computed in self._needed(one)]
         return len(asked) + sum(math.prod(shape) for one in needed for shape in one.shapes)
 
     def _needed(self, asked: Query[Any] | Score) -> Sequence[Transformation]:

@@ -30,6 +30,8 @@ class Limits:
     candidates: int = 50_000
     """Of all choices and scores of one request."""
     cells: int = 4_000_000
+    numbers: int = 1_000_000
+    """Of the answers of one request: drawing the noise of a number takes about ten microseconds."""
     at_once: int = 4
     """Requests that may be answered at a time."""
     runs: int = 8

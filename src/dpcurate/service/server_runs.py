@@ -169,8 +169,8 @@ class ServerRun:
     def ask(self, queries: Sequence[Query[Any]], place: str = "") -> list[Any]:
         """Answers of the table, or of the open secret sample `place`."""
         session = self._session_at(place)
-        self._check_size(session, queries)
-        self._stored.add(self.facts.by, len(encoding.encode_queries(queries)) + 8 * session.numbers_for(queries))
+        numbers = self._check_size(session, queries)
+        self._stored.add(self.facts.by, len(encoding.encode_queries(queries)) + 8 * numbers)
         return session.ask_all(queries)
 
     def first(self, scores: Sequence[Score], place: str) -> int | None:
@@ -238,7 +238,8 @@ class ServerRun:
             raise QueryError("there is no such open sample in this run")
         return found
 
-    def _check_size(self, session: Session, asked: Sequence[Query[Any] | Score]) -> None:
+    def _check_size(self, session: Session, asked: Sequence[Query[Any] | Score]) -> int:
+        """How many numbers the answers hold; a request that is too large is refused."""
         limits = self._limits
         candidates = sum(len(one.candidates) if isinstance(one, Choose) else isinstance(one, Score) for one in asked)
         queries = sum(isinstance(one, Query) for one in asked)
@@ -252,6 +253,13 @@ class ServerRun:
                 f"this request would read or release {cells:,} cells, and a request may have {limits.cells:,}: ask for "
                 "smaller tables, or for fewer at a time. Nothing was spent"
             )
+        numbers = session.numbers_for(asked)
+        if numbers > limits.numbers:
+            raise TooMuch(
+                f"the answers would hold {numbers:,} numbers, and those of one request may hold {limits.numbers:,}: "
+                "ask for smaller tables, or for fewer at a time. Nothing was spent"
+            )
+        return numbers
 
 
 class ServerRuns:
