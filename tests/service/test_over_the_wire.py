@@ -45,12 +45,15 @@ CASES = [
     *(("auto", table, {"latent": True}) for table in TABLES),
     ("auto", "levels", {"quantify": 0.5}),
     *((name, "levels", {}) for name in ("curate-pc", "em-pc", "svt-pc", "priv-pc")),
+    ("priv-pc rate=0.5", "levels", {}),
     *((name, "numbers", {}) for name in ("notears-moments", "noleaks", "curate-score")),
 ]
 
 
 def test_every_private_method_is_tried():
-    assert {case[0] for case in CASES} == {*methods.private()} - {"measure-once"}  # which is another name of auto
+    assert {case[0].partition(" ")[0] for case in CASES} == {*methods.private()} - {
+        "measure-once"
+    }  # which is another name of auto
 
 
 def local(folder, table, schema):
@@ -70,6 +73,8 @@ def without_coins(monkeypatch):
 @pytest.mark.parametrize(("method", "table", "more"), CASES, ids=lambda x: "+".join(x) if isinstance(x, dict) else x)
 def test_a_method_has_the_same_transcript_over_the_wire_as_here(tmp_path, monkeypatch, method, table, more):
     without_coins(monkeypatch)
+    name, _, setting = method.partition(" ")
+    method = methods.with_settings(methods.get(name), [setting]) if setting else name
     rows, schema = TABLES[table]()
     for folder in ("here", "there"):
         (tmp_path / folder).mkdir()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
 import dpcurate
 from dpcurate import Budget, Curator, Study
 from dpcurate.errors import (
     BudgetExceeded,
+    DecodeError,
+    LedgerError,
     NotStored,
     QueryError,
     RefusedError,
@@ -16,7 +19,7 @@ from dpcurate.errors import (
 )
 from dpcurate.private.ledger import RunFacts
 from dpcurate.private.noise import Seeded
-from dpcurate.queries import Counts, Gaussian, Means, Release
+from dpcurate.queries import AboveThreshold, Counts, Gaussian, Laplace, Means, Release, Sample, Score, Tau
 from local_service import serving
 
 COUNTS = Counts(("Smoker", "Cancer"))
@@ -294,3 +297,131 @@ def test_a_token_is_needed(monkeypatch):
     monkeypatch.delenv("DPCURATE_TOKEN", raising=False)
     with pytest.raises(QueryError, match="DPCURATE_TOKEN"):
         dpcurate.connect("http://127.0.0.1:9")
+
+
+def test_certificates_that_are_none_are_refused(tmp_path):
+    (tmp_path / "none.pem").write_text("nothing")
+    for name in ("none.pem", "missing.pem"):
+        with pytest.raises(QueryError, match="no certificates"):
+            dpcurate.connect("https://127.0.0.1:9", "token", certificates=tmp_path / name)
+
+
+# --- a service that is none, or not itself ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        httpx.Response(200, text="<html>welcome</html>"), httpx.Response(404, text="not found"),
+        httpx.Response(200, json=[1]), httpx.Response(200, json={"version": 2}), httpx.Response(302),
+        httpx.Response(403, json={"version": 1, "error": {"code": "made up", "message": "x"}}),
+        httpx.Response(500, json={"version": 1, "error": "x"}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_service_is_called_so(monkeypatch, told):
+    told.request = httpx.Request("GET", "http://127.0.0.1:9/v1/facts?secret=1")
+    monkeypatch.setattr(httpx.Client, "request", lambda self, *args, **more: told)
+    with pytest.raises(ServiceError, match=r"is no service of dpcurate") as refusal:
+        dpcurate.connect("http://127.0.0.1:9", "token")
+    assert "secret" not in str(refusal.value)
+
+
+def test_a_proxy_that_has_lost_its_service_for_a_moment_is_asked_again(service, monkeypatch):
+    study, send, lost = service.study(), httpx.Client.request, [httpx.Response(502), httpx.Response(503, text="later")]
+    monkeypatch.setattr(httpx.Client, "request", lambda self, *a, **m: lost.pop() if lost else send(self, *a, **m))
+    assert study.ask(COUNTS, epsilon=0.1)
+    assert lost == []
+
+
+def answered(curator, monkeypatch, change):
+    """The service's answers, changed on their way."""
+    send = curator._connection.post
+
+    def post(path, body):
+        told = send(path, body)
+        return change(told) if path.endswith("/ask") else told
+
+    monkeypatch.setattr(curator._connection, "post", post)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda told: told | {"answers": []},
+        lambda told: told | {"answers": [7]},
+        lambda told: told | {"answers": [told["answers"][0] | {"numbers": [1.0]}]},
+        lambda told: told | {"answers": [told["answers"][0] | {"numbers": [1.0] * 5}]},
+        lambda told: told | {"answers": [told["answers"][0] | {"shapes": [[4]]}]},
+        lambda told: told | {"answers": [told["answers"][0] | {"scales": [1.0]}]},
+        lambda told: told | {"answers": [told["answers"][0] | {"numbers": [1e100] * 4}]},
+        lambda told: told | {"answers": [told["answers"][0] | {"numbers": ["1"] * 4}]},
+        lambda told: told | {"remaining": "much"},
+        lambda told: told | {"steps": [["gaussian"]]},
+    ],
+)
+def test_an_answer_that_no_service_gives_is_refused(service, monkeypatch, change):
+    curator = service.study().opened()
+    answered(curator, monkeypatch, change)
+    with pytest.raises(DecodeError), curator.run(facts(curator)):
+        curator.ask(release())
+    assert service.host.log()[0].outcome == "failed"
+
+
+# --- gates and blocks -------------------------------------------------------------------------------------------------
+
+
+def test_a_gate_answers_until_its_first_yes(service):
+    curator = service.study().opened()
+    sure, never = (Score(Tau("Smoker", "Cancer"), threshold, "above") for threshold in (-1e9, 1e9))
+    with curator.run(facts(curator)):
+        gate = curator.open(AboveThreshold(epsilon=0.1))
+        assert gate.first([]) is None
+        assert not gate.ask(never)
+        assert not gate.closed
+        assert gate.first([never, sure]) == 1
+        assert gate.closed
+        with pytest.raises(QueryError, match="no such open gate"):
+            gate.ask(sure)
+        sample = curator.open(Sample(rate=0.5, epsilon=0.2))
+        assert sample.ask(Release(COUNTS, Laplace(epsilon=0.1))).value.shape == (2, 2)
+        assert sample.open(AboveThreshold(epsilon=0.1)).ask(sure)
+        with pytest.raises(BudgetExceeded):
+            sample.ask(Release(COUNTS, Laplace(epsilon=0.1)))
+
+
+def test_a_run_with_a_gate_does_not_outlive_its_service(service):
+    curator = service.study().opened()
+    with curator.run(facts(curator), share=0.1):
+        curator.open(AboveThreshold(epsilon=0.01))
+        service.stop()
+        service.start()
+        with pytest.raises(RefusedError, match="no such open run"):
+            curator.ask(release())
+    spent = service.host.budget().spent
+    assert 0 < spent < 0.001  # the gate is paid for, and nothing else
+
+
+def test_a_block_is_set_aside_and_what_is_left_of_it_comes_back(service):
+    curator = service.study().opened()
+    with curator.run(facts(curator), share=0.01):
+        with curator.reserve(0.005):
+            assert curator.remaining == pytest.approx(0.005)
+            curator.ask(release())
+        assert curator.remaining == pytest.approx(0.009)
+        with pytest.raises(KeyError), curator.reserve(0.005):
+            raise KeyError
+        assert curator.remaining == pytest.approx(0.009)
+    assert service.host.budget().spent == pytest.approx(0.001)
+
+
+def test_what_is_asked_outside_a_run_or_in_two_is_refused(service):
+    curator = service.study().opened()
+    assert curator.ask_all([]) == []
+    for call in (lambda: curator.ask(release()), lambda: curator.open(AboveThreshold(epsilon=1))):
+        with pytest.raises(QueryError, match="within a run"):
+            call()
+    with curator.run(facts(curator)), pytest.raises(LedgerError), curator.run(facts(curator, "b")):
+        pass
+    assert "alice" in repr(curator)
+    assert service.host.budget().spent == 0
