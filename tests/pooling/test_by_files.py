@@ -219,6 +219,20 @@ def test_a_file_never_spends_more_than_it_states(tmp_path: Path) -> None:
     assert not (tmp_path / "Oslo.ledger").exists()
 
 
+def test_noise_of_another_kind_is_counted_in_the_currency_of_the_ledger(tmp_path: Path) -> None:
+    """Laplace noise of a large epsilon costs more zCDP than its number says; Gaussian noise has no pure epsilon."""
+    (release,) = started().requests[0]
+    loud = replace(release, noise=dpcurate.queries.Laplace(epsilon=20))
+    for delta, asked in ((1e-10, loud), (0.0, release)):
+        budget = dpcurate.Budget(epsilon=100, delta=delta)
+        own = Study.over(dpcurate.Curator(TABLES["Oslo"], CANCER.schema, budget=budget, ledger=tmp_path / f"{delta}.l"))
+        file = replace(started(epsilon=100.0, delta=delta), requests=((asked,),))
+        assert 20 < float(file.budget.ceiling) < 200
+        with pytest.raises(RefusedError, match="more than the epsilon"):
+            answer_study(file, "Oslo", own)
+        assert not own.log
+
+
 def test_a_site_that_has_spent_its_budget_in_the_middle_is_told(tmp_path: Path) -> None:
     site(tmp_path, "Oslo", epsilon=1.0).opened()
     first = started()

@@ -35,7 +35,7 @@ from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.pooled import Pool, check_method, pooled_schema
 from dpcurate.pooling.received import Received, ReceivedSets, same_numbers
 from dpcurate.pooling.sites import Site, differences
-from dpcurate.pooling.slices import Joint, Network, cost_of, joint
+from dpcurate.pooling.slices import Joint, Network, joint, price_of
 from dpcurate.pooling.study_file import MOST_ROUNDS, Request, SiteAnswer, StudyFile, loaded
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
@@ -257,7 +257,7 @@ class AnswerPreview:
         yield f"  method  {file.method}, by {how_many(len(file.sites), 'site')}: {', '.join(map(shown, file.sites))}"
         for number, releases in enumerate(self.asked, 1):
             what = "; ".join(dict.fromkeys(describe(one.statistic) for one in releases))
-            cost = self.budget.as_epsilon(_cost(releases))
+            cost = self.budget.as_epsilon(_cost(releases, self.budget))
             paid = "answered before, free" if number <= self.stored else f"costs epsilon = {cost:.4g}"
             yield f"  round {number} releases {what}, noised: {paid}"
         yield f"  spends  epsilon = {self.epsilon:.4g} ({currency} = {self.cost:.4g} of the {self.left:.4g} left)"
@@ -290,11 +290,11 @@ def preview_answer(file: StudyFile, site: str, study: Study, *, codebook: Codebo
     stored = _stored(file, site, commands, study.log)
     if file.late and stored < file.round:
         raise RefusedError(f"the study ended on {file.deadline}; nothing was read or spent")
-    if math.fsum(map(_cost, asked)) > float(file.budget.ceiling) * (1 + 1e-9):
+    if _cost([one for releases in asked for one in releases], budget) > float(file.budget.ceiling) * (1 + 1e-9):
         raise RefusedError(
             f"this file asks for more than the epsilon = {file.epsilon:g} that it states; nothing was read or spent"
         )
-    cost = math.fsum(map(_cost, asked[stored:]))
+    cost = _cost([one for releases in asked[stored:] for one in releases], budget)
     if cost > study.remaining * (1 + 1e-9):
         raise BudgetExceeded(
             f"round {file.round} costs {budget.currency} = {cost:.4g}, and {study.remaining:.4g} is left; nothing was "
@@ -375,8 +375,8 @@ def _asked(file: StudyFile, site: str) -> tuple[tuple[Release, ...], ...]:
     )
 
 
-def _cost(releases: Sequence[Release]) -> float:
-    return math.fsum(cost_of(one) or 0.0 for one in releases)
+def _cost(releases: Sequence[Release], budget: Budget) -> float:
+    return math.fsum(price_of(one, pure=budget.pure) for one in releases)
 
 
 def _commands(file: StudyFile, site: str) -> list[str]:
@@ -439,7 +439,7 @@ def describe_file(path: str | Path) -> Iterator[str]:
         yield f"method  {read.method}; deadline: {read.deadline or 'none'}; hash: {read.hash[:16]}"
         for number, request in enumerate(read.requests, 1):
             for one in request:
-                cost = read.budget.as_epsilon(cost_of(one) or 0.0)
+                cost = read.budget.as_epsilon(_cost([one], read.budget))
                 yield f"round {number} {describe(one.statistic)} at epsilon = {cost:.4g}"
         return
     yield f"answer of site {shown(read.site)} to round {read.round} of study {read.study}"

@@ -20,7 +20,7 @@ from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.received import Received
 from dpcurate.pooling.shared_noise import Rounds, rounds
 from dpcurate.pooling.sites import Site, check_alike, opened, smallest
-from dpcurate.pooling.slices import Joint, Network, cost_of, joint
+from dpcurate.pooling.slices import Joint, Network, joint, price_of
 from dpcurate.private.ledger import LoggedRun, RunFacts
 from dpcurate.private.origin import TableOrigin
 from dpcurate.private.preview import named
@@ -152,21 +152,13 @@ class Pool:
         self._check_price(releases)
 
     def _check_price(self, releases: Sequence[Release]) -> None:
-        price = math.fsum(self._price(release) for release in releases)
+        price = math.fsum(price_of(release, pure=self.budget.pure) for release in releases)
         for site in self.sites:
             if price > site.remaining * (1 + 1e-9):
                 raise BudgetExceeded(
                     f"site {site.name!r} has {self.budget.currency} = {site.remaining:.4g} left, and this costs "
                     f"{price:.4g} at every site; no site was asked"
                 )
-
-    def _price(self, release: Release) -> float:
-        cost = cost_of(release)
-        assert cost is not None
-        gaussian = not isinstance(release.noise, Laplace)
-        if self.budget.pure and gaussian:
-            return math.inf
-        return cost if self.budget.pure or gaussian else cost * cost / 2
 
     def _asked(self, site: Site, place: int, joints: Sequence[Joint]) -> list[Sequence[Answer]]:
         """One site's answers, by query."""

@@ -114,6 +114,15 @@ def cost_of(query: Release) -> float | None:
     return None if amount is None else float(amount)
 
 
+def price_of(query: Release, *, pure: bool) -> float:
+    """What a release costs at most in a budget's currency; infinite where that cannot pay for it."""
+    cost = cost_of(query)
+    gaussian = not isinstance(query.noise, Laplace)
+    if cost is None or (pure and gaussian):
+        return math.inf
+    return cost if pure or gaussian else cost * cost / 2
+
+
 def columns_of(statistic: Statistic) -> tuple[str, ...]:
     """Every column that a statistic names."""
     if isinstance(statistic, (Tables, Contrasts)):
