@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import random
 import sqlite3
 import threading
 from fractions import Fraction
@@ -335,6 +336,66 @@ def test_processes_that_race_exceed_neither_their_shares_nor_the_ceiling(tmp_pat
     again = Ledger.open(path)
     assert {share.name: round(share.spent * 40) for share in again.shares} == paid
     assert again.spent <= 1
+
+
+def _spend(path: Path, who: str, seed: int, start: object, told: object) -> None:
+    """Two threads with views of their own that charge and set aside amounts of a seed until little is left."""
+
+    def work(number: int) -> None:
+        chance, view = random.Random(f"{seed} {number}"), Ledger.open(path).of_share(who)
+        start.wait()  # type: ignore[attr-defined]
+        for _ in range(70):
+            amount, used = Fraction(chance.randint(1, 9), 256), Fraction(0)
+            try:
+                if chance.random() < 0.3:
+                    with view.reserve(float(amount)):
+                        view.charge([step(amount / 4)])
+                        used = amount / 4
+                else:
+                    view.charge([step(amount)])
+                    used = amount
+            except BudgetExceeded:
+                continue
+            paid.append(used)
+
+    paid: list[Fraction] = []
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    told.put((who, sum(paid, Fraction(0))))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("more", "reserved"), [(0.7, False), (0.9, True)])
+def test_threads_in_processes_exceed_neither_their_shares_nor_the_ceiling(
+    tmp_path: Path, more: float, reserved: bool
+) -> None:
+    """Alice has .3, reserved or not; bob has .7, or .9 of which alice's part is not his."""
+    path, seed = tmp_path / "l", random.randrange(2**32)
+    ledger = made(path)
+    ledger.grant("alice", 0.3, reserved=reserved)
+    ledger.grant("bob", more)
+    spawn = multiprocessing.get_context("spawn")
+    start, told = spawn.Event(), spawn.Queue()
+    workers = [spawn.Process(target=_spend, args=(path, who, seed, start, told)) for who in ("alice", "bob")]
+    for worker in workers:
+        worker.start()
+    start.set()
+    paid: dict[str, Fraction] = {}
+    for _ in workers:
+        who, spent = told.get(timeout=60)
+        paid[who] = spent
+    for worker in workers:
+        worker.join(60)
+    again = Ledger.open(path)
+    assert {share.name: Fraction(share.spent) for share in again.shares} == paid, seed
+    assert paid["alice"] <= Fraction(0.3)
+    assert paid["bob"] <= Fraction(0.7) + Fraction(1, 2**50)  # 1 - 0.3 in floats
+    assert Fraction(again.spent) == sum(paid.values()) <= 1
+    assert again.reserved == 0
+    for who, share in (("alice", 0.3), ("bob", 0.7)):  # nobody took anything of the other
+        assert paid[who] > Fraction(share) - Fraction(9, 256)
 
 
 def test_notes_of_the_format_are_found_by_their_kind(tmp_path: Path) -> None:
