@@ -362,6 +362,16 @@ def test_the_documented_method_runs_as_printed_also_in_worker_processes(own_file
     assert capsys.readouterr().out == told.out
 
 
+def test_the_page_has_every_default_method_and_its_figures_are_those_of_the_results():
+    page, results = (
+        lines((DOC.parent / name).read_text(encoding="utf-8")) for name in (DOC.name, "benchmark-results.md")
+    )
+    there = {row[0]: row for row in page if row[0] in DEFAULT}
+    assert set(there) == set(DEFAULT)
+    assert all(row in results for row in there.values())
+    assert {row[1] for row in there.values()} == {"proved", "*claimed*", "*none*"}
+
+
 def test_a_file_that_registers_its_recipes_needs_no_name_and_may_hold_worlds(own_files):
     (own_files / "of_mine.py").write_text(REGISTERS, encoding="utf-8")
     (run,) = compare([], ["of_mine.py:world"], [1.0], add=["of_mine.py"], **SMALL).runs
