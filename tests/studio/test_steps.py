@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 
+import pandas as pd
 import pytest
 
 import dpcurate
@@ -155,3 +156,29 @@ def test_a_stale_form_of_another_tab_spends_nothing(visitor):
     assert refused.status_code == 400
     assert "has changed since this page was shown" in refused.text
     assert len(visitor.site.workplace.project("clinic-studio").ledger.log()) == 1
+
+
+def test_a_folder_of_parquet_files_is_one_table_and_a_relative_path_is_found(visitor, tmp_path):
+    folder = tmp_path / "inner" / "parts"
+    folder.mkdir(parents=True)
+    for part in range(2):
+        frame = pd.DataFrame({"a": ["x", "y", "z"] * 40, "b": [str(i % 2) for i in range(120)], "same": ["k"] * 120})
+        frame.to_parquet(folder / f"{part}.parquet")
+    listing = visitor.get("/?folder=inner/parts").text
+    assert "all Parquet files of this folder" in listing
+    for table in ({"listed": "inner/parts"}, {"path": "inner/parts"}):
+        visitor.post("/", **table)
+        project = visitor.at.removesuffix("/choose")
+        page = visitor.until(f"{project}/describe", lambda page: 'id="card-0"' in page.text, "the draft is there")
+        assert "Fewer than two different values." in page.text  # a constant column is pointed out
+        checked = visitor.until(f"{project}/describe", lambda page: "rows are used" in page.text, "it is checked")
+        assert "240 of 240 rows are used" in checked.text
+
+
+def test_near_copies_are_pointed_out_on_their_card(visitor, tmp_path):
+    rows = [f"{i % 7},{i % 7}.0,{i % 3}" for i in range(400)]
+    (tmp_path / "t.csv").write_text("kg,kilograms,other\n" + "\n".join(rows) + "\n")
+    project = visitor.chosen("t.csv")
+    visitor.confirmed(project)
+    page = visitor.until(f"{project}/describe", lambda page: "rows are used" in page.text, "it is checked").text
+    assert "It is nearly a copy of &#39;kg&#39;: leave one of the two out." in page

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from dpcurate.studio import choose_page, describe_page, order_page, plan_page, read_page, run_page
+from dpcurate.studio import choose_page, describe_page, order_page, plan_page, read_page, run_page, server_page
 from dpcurate.studio.visit import Site, Visit, answering
 from dpcurate.web.security import KnownHosts, SameOrigin, SecurityHeaders
 
@@ -28,6 +28,10 @@ GET, POST = "GET", "POST"
 PAGES: tuple[tuple[str, str, Callable[[Visit], Response]], ...] = (
     (GET, "/", choose_page.start),
     (POST, "/", choose_page.make),
+    (POST, "/servers", server_page.connecting),
+    (GET, "/s/{place}", server_page.show),
+    (POST, "/s/{place}", server_page.act),
+    (GET, "/s/{place}/report", server_page.report),
     (GET, "/p/{project}/choose", choose_page.show),
     (POST, "/p/{project}/choose", choose_page.save),
     (GET, "/p/{project}/describe", describe_page.show),

@@ -10,11 +10,12 @@ from typing import Any
 
 from starlette.responses import HTMLResponse, Response
 
-from dpcurate import Discovery, messages
+from dpcurate import Discovery, Ledger, messages
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.studio.project import KNOWLEDGE, RESULTS, SCHEMA, Project
 from dpcurate.studio.results import View, saved_text
 from dpcurate.studio.runs import finished
+from dpcurate.studio.server_page import REPORT_POLICY
 from dpcurate.studio.visit import Visit
 
 REPORT, ALL = "report.html", "result.zip"
@@ -29,8 +30,6 @@ FILES = {
     ALL: "all of these in one",
 }
 """What can be downloaded."""
-REPORT_POLICY = "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
-"""The report brings a stricter policy of its own; our usual one would forbid its inline script and style."""
 TYPES = {".json": "application/json", ".csv": "text/csv", ".html": "text/html", ".zip": "application/zip"}
 
 
@@ -64,7 +63,7 @@ def show(visit: Visit) -> Response:
         "cause": visit.query.get("cause", ""), "outcome": visit.query.get("outcome", ""),
         "other": visit.query.get("other", ""), "new": "new" in visit.query, "saved": visit.query.get("saved", ""),
         "folder": project.result_folder(view.run), "commands": commands(project, view),
-        "knowledge": project.knowledge,
+        "knowledge": project.knowledge, "shares": _shares(ledger),
     }  # fmt: skip
     return visit.page("read.html", "read", **values)
 
@@ -113,6 +112,16 @@ def _difference(visit: Visit, found: Discovery, view: View) -> tuple[str, ...]:
     else:
         return ()
     return tuple(found.diff(second).lines[1:])
+
+
+def _shares(ledger: Ledger) -> list[tuple[str, float, float, str]]:
+    """Analysts who may ask through a service: the epsilon of their share, what they have spent, and what for."""
+    worth = ledger.budget.as_epsilon
+    return [
+        (share.name, worth(share.ceiling), worth(share.spent), share.purpose)
+        for share in ledger.shares
+        if not share.revoked
+    ]
 
 
 def _log(project: Project) -> list[RunLine]:

@@ -18,6 +18,7 @@ from dpcurate.studio.looks import Looks
 from dpcurate.studio.project import Project, Workplace
 from dpcurate.studio.results import Results
 from dpcurate.studio.runs import Runs, finished
+from dpcurate.studio.server_page import Places
 from dpcurate.web.pages import SHARED, Assets, templates
 
 OWN = "dpcurate.studio"
@@ -47,6 +48,8 @@ class Site:
     jobs: Jobs = field(default_factory=Jobs)
     looks: Looks = field(init=False)
     """Looks at rows."""
+    places: Places = field(init=False)
+    """Connections to servers."""
     runs: Runs = field(default_factory=Runs)
     results: Results = field(default_factory=Results)
     assets: Assets = field(default_factory=lambda: Assets({**SHARED, "studio.css": OWN, "studio.js": OWN}))
@@ -54,6 +57,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.looks = Looks(self.jobs)
+        self.places = Places(self.jobs)
 
     def page(self, name: str, *, status: int = 200, **values: Any) -> Response:
         """A page from a template."""
@@ -108,7 +112,7 @@ def answering(site: Site, work: Callable[[Visit], Response]) -> Callable[[Reques
 
     def _answered(request: Request, form: Mapping[str, str]) -> Response:
         name = request.path_params.get("project")
-        back = "/" if name is None else request.url.path
+        back = request.url.path if request.path_params else "/"
         try:
             project = None if name is None else site.workplace.project(name)
             visit = Visit(site, request.path_params, dict(request.query_params), form, project)  # type: ignore[arg-type]
