@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from dpcurate.service.host import ServiceHost
 
-STOP_SECONDS = 30
-"""How long a stop waits for clients. What is being computed is finished and stored all the same."""
+STOP_SECONDS = 40
+"""How long a stop waits for clients, longer than a request may take to arrive (`Limits.body_seconds`). What is being
+computed is finished and stored all the same."""
 
 
 def serve(
