@@ -90,7 +90,7 @@ class Kills:
             process.join()
             self._look(folder, number, who)
             if process.exitcode == 0:
-                self._lasted[work.__name__] = max(known or 0.0, time.monotonic() - start)
+                self._lasted[work.__name__] = time.monotonic() - start
                 return
             if process.exitcode != -9:
                 self.wrong.append(f"{folder.name}: {work.__name__} of {who} failed in round {number}")

@@ -14,7 +14,7 @@ import pytest
 
 import dpcurate
 from dpcurate import BudgetExceeded, Codebook, Discovery, Schema, SchemaError, Study, networks
-from dpcurate.errors import DecodeError, DpcurateError, FormatError, QueryError, RefusedError
+from dpcurate.errors import DecodeError, DpcurateError, FormatError, NotPrivate, QueryError, RefusedError
 from dpcurate.pooling import SiteAnswer, StudyFile, answer_study, combine_study, new_study, preview_answer
 from dpcurate.queries import encoding
 
@@ -151,6 +151,7 @@ def test_a_round_that_was_stopped_is_paid_once(tmp_path: Path, monkeypatch: pyte
             answer_study(file, "Oslo", site(tmp_path, "Oslo"))
     paid = spent(site(tmp_path, "Oslo"))
     assert paid > 0
+    assert preview_answer(file, "Oslo", site(tmp_path, "Oslo")).cost == 0
     assert answer_study(file, "Oslo", site(tmp_path, "Oslo")).spent == paid
 
 
@@ -264,6 +265,13 @@ def test_a_site_without_a_ledger_in_a_file_and_one_that_is_none_are_refused(tmp_
         answer_study(file, "Oslo", dpcurate.open(TABLES["Oslo"], CANCER.schema, epsilon=1))
     with pytest.raises(QueryError, match="'Lima' is no site"):
         answer_study(file, "Lima", site(tmp_path, "Oslo"))
+    loose = dpcurate.Curator(
+        TABLES["Berlin"], CANCER.schema, budget=dpcurate.Budget.unlimited(), ledger=tmp_path / "loose"
+    )
+    loose.ask(dpcurate.queries.Release(dpcurate.queries.Counts(()), dpcurate.queries.Exact()))
+    for study in (Study.over(loose), dpcurate.open(TABLES["Berlin"], CANCER.schema, ledger=tmp_path / "loose")):
+        with pytest.raises(NotPrivate, match="promise nothing"):
+            answer_study(file, "Berlin", study)
     site(tmp_path, "Rome", delta=0.0).opened()
     with pytest.raises(QueryError, match="counts in rho, and this ledger in epsilon"):
         answer_study(file, "Rome", site(tmp_path, "Rome"))

@@ -24,6 +24,7 @@ from dpcurate.errors import (
     DecodeError,
     DpcurateError,
     FormatError,
+    NotPrivate,
     QueryError,
     RefusedError,
     SchemaError,
@@ -233,7 +234,7 @@ class AnswerPreview:
     file: StudyFile
     site: str
     stored: int
-    """How many rounds the site has answered before: these are free."""
+    """How many rounds the site has answered, or at least paid for, before: these are free."""
     asked: tuple[tuple[Release, ...], ...]
     """What it is asked in each round."""
     cost: float
@@ -390,8 +391,8 @@ def _commands(file: StudyFile, site: str) -> list[str]:
 
 
 def _stored(file: StudyFile, site: str, commands: Sequence[str], log: Sequence[LoggedRun]) -> int:
-    """How many rounds this ledger has answered; one that has answered something else in their place refuses."""
-    answered: set[int] = set()
+    """How many rounds this ledger has paid for; one that has paid for something else in their place refuses."""
+    paid: set[int] = set()
     for run in log:
         logged = _LOGGED.match(run.facts.result) if run.facts.method == STUDY_RUN else None
         if logged is None or logged[2] != file.id or not run.units:
@@ -408,19 +409,20 @@ def _stored(file: StudyFile, site: str, commands: Sequence[str], log: Sequence[L
                 f"this file was altered: round {number} of the study was answered under other terms or to other "
                 "questions. Nothing was read or spent"
             )
-        answered |= {number} if run.answers else set()
-    return next(n for n in range(file.round + 1) if n + 1 not in answered)
+        paid.add(number)
+    return next(n for n in range(file.round + 1) if n + 1 not in paid)
 
 
 def _budget(study: Study, file: StudyFile) -> tuple[Budget, bool]:
     """The ceiling of the site's ledger, and whether it is kept in a file; a new one has the study's."""
     privacy = study.privacy()
+    kept = Ledger.open(study.ledger) if study.ledger is not None and Ledger.exists(study.ledger) else None
+    if (privacy is not None and not privacy.private) or (kept is not None and not kept.private):
+        raise NotPrivate("exact, unproved or seeded releases took part in this ledger, so its answers promise nothing")
     if privacy is not None:
         keeper = keeper_of(study.opened())
         return privacy.budget, keeper is not None and keeper.keeps_runs
-    if study.ledger is not None and Ledger.exists(study.ledger):
-        return Ledger.open(study.ledger).budget, True
-    return file.budget, study.ledger is not None
+    return (file.budget, study.ledger is not None) if kept is None else (kept.budget, True)
 
 
 def _check_own_noise(file: StudyFile) -> None:
