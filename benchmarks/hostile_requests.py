@@ -272,6 +272,11 @@ def _noted(attacker: Attacker, name: str, path: str, told: dict[str, Any]) -> No
             headers=attacker.headers(name),
         )  # fmt: skip
     elif path.startswith("/v1/runs/"):
+        if "block" in told:  # else all that follows is taken from this block
+            attacker.send(
+                "blocks ended", "POST", f"{path}/{told['block']}/end", json={"request": secrets.token_urlsafe(12)},
+                headers=attacker.headers(name),
+            )  # fmt: skip
         with attacker.lock:
             attacker.tried["answered and paid"] += 1
             attacker.cost += told.get("cost", 0.0) if name == "rich" else 0.0
