@@ -636,18 +636,19 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=120.0, help="stop after so long, whatever was reached")
     parser.add_argument("--page", type=Path, help="write the figures into this page")
+    parser.add_argument("--add", action="store_true", help="to those of runs with other seeds that the page has")
     parser.add_argument("--self-test", action="store_true", help="break the store on purpose, which must be seen")
     args = parser.parse_args()
     import_all()
     if args.self_test:
         return self_test(args.seed)
     arena = run(args.kills, args.races, args.seed, args.minutes)
-    for text in service_page.lines(
-        arena, kills(arena), f"--kills {args.kills} --races {args.races} --seed {args.seed}"
-    ):
-        print(text)
+    words = f"--kills {args.kills} --races {args.races} --seed {args.seed}"
+    print("\n".join(service_page.lines(arena, kills(arena), words)))
     if args.page:
-        words = f"--kills {args.kills} --races {args.races} --seed {args.seed}"
+        if args.add:
+            arena.tried += service_page.earlier(args.page)
+            words += " --add"
         service_page.write(args.page, arena, kills(arena), words)
     return 1 if arena.faults else 2 if arena.unfinished else 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +18,8 @@ SQLite or a send on a socket; the other kills fall at a random moment. A client 
 that is started again after a kill, makes the same call until its run has ended. Shares are .3 and .7 of the ceiling,
 reserved or first come; in races also .8 and .8. `python -m benchmarks.chaos.service --self-test` breaks the store in
 three ways, each of which must be seen."""
-HIDDEN = ("answered", "refused", "failed", "checks")
+HIDDEN = ("refused", "failed")
+ROW = re.compile(r"^\| ([a-z ]+) \| ([\d,]+) \|$", re.MULTILINE)
 
 
 def lines(arena: Arena, kills: int, words: str) -> Iterator[str]:
@@ -40,6 +43,12 @@ def lines(arena: Arena, kills: int, words: str) -> Iterator[str]:
     yield HOW
     yield from (f"\n* FAULT {text}" for text in arena.faults[:MOST])
     yield from (f"\n* did not come to an end: {text}" for text in arena.unfinished[:MOST])
+
+
+def earlier(path: Path) -> Counter[str]:
+    """What the section of a page counts."""
+    _, _, section = path.read_text(encoding="utf-8").partition(f"\n{HEAD}\n")
+    return Counter({what: int(n.replace(",", "")) for what, n in ROW.findall(section.partition("\n## ")[0])})
 
 
 def write(path: Path, arena: Arena, kills: int, words: str) -> None:

@@ -92,6 +92,14 @@ def test_the_section_of_the_page_stays_when_the_page_is_written_again(tmp_path):
     assert "**3 races**" in text
 
 
+def test_figures_of_several_runs_add_up(tmp_path):
+    path, arena = tmp_path / "page.md", Arena("service", random.Random(0))
+    page.write(path, [], "first")
+    arena.tried.update({"races": 1_200, "kills of clients": 5, "answered": 7, "refused": 3})
+    service_page.write(path, arena, 5, "--seed 1")
+    assert service_page.earlier(path) == {"races": 1_200, "kills of clients": 5, "answered": 7}
+
+
 def chaos(*words):
     run = [sys.executable, "-m", "benchmarks.chaos.service", *words]
     return subprocess.run(run, capture_output=True, text=True, cwd=ROOT)
