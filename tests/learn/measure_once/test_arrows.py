@@ -14,7 +14,7 @@ from test_family_search import Oracle, decided, names
 from dpcurate import Budget, Curator, Knowledge, networks
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.orient import orient
-from dpcurate.learn.measure_once import Constants, MeasureOnce, contrast_evidence, method
+from dpcurate.learn.measure_once import Constants, MeasureOnce, contrast_evidence
 from dpcurate.learn.measure_once.arrows import collider_log_odds, directed, no_interaction
 from dpcurate.learn.measure_once.bayes_factor import Residuals, log_bayes_factors
 from dpcurate.learn.measure_once.blocks import helmert, kron, rotate
@@ -25,7 +25,7 @@ from dpcurate.learn.measure_once.decide import Decision, skeleton_of
 from dpcurate.learn.measure_once.evidence import DependenceEvidence
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.interactions import Crossed, interaction_residuals, observed
-from dpcurate.learn.measure_once.method import SETS, SETS_IF_WIDE
+from dpcurate.learn.measure_once.method import SETS
 from dpcurate.learn.measure_once.method import drawn as best_f1
 from dpcurate.networks.worlds import random_dag
 
@@ -296,31 +296,16 @@ def test_a_collider_that_pairs_do_not_show_is_found(network):
 # --- arrows of the best-f1 graph --------------------------------------------------------------------------------------
 
 
-NARROW = [((), 0.5, "->"), ((), 0.42, "->"), ((), 0.38, "--"), ("c", 0.85, "--"), ("c", 0.95, "->"), ("c", 0.05, "<-")]
-WIDE = [((), 0.6, "--"), ((), 0.65, "->"), ((), 0.1, "<-"), ("c", 0.7, "--"), ("c", 0.8, "->"), ("c", 0.2, "<-")]
+JOINED = [((), 0.5, "->"), ((), 0.42, "->"), ((), 0.38, "--"), ("c", 0.85, "--"), ("c", 0.95, "->"), ("c", 0.05, "<-")]
 
 
-@pytest.mark.parametrize(
-    ("sets", "separator", "p", "sign"), [(SETS, *x) for x in NARROW] + [(SETS_IF_WIDE, *x) for x in WIDE]
-)
-def test_an_arrow_needs_separating_sets_and_its_probability_together(sets, separator, p, sign):
+@pytest.mark.parametrize(("separator", "p", "sign"), JOINED)
+def test_an_arrow_needs_separating_sets_and_its_probability_together(separator, p, sign):
     """a - c - b: without c in the separating set of a and b two arrows into c, with it two lines."""
     skeleton = Skeleton.of("abc", [frozenset("ac"), frozenset("bc")], {frozenset("ab"): tuple(separator)})
-    graph = best_f1(skeleton, {("a", "b"): 0.5, ("a", "c"): p, ("b", "c"): 0.5}, None, sets)
+    graph = best_f1(skeleton, {("a", "b"): 0.5, ("a", "c"): p, ("b", "c"): 0.5}, None, SETS)
     assert ("->" if ("a", "c") in graph.arrows else "<-" if ("c", "a") in graph.arrows else "--") == sign
-    assert (("b", "c") in graph.arrows) == (not separator and sets == SETS)
-
-
-@pytest.mark.parametrize(("wide", "sets"), [(9, SETS), (8, SETS_IF_WIDE)])
-def test_separating_sets_count_less_in_a_wide_table(wide, sets, monkeypatch):
-    asked = []
-    monkeypatch.setattr(method, "drawn", lambda *given: asked.append(given[3]) or best_f1(*given))
-    world = networks.load("asia")
-    curator = Curator(
-        world.sample(20_000, seed=1), world.schema, budget=Budget(epsilon=5, delta=1e-10), insecure_seed=0
-    )
-    MeasureOnce(constants=Constants(wide=wide)).fit(curator)
-    assert asked == [sets]
+    assert (("b", "c") in graph.arrows) == (not separator)
 
 
 def test_what_knowledge_says_of_an_arrow_holds_against_both():

@@ -99,7 +99,7 @@ def test_a_doubtful_collider_asks_for_its_columns_with_those_that_decide():
 
 def asked(rho, **constants):
     door = Numbers(1, 20_000, rho)
-    found = MeasureOnce(constants=Constants(effort=0, walk=0, **constants)).fit(door)
+    found = MeasureOnce(constants=Constants(effort=0, **constants)).fit(door)
     return door, found
 
 

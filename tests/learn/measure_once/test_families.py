@@ -73,7 +73,7 @@ def test_terms_are_bought_for_a_dependence_that_the_parents_leave():
 def test_families_are_bought_where_noise_is_small_and_nowhere_else():
     for rho, shares in ((0.02, [0.5, 0.35, 0.15]), (100.0, [0.5, 0.25, 0.25])):
         door = Numbers(1, 20_000, rho)
-        MeasureOnce(constants=Constants(effort=0, walk=0)).fit(door)
+        MeasureOnce(constants=Constants(effort=0)).fit(door)
         assert [noise.rho / rho for _, noise in door.asked] == pytest.approx(shares)
     assert max(len(u) for u in door.asked[2][0].sets) > 3
 

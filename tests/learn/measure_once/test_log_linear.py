@@ -121,6 +121,6 @@ def test_two_strong_causes_make_no_edge_between_their_effects():
     for seed in range(5):
         budget = Budget(epsilon=0.1, delta=1e-10)
         curator = Curator(network.sample(ROWS, seed=seed), network.schema, budget=budget, insecure_seed=seed)
-        found = MeasureOnce(constants=Constants(walk=0)).fit(curator)
+        found = MeasureOnce(constants=Constants()).fit(curator)
         joined += frozenset(("Akt", "Mek")) in {frozenset(edge) for edge in found.graph.skeleton.edges}
     assert joined <= 2

@@ -109,7 +109,7 @@ def wide(columns=14, seed=1):
 def notes(budget, columns=14, rows=ROWS):
     network = wide(columns)
     curator = Curator(network.sample(rows, seed=1), network.schema, budget=budget, insecure_seed=1)
-    learned = MeasureOnce(constants=Constants(effort=0, walk=0)).fit(curator)
+    learned = MeasureOnce(constants=Constants(effort=0)).fit(curator)
     assert curator.remaining == pytest.approx(0, abs=1e-12)
     assert sum(learned.leaked) == pytest.approx(budget.epsilon if budget.pure else budget.rho)
     return learned.notes[0]
@@ -138,7 +138,7 @@ def test_what_is_lacking_is_small_where_noise_hides_effects_and_always_there_whe
     monkeypatch.setattr(release_plan, "ContrastEvidence", Spied)
     network = wide()
     curator = Curator(network.sample(20_000, seed=1), network.schema, budget=Budget(rho=rho), insecure_seed=1)
-    MeasureOnce(constants=Constants(effort=0, walk=0), latent=latent).fit(curator)
+    MeasureOnce(constants=Constants(effort=0), latent=latent).fit(curator)
     plain, hidden = (missed, 6), ((0.01, 0.01), 4)
     expected = {plain, hidden} if latent else {plain}
     assert {(constants.misfit_bounds, constants.max_parents_if_small) for constants in seen} == expected
@@ -153,7 +153,7 @@ def test_it_finds_more_of_a_wide_table_of_rare_levels_than_contrasts_do():
             curator = Curator(
                 network.sample(100_000, seed=seed), network.schema, budget=Budget(rho=1e-4), insecure_seed=seed
             )
-            learned = MeasureOnce(constants=Constants(effort=0, walk=0, wide=least)).fit(curator)
+            learned = MeasureOnce(constants=Constants(effort=0, wide=least)).fit(curator)
             f1.append(skeleton_rates(learned.graph, network.dag).f1)
     assert np.mean(found[10]) > np.mean(found[100]) + 0.2
 

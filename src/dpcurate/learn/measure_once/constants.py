@@ -82,8 +82,6 @@ class Constants:
     """Weight with which other pairs that depend on each other are bought again: all that separates is made of them."""
     again_if_noisy: float = 1.0
     """The same in a wide table as long as the noise of pairs exceeds their sampling error."""
-    walk: int = 300
-    """Steps of the walk over orders behind P(edge)."""
 
     def expected_neighbours(self, columns: int) -> float:
         """Of a column: more in a wider table, by a power of its width."""
@@ -221,8 +219,6 @@ EXCHANGED = 2
 """So many columns left out are tried in exchange for parents."""
 FLIPS = 4
 """Arrows tried for turning, for each arrow of the graph."""
-STEPS_BETWEEN = 10
-"""Steps of the walk from one average to the next: neighbouring orders say much the same."""
 SEARCHED = 2
 """An earlier search of a wide table, whose climbs are long, counts as so many starts."""
 MOST_CLIMBED = 2400
@@ -264,8 +260,8 @@ WARMING, DRAWS, SWEEPS = 20, 75, 2
 """Draws that are thrown away, draws that count, and how often every column may move from one to the next."""
 ARROW = 0.7
 """The mean of both from which on an edge of the best-f1 graph is an arrow."""
-SETS, SETS_IF_WIDE = 0.5, 0.2
-"""What separating sets count in that mean: in a wide table one wrong set turns arrows far from it."""
+SETS = 0.5
+"""What separating sets count in that mean."""
 
 # Whether directions can be read.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import exp, log
+from dataclasses import dataclass
+from math import log
 from random import Random
 
 import numpy as np
@@ -13,7 +13,7 @@ from dpcurate._typing import FloatArray
 from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.learn.measure_once.blocks import Columns, members_of
-from dpcurate.learn.measure_once.constants import LEAST_THRESHOLD, MOST_CLIMBED, SEARCHED, STEPS_BETWEEN
+from dpcurate.learn.measure_once.constants import LEAST_THRESHOLD, MOST_CLIMBED, SEARCHED
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.order_search import SearchOrder, best_order, climbed_on, first_orders, number_of_starts
@@ -32,7 +32,7 @@ class Decision:
 def decide(
     families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = (), *, starts: int | None = None
 ) -> Decision:
-    """The best order found, P(edge) averaged over orders nearby, and the edges that raise the expected F1."""
+    """The best order found, P(edge) at it, and the edges that raise the expected F1."""
     constants = families.constants
     again = bool(warm) and families.columns >= constants.wide  # in fewer columns climbs cost next to nothing
     cold = (starts or number_of_starts(constants, families.columns)) - (SEARCHED if again else len(warm))
@@ -40,9 +40,8 @@ def decide(
     patience = constants.patience_later if again else constants.patience
     most = MOST_CLIMBED // families.columns
     order = climbed_on(order, families.constraints, random, patience, most)
-    best = list(order.columns)
-    probabilities = walk(order, random, constants.walk)
-    kept = _at_best_threshold(families, best, probabilities)
+    probabilities = edge_probabilities(order)
+    kept = _at_best_threshold(families, list(order.columns), probabilities)
     return Decision(tuple(kept.parents()), tuple(kept.columns), probabilities)
 
 
@@ -58,17 +57,6 @@ def _at_best_threshold(
     """The search once more with the log odds of an edge shifted to where it pays in expected F1."""
     threshold = f1_threshold(probabilities[np.triu_indices(families.columns, 1)])
     return best_order(families.shifted(log((1 - threshold) / threshold)), Random(0), [start])
-
-
-def without_doubtful(decision: Decision, linked: FloatArray) -> Decision:
-    """Without edges less likely than not that do not raise the expected F1 if the search's odds count for half only.
-
-    These know noise and sampling; P(linked) knows the mistakes of searches, too.
-    """
-    means = (decision.probabilities + linked) / 2
-    doubtful = (linked < 0.5) & (means < f1_threshold(means[np.triu_indices(len(means), 1)]))
-    parents = (tuple(x for x in some if not doubtful[x, column]) for column, some in enumerate(decision.parents))
-    return replace(decision, parents=tuple(parents))
 
 
 def f1_threshold(probabilities: FloatArray) -> float:
@@ -88,19 +76,6 @@ def edge_probabilities(order: SearchOrder[FamilySearch]) -> FloatArray:
         known = members_of(before, families.columns) & families.evidence.measured[column]
         p[known, column] = 0.5 + 0.5 * np.tanh(gains[known] / 2)  # 1 / (1 + exp(-gain)) without overflow
     return p + p.T
-
-
-def walk(order: SearchOrder[FamilySearch], random: Random, steps: int) -> FloatArray:
-    """Average P(edge) over orders visited by a Metropolis walk of adjacent swaps (Friedman and Koller, 2003)."""
-    total, visits = edge_probabilities(order), 1
-    for step in range(1, steps + 1):
-        place = random.randrange(len(order.columns) - 1)
-        gain = order.swap_gain(place)
-        if random.random() < exp(min(gain, 0.0)):
-            order.swap(place)
-        if step % STEPS_BETWEEN == 0:
-            total, visits = total + edge_probabilities(order), visits + 1
-    return total / visits
 
 
 def skeleton_of(names: Sequence[str], constraints: Constraints, decision: Decision) -> Skeleton:

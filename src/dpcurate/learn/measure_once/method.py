@@ -23,14 +23,13 @@ from dpcurate.learn.measure_once.constants import (
     ARROW,
     MOST_LEVELS,
     SETS,
-    SETS_IF_WIDE,
     WEAKEST,
     Constants,
     FeatureConstants,
 )
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
-from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, skeleton_of, without_doubtful
+from dpcurate.learn.measure_once.decide import Decision, decide, evidence_of, skeleton_of
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.feature_evidence import FeatureEvidence
 from dpcurate.learn.measure_once.feature_release import Clip, buy_features, norms_cost
@@ -140,15 +139,14 @@ class MeasureOnce:
         learnt = learn(queryable, constraints)
         if self.latent:
             return _hidden(names, learnt, self._hidden_reading(names, learnt, knowledge), knowledge)
-        decision = without_doubtful(learnt.decision, learnt.confidence.linked)
+        decision = learnt.decision
         skeleton = skeleton_of(names, constraints, decision)
         evidence = evidence_of(names, constraints, decision, skeleton, learnt.confidence.linked)
         fit = fit_of(decision, learnt.families)
         verdict = verdict_on_directions(fit, learnt.noise)
         searched = _directions(names, constraints, learnt.confidence.ways, verdict)
-        sets = SETS_IF_WIDE if len(names) >= self.constants.wide else SETS
         return FitResult(
-            drawn(skeleton, searched, knowledge, sets if verdict.readable else 0.0),
+            drawn(skeleton, searched, knowledge, SETS if verdict.readable else 0.0),
             skeleton,
             linked={frozenset(e.pair): e.value for e in evidence if e.value is not None},
             direction=_directions(names, constraints, _ways_of_copies_open(constraints, learnt), verdict),

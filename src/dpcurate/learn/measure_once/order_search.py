@@ -77,16 +77,6 @@ class SearchOrder(Generic[Families]):
         """The best parents of every column."""
         return [self.families.best(column, before)[0] for column, before in enumerate(self.before)]
 
-    def swap_gain(self, place: int) -> float:
-        """Change of score when the columns at a place and the next one swap."""
-        first, second = self.columns[place : place + 2]
-        before = self.before[first]
-        return self.families.change(first, before, second) - self.families.change(second, before, first)
-
-    def swap(self, place: int) -> None:
-        """Swap the columns at a place and the next one."""
-        self.move(place, place + 1)
-
     def move(self, home: int, place: int) -> None:
         """Take the column at one place to another."""
         column = self.columns.pop(home)
