@@ -20,11 +20,14 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.service_section import write_section
 from dpcurate import Budget, Curator, queries
 from dpcurate.errors import DecodeError, DpcurateError
 from dpcurate.queries import Answer, Gate, Query, Score
@@ -296,11 +299,26 @@ def run(count: int, hypothesis: int, seed: int) -> Fuzzer:
     return fuzzer
 
 
+def section(fuzzer: Fuzzer, words: str) -> Iterator[str]:
+    """What docs/reliability.md says of a run."""
+    tried = fuzzer.tried
+    yield f"Written by `python -m benchmarks.fuzz_wire {words} --page docs/reliability.md`.\n"
+    yield (
+        f"**{tried['bodies of requests'] + tried['bodies of answers']:,} changed bodies** were decoded, or refused in a "
+        "sentence; what was decoded came back as it was, and was priced or refused without a charge: "
+        f"**{len(fuzzer.faults)} faults**.\n"
+    )
+    yield "| what | how often |"
+    yield "|---|---:|"
+    yield from (f"| {what} | {n:,} |" for what, n in sorted(tried.items()))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--hypothesis", type=int, default=20_000, help="how many of them hypothesis makes")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--page", type=Path, help="write the figures into this page")
     options = parser.parse_args()
     start = time.monotonic()
     fuzzer = run(options.count, options.hypothesis, options.seed)
@@ -308,6 +326,9 @@ def main() -> int:
         print(f"FAULT {fault}")
     counts = ", ".join(f"{what} {number:,}" for what, number in fuzzer.tried.items())
     print(f"{counts}; {time.monotonic() - start:.0f} s; {len(fuzzer.faults)} faults")
+    if options.page:
+        words = f"--count {options.count} --hypothesis {options.hypothesis} --seed {options.seed}"
+        write_section(options.page, "## Hostile bodies", section(fuzzer, words))
     return 1 if fuzzer.faults else 0
 
 
