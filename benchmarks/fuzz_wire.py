@@ -64,7 +64,7 @@ def requests() -> list[Any]:
     ]  # fmt: skip
     noises = [
         q.Gaussian(rho=0.01), q.Gaussian(sigma=12.5), q.Gaussian(epsilon=0.1, delta=1e-6), q.Laplace(epsilon=0.05),
-        q.Laplace(scale=Fraction(41, 3)), q.Exact(),
+        q.Laplace(scale=Fraction(41, 3)), q.Exact(), q.GaussianShare(rho=0.01, sites=5),
     ]  # fmt: skip
     return [
         *(q.Release(one, noises[i % len(noises)]) for i, one in enumerate(statistics)),
@@ -303,10 +303,10 @@ def section(fuzzer: Fuzzer, words: str) -> Iterator[str]:
     """What docs/reliability.md says of a run."""
     tried = fuzzer.tried
     yield f"Written by `python -m benchmarks.fuzz_wire {words} --page docs/reliability.md`.\n"
+    bodies = tried["bodies of requests"] + tried["bodies of answers"]
     yield (
-        f"**{tried['bodies of requests'] + tried['bodies of answers']:,} changed bodies** were decoded, or refused in a "
-        "sentence; what was decoded came back as it was, and was priced or refused without a charge: "
-        f"**{len(fuzzer.faults)} faults**.\n"
+        f"**{bodies:,} changed bodies** were decoded or refused in a sentence; what was decoded came back as it was "
+        f"and was priced or refused without a charge: **{len(fuzzer.faults)} faults**.\n"
     )
     yield "| what | how often |"
     yield "|---|---:|"

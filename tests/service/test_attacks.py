@@ -15,7 +15,18 @@ from asgi import Client
 from dpcurate import Budget, Curator, Ledger, Numeric, Schema
 from dpcurate.errors import DpcurateError, LedgerError, QueryError, RefusedError
 from dpcurate.private.ledger import RunFacts
-from dpcurate.queries import Counts, FeatureMap, FeatureMoments, Gaussian, Quantile, Release, Sample, encoding
+from dpcurate.queries import (
+    Counts,
+    Exact,
+    FeatureMap,
+    FeatureMoments,
+    Gaussian,
+    GaussianShare,
+    Quantile,
+    Release,
+    Sample,
+    encoding,
+)
 from dpcurate.service import owner_page
 from dpcurate.service.app import create_app
 from dpcurate.service.host import ServiceHost, ServiceSettings
@@ -359,3 +370,23 @@ def test_the_log_says_what_a_run_may_spend_and_not_what_its_client_claims(host):
     assert begun.status_code == 200, begun.text
     (entry,) = [one for one in host.entries("alice") if one.event == "run-begun"]
     assert entry.facts["epsilon"] == host.curator.budget.as_epsilon(share) > 0.1
+
+
+@pytest.mark.parametrize("noise", [Exact(), GaussianShare(rho=0.01, sites=3)])
+def test_noise_that_protects_nobody_is_refused_everywhere(host, noise):
+    """An exact release, or one site's share of the noise of many: neither of the table nor of a secret sample."""
+    host.records.revoke("alice")
+    token = host.records.add_token("alice", 0.5)
+    mine, client = {"Authorization": f"Bearer {token}"}, Client(create_app(host))
+    begin = {"request": "r" * 12, "command": "c" * 64, "schema": host.curator.schema.hash, "method": "auto"}
+    run = client.post("/v1/runs", json=begin, headers=mine).json()["run"]
+    gate = {"request": "g" * 12, "gate": encoding.to_plain(Sample(rate=0.5, epsilon=0.01)), "place": ""}
+    sample = client.post(f"/v1/runs/{run}/gates", json=gate, headers=mine).json()["gate"]
+    spent = host.share("alice").spent
+    asked = [encoding.to_plain(Release(Counts(("Smoker",)), noise))]
+    for path, more in (("/v1/cost", {}), (f"/v1/runs/{run}/ask", {"request": "q" * 12, "place": ""}),
+                       (f"/v1/runs/{run}/ask", {"request": "p" * 12, "place": sample})):  # fmt: skip
+        said = client.post(path, json={"queries": asked, **more}, headers=mine)
+        assert said.status_code in (403, 422), said.text
+        assert "answers" not in said.json()
+    assert host.share("alice").spent == spent
