@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from dpcurate._messages import shown
 from dpcurate.accounting import Budget
 from dpcurate.errors import LedgerError, QueryError, RefusedError, WaitingForConsent
-from dpcurate.planning.estimate import Outlook
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import LoggedRun, Share
 from dpcurate.remote.wire import RunRequest
@@ -173,6 +172,8 @@ class ServiceHost:
         if schema.rows is None or len(schema.names) < 2 or amount <= 0:
             return ""
         part = Budget(epsilon=amount, delta=0) if budget.pure else Budget(rho=amount, delta=budget.delta)
+        from dpcurate.planning.estimate import Outlook  # loads SciPy, for which a start need not wait
+
         return " ".join(Outlook(schema=schema, rows=schema.rows, budget=part).sentences)
 
     @property
