@@ -147,6 +147,16 @@ def test_a_service_that_starts_again_is_told_what_was_asked_and_charges_nothing_
     assert first.value.shape == second.value.shape
 
 
+def test_a_service_that_starts_again_before_anything_was_asked_begins_the_run_anew(service):
+    study = service.study()
+    with study.opened().run(facts(study), share=0.01):
+        service.stop()
+        service.start()
+        assert study.opened().ask(release())
+        assert study.opened().running == 2
+    assert [run.outcome for run in study.log] == ["stopped", "finished"]
+
+
 def test_a_client_that_is_killed_resumes_with_the_same_answers(service):
     token = service.token()
     first = dpcurate.connect(service.url, token).opened()
@@ -293,8 +303,10 @@ def test_an_address_that_is_none_or_sends_tokens_in_clear_text_is_refused(url):
         dpcurate.connect(url, "token")
 
 
-def test_a_token_is_needed(monkeypatch):
-    monkeypatch.delenv("DPCURATE_TOKEN", raising=False)
+def test_a_token_is_needed_and_found_in_the_environment(service, monkeypatch):
+    monkeypatch.setenv("DPCURATE_TOKEN", f"{service.token()}\n")
+    assert dpcurate.connect(service.url).opened().analyst == "alice"
+    monkeypatch.delenv("DPCURATE_TOKEN")
     with pytest.raises(QueryError, match="DPCURATE_TOKEN"):
         dpcurate.connect("http://127.0.0.1:9")
 

@@ -45,7 +45,7 @@ class Connection:
         self, url: str, token: str | None, *, certificates: str | Path | None = None, patience: float = PATIENCE
     ) -> None:
         self.url = checked(url)
-        token = os.environ.get(TOKEN) if token is None else token
+        token = (os.environ.get(TOKEN, "") if token is None else token).strip()
         if not token or not token.isascii() or not token.isprintable() or " " in token:
             raise QueryError(f"a service is asked with a token, which its owner gives you: token=..., or {TOKEN}")
         self._patience = patience

@@ -198,11 +198,13 @@ class RemoteCurator:
     def _again(self, run: _Run) -> None:
         """Resume the run at a service that was started again, which then knows what the method has asked so far."""
         told = self._begin(run.wanted)
-        if told.whole("number") != run.number:
+        number = told.whole("number")
+        if number != run.number and run.asked:
             self._end_quietly(told.text("run"), "stopped")
             raise ServiceError(
                 "the service was started again and has begun another run; nothing was spent by it. Call again"
             )
+        run.number = number  # nothing had been asked yet, so there was nothing to resume
         run.id, run.remaining = told.text("run"), told.amount("remaining")
         for body in run.asked:
             again = {**body, "request": new_request()}
