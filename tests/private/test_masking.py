@@ -190,23 +190,26 @@ def test_streams_are_those_of_the_standard() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of files are those of POSIX")
 def test_the_secret_is_for_its_owner_alone(tmp_path: Path) -> None:
-    first = key_beside(tmp_path / "a.ledger", "id")
+    first = key_beside(tmp_path / "a.ledger")
     file = tmp_path / "a.ledger-site-key"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [one.name for one in tmp_path.iterdir()] == [file.name]
-    assert key_beside(tmp_path / "a.ledger", "id").public == first.public
-    assert key_beside(tmp_path / "a.ledger", "another").public != first.public
+    assert key_beside(tmp_path / "a.ledger", "01").public == first.public
+    assert key_beside(tmp_path / "a.ledger", "01").public == key_beside(tmp_path / "a.ledger").public == first.public
+    with pytest.raises(LedgerError, match="of another ledger"):
+        key_beside(tmp_path / "a.ledger", "02")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert first.public not in file.read_text()
     file.chmod(0o644)
     with pytest.raises(LedgerError, match="others may read it"):
-        key_beside(tmp_path / "a.ledger", "id")
+        key_beside(tmp_path / "a.ledger")
     file.chmod(0o600)
     for text in ("", "xyz\n", "ab" * 31, "\xff"):
         file.write_text(text, "latin-1")
         with pytest.raises(LedgerError, match="site's secret"):
-            key_beside(tmp_path / "a.ledger", "id")
+            key_beside(tmp_path / "a.ledger")
     with pytest.raises(LedgerError, match="could not be written"):
-        key_beside(tmp_path / "nowhere" / "a.ledger", "id")
+        key_beside(tmp_path / "nowhere" / "a.ledger")
 
 
 def test_of_two_that_make_the_secret_at_once_both_have_the_first(
@@ -216,14 +219,14 @@ def test_of_two_that_make_the_secret_at_once_both_have_the_first(
 
     def late(draft: Path, file: Path) -> None:
         monkeypatch.setattr(os, "link", link)
-        (tmp_path / "other").write_text("ab" * 32 + "\n")
+        (tmp_path / "other").write_text("ab" * 32 + "\n\n")
         (tmp_path / "other").chmod(0o600)
         os.replace(tmp_path / "other", file)
         link(draft, file)
 
     monkeypatch.setattr(os, "link", late)
-    made = key_beside(tmp_path / "a.ledger", "id")
-    assert made.public == SiteKey(bytes.fromhex("ab" * 32), "id").public
+    made = key_beside(tmp_path / "a.ledger")
+    assert made.public == SiteKey(bytes.fromhex("ab" * 32)).public
     assert len(list(tmp_path.iterdir())) == 1
 
 

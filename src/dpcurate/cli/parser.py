@@ -340,7 +340,13 @@ def _study(commands: Parsers) -> None:
     new.add_argument("--knowledge", metavar="FILE", help=line)
     add_order(new)
     new.add_argument("--latent", action="store_true", help="allow latent confounders: draw a PAG")
+    _study_noise(new)
     add_output(new, "file to write, .json", required=True)
+    more = "example:\n  dpcurate study key --ledger oslo.ledger"
+    line = "print a site's public key, for studies with shared noise"
+    key = add_command(group, "key", line, "study:key", more=more)
+    line = "the ledger the site will answer with, which need not exist yet; the secret is kept in LEDGER-site-key"
+    key.add_argument("--ledger", required=True, metavar="FILE", help=line)
     _study_answer(group)
     more = "example:\n  dpcurate study combine study.json berlin.json oslo.json rome.json -o round2"
     line = "write the next round's study.json, or the result, from the answers of all sites; free"
@@ -354,6 +360,19 @@ def _study(commands: Parsers) -> None:
     line = "say what a file of a study asks for or answers"
     show = add_command(group, "show", line, "study:show_file")
     show.add_argument("file", metavar="FILE", help="a study, or an answer")
+
+
+def _study_noise(new: argparse.ArgumentParser) -> None:
+    line = "own (every site adds noise; default) or shared (each adds a part, and only the sum of all can be read)"
+    new.add_argument("--noise", default="own", metavar="HOW", help=line)
+    line = "with shared noise, the public key of a site, once for each; 'dpcurate study key' prints it"
+    new.add_argument("--key", action="append", default=[], metavar="SITE=KEY", help=line)
+    line = "with shared noise, how many sites may pool what they know (default: 1)"
+    new.add_argument("--colluding", type=whole_number, default=1, metavar="N", help=line)
+    line = "with shared noise, at how many sites one person may have rows (default: 1)"
+    new.add_argument("--sites-per-person", type=whole_number, default=1, metavar="N", help=line)
+    line = "with shared noise, the relation of all sites: add-remove (default) or replace"
+    new.add_argument("--neighbours", default="add-remove", metavar="N", help=line)
 
 
 def _study_answer(group: Parsers) -> None:

@@ -24,10 +24,26 @@ def new(args: Namespace) -> None:
         load_schema(args.schema), sites=args.sites, epsilon=args.epsilon, method=args.method, settings=args.set,
         latent=args.latent, knowledge=knowledge_file(args), order=args.order,
         column=None if args.no_site_column else args.site_column, purpose=args.purpose or "", rounds=args.rounds,
-        deadline=args.deadline or "", **({} if args.delta is None else {"delta": args.delta}),
+        deadline=args.deadline or "", noise=args.noise, keys=_keys(args.key), neighbours=args.neighbours,
+        colluding=args.colluding, sites_per_person=args.sites_per_person,
+        **({} if args.delta is None else {"delta": args.delta}),
     )  # fmt: skip
     say(f"written: {folder.write(Path(args.output).name, file.dumps())}")
     _tell_next(file, args.output)
+
+
+def key(args: Namespace) -> None:
+    """Print a site's public key; its secret is made beside the ledger if there is none."""
+    show(pooling.site_public_key(args.ledger))
+
+
+def _keys(given: list[str]) -> dict[str, str]:
+    """SITE=KEY as a mapping."""
+    pairs = [one.rpartition("=") for one in given]
+    for name, _, digits in pairs:
+        if not name:
+            raise DpcurateError(f"--key is SITE=KEY, got {messages.shown(digits)}")
+    return {name: digits for name, _, digits in pairs}
 
 
 def answer(args: Namespace) -> None:
@@ -38,7 +54,8 @@ def answer(args: Namespace) -> None:
     fresh = not Ledger.exists(args.ledger)
     study = Study(
         some_table(args.table), schema, epsilon=file.epsilon if fresh else None, delta=file.delta if fresh else None,
-        neighbours=args.neighbours, ledger=args.ledger, name=args.name,
+        neighbours=args.neighbours or (file.neighbours.value if fresh and file.noise == "shared" else None),
+        ledger=args.ledger, name=args.name,
     )  # fmt: skip
     inputs = study.inputs.with_(schema=args.schema, study=args.study, map=args.map)
     folder = OutputFolder.of_file(args.output, inputs, force=args.force, suffixes=_JSON)

@@ -12,6 +12,7 @@ from dpcurate.pooling.by_files import (
     describe_file,
     new_study,
     preview_answer,
+    site_public_key,
 )
 from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.pooled import Pool, pool
@@ -19,5 +20,5 @@ from dpcurate.pooling.study_file import SiteAnswer, StudyFile
 
 __all__ = [
     "AnswerPreview", "Codebook", "Pool", "SiteAnswer", "StudyFile", "answer_study", "combine_study", "describe_file",
-    "new_study", "pool", "preview_answer",
+    "new_study", "pool", "preview_answer", "site_public_key",
 ]  # fmt: skip

@@ -12,13 +12,14 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpcurate._messages import how_many, shown
 from dpcurate.accounting import DELTA, Budget
+from dpcurate.accounting.budget import SharedNoise
 from dpcurate.errors import (
     BudgetExceeded,
     DecodeError,
@@ -35,20 +36,25 @@ from dpcurate.learn.methods import MeasureOnce, Method
 from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.pooled import Pool, check_method, pooled_schema
 from dpcurate.pooling.received import Received, ReceivedSets, same_numbers
+from dpcurate.pooling.shared_noise import Rounds
 from dpcurate.pooling.sites import Site, differences
 from dpcurate.pooling.slices import Joint, Network, joint, price_of
 from dpcurate.pooling.study_file import MOST_ROUNDS, Request, SiteAnswer, StudyFile, loaded
+from dpcurate.private import shared_round
 from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun, RunFacts
+from dpcurate.private.ledger import path as ledger_path
+from dpcurate.private.masking import Masked, Round, key_beside
 from dpcurate.private.preview import describe
 from dpcurate.queries import Answer, Query, Release, T, encoding
 from dpcurate.result.discovery import Discovery
-from dpcurate.schema import Schema
+from dpcurate.schema import Neighbours, Schema
 from dpcurate.schema.column_order import parsed_order
 from dpcurate.study.run_budget import STUDY_RUN, login
 from dpcurate.study.run_keeper import keeper_of
 from dpcurate.study.study import Study
 
+A = TypeVar("A")
 ROUNDS: Mapping[str, int] = {"auto": 4, "measure-once": 4, "notears-moments": 2}
 """How often each method asks at most; others ask too often for files."""
 _LOGGED = re.compile(r"round (\d+) of study ([0-9a-f]{32}) as (.*)\Z", re.DOTALL)
@@ -74,6 +80,9 @@ def new_study(
     deadline: str = "",
     noise: str = "own",
     keys: Mapping[str, str] | None = None,
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    colluding: int = 1,
+    sites_per_person: int = 1,
 ) -> StudyFile:
     """The file of a new study, with the questions of its first round; reads no table and spends nothing.
 
@@ -91,8 +100,12 @@ def new_study(
         purpose: what the study is for, for every site's log.
         rounds: how often sites are asked at most; 1 plans one release that serves as well as it can.
         deadline: the last day on which sites answer, as 2026-12-31 (UTC).
-        noise: who adds noise; "own" is every site.
-        keys: public keys of sites, for noise that they share.
+        noise: "own" (every site adds its own noise) or "shared" (each site adds a part of it, and only the sum of all
+            sites can be read).
+        keys: with shared noise, the public key of every site (`site_public_key`).
+        neighbours: with shared noise, the relation of all sites; else each has its own.
+        colluding: with shared noise, how many sites may pool what they know.
+        sites_per_person: with shared noise, at how many sites one person may have rows.
 
     Returns:
         The file; `save` writes it.
@@ -107,7 +120,8 @@ def new_study(
         id=secrets.token_hex(16), schema=facts, sites=tuple(sites), epsilon=float(epsilon), delta=float(delta),
         method=method, settings=tuple(settings), latent=latent, knowledge="" if known is None else known.dumps(),
         column=column or "", purpose=purpose, rounds=_rounds(method, rounds), deadline=deadline, noise=noise,
-        keys=tuple(sorted((keys or {}).items())), version=__version__,
+        keys=tuple(sorted((keys or {}).items())), version=__version__, neighbours=Neighbours.of(neighbours),
+        colluding=colluding, sites_per_person=sites_per_person,
     )  # fmt: skip
     asked = _continued(file, dict.fromkeys(file.sites))
     assert isinstance(asked, StudyFile)
@@ -146,18 +160,60 @@ class _NextRound(DpcurateError):
         self.request = request
 
 
+class _SharedRounds(Rounds):
+    """Rounds of shared noise that sites have answered in files."""
+
+    answers: Mapping[str, SiteAnswer | None]
+    file: StudyFile
+
+    @classmethod
+    def of_file(
+        cls, file: StudyFile, sites: tuple[Site, ...], answers: Mapping[str, SiteAnswer | None]
+    ) -> _SharedRounds:
+        column = file.column or None
+        schema = pooled_schema(file.schema, [file.schema] * len(sites), file.sites, column)
+        trust = SharedNoise(len(sites), file.colluding, file.sites_per_person)
+        found = cls(sites, schema, column, file.neighbours, trust)
+        found.file, found.answers = file, answers
+        found.begin(None)
+        return found
+
+    def begin(self, study: str | None) -> None:
+        super().begin(self.file.terms)
+
+    def _keys(self) -> Sequence[str]:
+        keys = dict(self.file.keys)
+        return [keys[name] for name in self.file.sites]
+
+    def _said(self, shared: Sequence[Release], turn: Round) -> list[Masked]:
+        events = [part.event for part in shared_round.parts_of(shared, self.schema, self.neighbours)]
+        said = []
+        for site in self.sites:
+            answer = self.answers[site.name]
+            assert answer is not None
+            with _named(site.name):
+                said.append(answer.masked[turn.number])
+                if said[-1].place != len(said) - 1:
+                    raise DecodeError("this is another site's part of the round")
+            assert isinstance(site.queryable, Received)
+            site.queryable.charge(events)
+        return said
+
+
 class _Rounds(Pool):
     """Sites that have answered in files: rounds are given again in order, and the first new one is held up."""
 
-    def __init__(self, file: StudyFile, sites: Sequence[Site]) -> None:
+    def __init__(self, file: StudyFile, sites: Sequence[Site], answers: Mapping[str, SiteAnswer | None]) -> None:
         super().__init__(sites, file.column or None)
         self._waiting = list(file.requests)
+        if file.noise == "shared":
+            self._rounds = _SharedRounds.of_file(file, self.sites, answers)
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         asked = tuple(queries)
         if not self._waiting:
             for query in asked:
-                joint(query, self._network)
+                joint(query, self._network) if self._rounds is None else self._rounds.check(query)
             raise _NextRound(asked)  # type: ignore[arg-type]
         if asked != self._waiting.pop(0):
             raise QueryError(
@@ -197,7 +253,7 @@ def _continued(file: StudyFile, answers: Mapping[str, SiteAnswer | None]) -> Stu
     for name in file.sites:
         with _named(name):
             sites.append(Site(name, Received(file, answers[name]), Codebook()))
-    keeper = _Rounds(file, sites)
+    keeper = _Rounds(file, sites, answers)
     study = Study.over(keeper)
     study.take_context(study.inputs, () if keeper.site is None else (keeper.site,))
     try:
@@ -256,11 +312,15 @@ class AnswerPreview:
         yield f"study {file.id[:12]}, round {file.round} of at most {file.rounds}, for site {shown(self.site)}"
         yield f"  purpose {file.purpose or '-'}"
         yield f"  method  {file.method}, by {how_many(len(file.sites), 'site')}: {', '.join(map(shown, file.sites))}"
+        if file.noise == "shared":
+            yield f"  noise   {SharedNoise(len(file.sites), file.colluding, file.sites_per_person)}"
+            yield f"  keys    {_keys_hash(file)}: compare this with the other sites before you answer"
         for number, releases in enumerate(self.asked, 1):
             what = "; ".join(dict.fromkeys(describe(one.statistic) for one in releases))
             cost = self.budget.as_epsilon(_cost(releases, self.budget))
             paid = "answered before, free" if number <= self.stored else f"costs epsilon = {cost:.4g}"
-            yield f"  round {number} releases {what}, noised: {paid}"
+            how = "masked, so that only the sum of all sites can be read" if file.noise == "shared" else "noised"
+            yield f"  round {number} releases {what}, {how}: {paid}"
         yield f"  spends  epsilon = {self.epsilon:.4g} ({currency} = {self.cost:.4g} of the {self.left:.4g} left)"
         yield f"  in all the study may spend epsilon = {file.epsilon:g} at delta = {file.delta:.3g} here"
 
@@ -273,7 +333,6 @@ def preview_answer(file: StudyFile, site: str, study: Study, *, codebook: Codebo
         BudgetExceeded: the site's ledger has less left than the round costs.
         SchemaError: the site's table is described differently.
     """
-    _check_own_noise(file)
     if site not in file.sites:
         raise QueryError(f"{shown(site)} is no site of this study; its sites are {', '.join(map(shown, file.sites))}")
     told = list(differences(file.schema, (codebook or Codebook()).to_study(study.schema)))
@@ -287,6 +346,8 @@ def preview_answer(file: StudyFile, site: str, study: Study, *, codebook: Codebo
         )
     if budget.pure != file.budget.pure:
         raise QueryError(f"the study counts in {file.budget.currency}, and this ledger in {budget.currency}")
+    if file.noise == "shared":
+        _check_shared(file, site, study)
     asked, commands = _asked(file, site), _commands(file, site)
     stored = _stored(file, site, commands, study.log)
     if file.late and stored < file.round:
@@ -321,20 +382,26 @@ def answer_study(
     Raises:
         RefusedError: see `preview_answer`; nothing was read and nothing was spent.
     """
-    asked = preview_answer(file, site, study, codebook=codebook).asked
+    preview = preview_answer(file, site, study, codebook=codebook)
+    asked = preview.asked
     own = Site(site, study.opened(), codebook or Codebook())
     keeper = own.queryable
     if not isinstance(keeper, Curator):
         raise QueryError("a study is answered from a table here (dpcurate.open with ledger=)")
-    for release in (release for releases in asked for release in releases):
-        own.check(release)
+    turns = _turns(file)
+    if turns:
+        for releases, turn in list(zip(asked, turns, strict=True))[preview.stored :]:
+            own.ready(releases, turn)
+    else:
+        for release in (release for releases in asked for release in releases):
+            own.check(release)
     bodies = []
     for number, (releases, command) in enumerate(zip(asked, _commands(file, site), strict=True), 1):
         facts = RunFacts(
             command=command, method=STUDY_RUN, schema=own.queryable.schema.hash, by=login() if by is None else by,
             purpose=file.purpose, result=f"round {number} of study {file.id} as {site}",
         )  # fmt: skip
-        bodies.append(encoding.encode(releases, _answers(own, keeper, facts, releases)))
+        bodies.append(_body(own, keeper, facts, releases, turns[number - 1] if turns else None))
     privacy = own.queryable.privacy()
     return SiteAnswer(
         study=file.id, file=file.hash, site=site, table=keeper.table, neighbours=own.queryable.neighbours,
@@ -342,18 +409,48 @@ def answer_study(
     )  # fmt: skip
 
 
-def _answers(own: Site, keeper: Curator, facts: RunFacts, releases: Sequence[Release]) -> list[Any]:
+def site_public_key(ledger: str | Path) -> str:
+    """The public key of the site whose ledger is at this path, or will be; its secret is made if there is none.
+
+    Returns:
+        64 hexadecimal digits, for `new_study(..., noise="shared", keys=...)`. The secret stays in the file
+        `LEDGER-site-key`, which only its owner may read.
+    """
+    path = ledger_path.real(ledger)
+    return key_beside(path).public
+
+
+def _turns(file: StudyFile) -> list[Round]:
+    """The rounds of a study with shared noise; none where every site adds its own."""
+    if file.noise != "shared":
+        return []
+    rounds = _SharedRounds.of_file(file, _named_sites(file), {})
+    return [rounds.turn(list(map(rounds.shared, request)), number) for number, request in enumerate(file.requests)]
+
+
+def _named_sites(file: StudyFile) -> tuple[Site, ...]:
+    return tuple(Site(name, Received(file, None), Codebook()) for name in file.sites)
+
+
+def _body(own: Site, keeper: Curator, facts: RunFacts, releases: Sequence[Release], turn: Round | None) -> bytes:
+    """What a site says in one round: noised answers, or its masked part of a sum."""
+    if turn is None:
+        return encoding.encode(releases, _in_run(own, keeper, facts, lambda: own.ask_all(releases)))
+    return shared_round.stored(_in_run(own, keeper, facts, lambda: own.masked(releases, turn)))
+
+
+def _in_run(own: Site, keeper: Curator, facts: RunFacts, ask: Callable[[], A]) -> A:
     """One round, as a run of its own: read again if it has finished, resumed if it was stopped."""
     finished = [run for run in keeper.log() if run.facts.command == facts.command and run.finished and run.answers]
     if finished:
         own.replayed = keeper.stored(finished[-1].number)
         try:
-            return own.ask_all(releases)
+            return ask()
         finally:
             own.replayed = None
     with keeper.run(facts):
         _check_alone(keeper, facts.command)
-        return own.ask_all(releases)
+        return ask()
 
 
 def _check_alone(keeper: Curator, command: str) -> None:
@@ -369,6 +466,9 @@ def _asked(file: StudyFile, site: str) -> tuple[tuple[Release, ...], ...]:
     """What a site is asked in each round."""
     names, place = file.sites, file.sites.index(site)
     column = file.column or None
+    if file.noise == "shared":
+        rounds = _SharedRounds.of_file(file, _named_sites(file), {})
+        return tuple(tuple(map(rounds.shared, request)) for request in file.requests)
     network = Network(pooled_schema(file.schema, [file.schema] * len(names), names, column), column, len(names))
     return tuple(
         tuple(release for query in request for release in joint(query, network).asked(place))
@@ -425,9 +525,19 @@ def _budget(study: Study, file: StudyFile) -> tuple[Budget, bool]:
     return (file.budget, study.ledger is not None) if kept is None else (kept.budget, True)
 
 
-def _check_own_noise(file: StudyFile) -> None:
-    if file.noise != "own":
-        raise QueryError(f"this study has noise = {shown(file.noise)}, which this command does not answer")
+def _check_shared(file: StudyFile, site: str, study: Study) -> None:
+    """Refuse what a round of shared noise would refuse, as far as it is known before the table is opened."""
+    assert study.ledger is not None
+    if site_public_key(study.ledger) != dict(file.keys)[site]:
+        raise RefusedError(
+            f"the study has another public key for site {shown(site)} than this ledger's: it was made with another "
+            "ledger, or somebody else's key stands under this site's name. Nothing was read or spent"
+        )
+
+
+def _keys_hash(file: StudyFile) -> str:
+    """What sites compare with each other before they answer."""
+    return hashlib.sha256(json.dumps(list(file.keys)).encode()).hexdigest()[:16]
 
 
 def describe_file(path: str | Path) -> Iterator[str]:
@@ -446,6 +556,10 @@ def describe_file(path: str | Path) -> Iterator[str]:
         return
     yield f"answer of site {shown(read.site)} to round {read.round} of study {read.study}"
     yield f"ledger  {shown(read.table)}: {read.budget} ({read.neighbours.value})"
+    if read.shares_noise:
+        for number, part in enumerate(read.masked, 1):
+            yield f"round {number} {how_many(len(part.words), 'masked number')}, which say nothing without all sites"
+        return
     for number, answered in enumerate(read.rounds, 1):
         for release, answer in answered:
             numbers = sum(part.size for part in answer.parts)
@@ -470,7 +584,6 @@ def combine_study(
         FormatError: an answer is missing, of another study, of another round, or of no site.
         DecodeError: an answer is none that any table gives to what was asked; the message names the site.
     """
-    _check_own_noise(file)
     found: dict[str, SiteAnswer] = {}
     for one in answers:
         _check_belongs(file, one)
@@ -483,6 +596,11 @@ def combine_study(
     _check_apart(list(found.values()))
     if not without:
         return _continued(file, found)
+    if file.noise == "shared":
+        raise FormatError(
+            "with shared noise a round without one of its sites is void: nothing of it can be read. Begin a new study with "
+            "the sites that are left"
+        )
     unknown = sorted(set(without) - set(file.sites))
     if unknown:
         raise FormatError(f"{shown(unknown[0])} is no site of this study")
@@ -493,6 +611,8 @@ def combine_study(
 
 
 def _check_belongs(file: StudyFile, answer: SiteAnswer) -> None:
+    if answer.shares_noise is not (file.noise == "shared") and answer.study == file.id:
+        raise FormatError(f"the answer of site {shown(answer.site)} has other noise than the study: {file.noise}")
     if answer.study != file.id:
         raise FormatError(f"the answer of site {shown(answer.site)} is of another study")
     if answer.site not in file.sites:
@@ -508,9 +628,12 @@ def _check_belongs(file: StudyFile, answer: SiteAnswer) -> None:
 def _check_apart(answers: Sequence[SiteAnswer]) -> None:
     for one in answers:
         with _named(one.site):
+            if one.shares_noise:
+                _ = one.masked
+                continue
             _ = one.rounds
     for place, one in enumerate(answers):
         for other in answers[:place]:
             with _named(one.site):
-                if same_numbers(one, other):
+                if not one.shares_noise and same_numbers(one, other):
                     raise DecodeError(f"it sent the same numbers as site {other.site!r}, which cannot be by chance")

@@ -22,7 +22,7 @@ class Received:
 
     def __init__(self, file: StudyFile, answer: SiteAnswer | None) -> None:
         self._file, self._answer = file, answer
-        self._rounds = [] if answer is None else list(answer.rounds)
+        self._rounds = [] if answer is None or file.noise == "shared" else list(answer.rounds)
         self._ledger = Ledger(file.budget, neighbours=self.neighbours.value)
 
     @property
@@ -63,6 +63,10 @@ class Received:
             raise DecodeError("it answers other questions than the study asks")
         self._ledger.charge([event_of(one, self.schema, self.neighbours) for one in asked])
         return list(cast("tuple[T, ...]", answers))
+
+    def charge(self, events: Sequence[Event]) -> None:
+        """Count what a round of shared noise was charged at the site."""
+        self._ledger.charge(events)
 
     def open(self, gate: Gate[T]) -> NoReturn:
         """Refused: a gate is no release."""

@@ -11,6 +11,7 @@ from dpcurate.accounting.budget import SharedNoise
 from dpcurate.errors import QueryError
 from dpcurate.pooling.sites import Site
 from dpcurate.private import shared_round
+from dpcurate.private.masking import Masked, Round
 from dpcurate.private.preview import sensitivity_of
 from dpcurate.queries import Answer, Gaussian, GaussianShare, Query, Release, Statistic
 from dpcurate.schema import Neighbours, Schema
@@ -43,15 +44,27 @@ class Rounds:
             return []
         if not self._study:
             self.begin(None)
-        turn = shared_round.round_of(
-            shared, self.schema, self.neighbours, study=self._study, number=self._number,
-            keys=[site.here.site_key for site in self.sites], names=[site.name for site in self.sites], site=self.site,
+        turn = self.turn(shared, self._number)
+        said = self._said(shared, turn)
+        answers = shared_round.combined(shared, turn, said, self.schema, self.neighbours)
+        self._number += 1
+        return answers
+
+    def turn(self, shared: Sequence[Release], number: int) -> Round:
+        """The round of this number, for these questions."""
+        return shared_round.round_of(
+            shared, self.schema, self.neighbours, study=self._study, number=number, keys=self._keys(),
+            names=[site.name for site in self.sites], site=self.site,
         )  # fmt: skip
+
+    def _keys(self) -> Sequence[str]:
+        return [site.here.site_key for site in self.sites]
+
+    def _said(self, shared: Sequence[Release], turn: Round) -> list[Masked]:
+        """Every site's part, masked."""
         for site in self.sites:
             site.ready(shared, turn)
-        said = [site.masked(shared, turn) for site in self.sites]
-        self._number += 1
-        return shared_round.combined(shared, turn, said, self.schema, self.neighbours)
+        return [site.masked(shared, turn) for site in self.sites]
 
     def shared(self, query: Query[Any]) -> Release:
         """The same release with noise in shares."""

@@ -24,7 +24,9 @@ from dpcurate._messages import how_many, shown, shown_path
 from dpcurate.accounting import Budget
 from dpcurate.errors import DecodeError, DpcurateError, FormatError
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.queries import Answer, Release, encoding
+from dpcurate.private import shared_round
+from dpcurate.private.masking import Masked, check_public
+from dpcurate.queries import Answer, GaussianShare, Release, encoding
 from dpcurate.queries.query import MOST_SITES
 from dpcurate.schema import Neighbours, Schema
 
@@ -71,6 +73,12 @@ class StudyFile:
     noise: str = "own"
     keys: tuple[tuple[str, str], ...] = ()
     """Public keys of sites, by name, for noise that they share."""
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    """With shared noise, the relation of all sites; else each site has its own."""
+    colluding: int = 1
+    """With shared noise, how many sites may pool what they know."""
+    sites_per_person: int = 1
+    """With shared noise, at how many sites one person may have rows."""
     version: str = ""
     """The version of dpcurate that made it."""
     requests: tuple[Request, ...] = ()
@@ -129,6 +137,9 @@ class StudyFile:
             "rounds": self.rounds,
             "deadline": self.deadline,
             "keys": dict(self.keys),
+            "neighbours": self.neighbours.value,
+            "colluding": self.colluding,
+            "sites_per_person": self.sites_per_person,
             "knowledge": self.knowledge,
             "schema": self.schema.dumps(),
             "version": self.version,
@@ -175,6 +186,9 @@ class StudyFile:
             deadline=_text(given, "deadline"),
             noise=_text(given, "noise"),
             keys=tuple(sorted(_texts(given, "keys").items())),
+            neighbours=Neighbours.of(_text(given, "neighbours")),
+            colluding=_given(given, "colluding", int),
+            sites_per_person=_given(given, "sites_per_person", int),
             version=_text(given, "version"),
             requests=tuple(_releases(encoding.from_plain(one)) for one in requests),
         )
@@ -217,6 +231,20 @@ class SiteAnswer:
     def round(self) -> int:
         """The last round that it answers."""
         return len(self.bodies)
+
+    @property
+    def masked(self) -> tuple[Masked, ...]:
+        """The site's masked parts of the rounds, in a study with shared noise.
+
+        Raises:
+            DecodeError: it holds something else.
+        """
+        return tuple(shared_round.part_of(body) for body in self.bodies)
+
+    @property
+    def shares_noise(self) -> bool:
+        """Whether it holds masked parts, of which only the sum over all sites can be read."""
+        return any(body.startswith(shared_round.MARK) for body in self.bodies)
 
     @property
     def rounds(self) -> tuple[tuple[tuple[Release, Answer], ...], ...]:
@@ -314,11 +342,31 @@ def _check_study(study: StudyFile) -> None:
     unknown = sorted({name for name, _ in study.keys} - set(study.sites))
     if unknown:
         raise FormatError(f"a key is given for {shown(unknown[0])}, which is no site")
+    if study.noise == "shared":
+        _check_shared(study)
     if study.budget.ceiling == float("inf"):
         raise FormatError("a study has a finite epsilon")
     if not all(study.requests):
         raise FormatError("a round asks for at least one release")
     _ = study.known
+
+
+def _check_shared(study: StudyFile) -> None:
+    """Refuse terms under which no round of shared noise is answered."""
+    keys = dict(study.keys)
+    missing = [name for name in study.sites if name not in keys]
+    if missing:
+        raise FormatError(
+            f"with shared noise every site has a public key, and {', '.join(map(shown, missing))} has none: each site "
+            "makes its own with 'dpcurate study key --ledger LEDGER'"
+        )
+    for name in study.sites:
+        check_public(keys[name])
+    if len(set(keys.values())) < len(keys):
+        raise FormatError("two sites have one public key: each makes its own")
+    GaussianShare(rho=1.0, sites=len(study.sites), colluding=study.colluding, sites_per_person=study.sites_per_person)
+    if study.budget.pure:
+        raise FormatError("shared noise is Gaussian: a study with it has a delta above 0")
 
 
 def _releases(asked: Sequence[object]) -> Request:

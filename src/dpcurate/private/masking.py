@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -122,9 +124,9 @@ class SiteKey(Unique):
     Made from a file beside the site's ledger that only its owner can read, or for a session without a file.
     """
 
-    def __init__(self, seed: bytes, identity: str) -> None:
+    def __init__(self, seed: bytes) -> None:
         super().__init__()
-        self._private = _primitives().x25519(_derived(seed, b"private key", identity.encode()))
+        self._private = _primitives().x25519(_derived(seed, b"private key"))
         public: bytes = self._private.public_key().public_bytes_raw()
         self._public = public.hex()
 
@@ -170,12 +172,25 @@ class SiteKey(Unique):
 
 def fresh_key() -> SiteKey:
     """For a session whose budget is kept in memory: it ends with it."""
-    return SiteKey(secrets.token_bytes(KEY_BYTES), "")
+    return SiteKey(secrets.token_bytes(KEY_BYTES))
 
 
-def key_beside(ledger: Path, identity: str) -> SiteKey:
-    """The secret of the ledger at this path, made if there is none; another ledger there has another one."""
-    return SiteKey(_kept(Path(f"{ledger}{SUFFIX}")), identity)
+def key_beside(ledger: Path, identity: str | None = None) -> SiteKey:
+    """The secret of the ledger at this path, made if there is none.
+
+    It is for the first ledger whose `identity` was given with it, and no other: one that lacks the rounds that were
+    answered would answer them again. Without an identity it is the key of a ledger that is there, or will be.
+    """
+    file = Path(f"{ledger}{SUFFIX}")
+    seed, owner = _kept(file)
+    if identity is not None and owner != identity:
+        if owner:
+            raise LedgerError(
+                f"{file} is the secret of another ledger that was here, and answered rounds that this one does not "
+                "know. Remove it for a new one, and join studies with the new key"
+            )
+        _write(file, seed, identity, new=False)
+    return SiteKey(seed)
 
 
 def stream(key: bytes, size: int) -> Words:
@@ -210,32 +225,38 @@ def total(parts: Sequence[Masked], turn: Round) -> IntArray:
 # --- the file of the secret --------------------------------------------------------------------------------
 
 
-def _kept(file: Path) -> bytes:
-    """The seed in this file, which is made if it is not there, for its owner's eyes alone."""
-    try:
+def _kept(file: Path) -> tuple[bytes, str]:
+    """The seed in this file, which is made if it is not there, for its owner's eyes alone; and whose ledger's it is."""
+    with suppress(FileNotFoundError):
         return _read(file)
-    except FileNotFoundError:
-        pass
     seed = secrets.token_bytes(KEY_BYTES)
+    try:
+        _write(file, seed, "", new=True)
+    except FileExistsError:  # somebody was faster
+        return _read(file)
+    return seed, ""
+
+
+def _write(file: Path, seed: bytes, owner: str, *, new: bool) -> None:
+    """The whole file or nothing, durably."""
     draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}.new")
     try:
         handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(handle, "w") as opened:
-            opened.write(seed.hex() + "\n")
+            opened.write(f"{seed.hex()}\n{owner}\n")
             opened.flush()
             os.fsync(opened.fileno())
         try:
-            os.link(draft, file)  # whole, and only if nobody was faster
-        except FileExistsError:
-            return _read(file)
+            (os.link if new else os.replace)(draft, file)
         finally:
-            draft.unlink()
-        return seed
+            draft.unlink(missing_ok=True)
+    except FileExistsError:
+        raise
     except OSError as problem:
         raise LedgerError(f"{file}, the site's secret, could not be written: {problem.strerror}") from None
 
 
-def _read(file: Path) -> bytes:
+def _read(file: Path) -> tuple[bytes, str]:
     try:
         seen = os.stat(file)
         text = file.read_text("ascii")
@@ -248,13 +269,10 @@ def _read(file: Path) -> bytes:
             f"{file} holds the site's secret, and others may read it: with it the site's masks can be undone. If "
             f"nobody has, 'chmod 600 {file}'; otherwise remove it, and join studies with the new key"
         )
-    try:
-        seed = bytes.fromhex(text.strip())
-    except ValueError:
-        seed = b""
-    if len(seed) != KEY_BYTES:
+    found = re.fullmatch(r"([0-9a-f]{64})\n([0-9a-f]*)\n", text)
+    if found is None:
         raise LedgerError(f"{file}, the site's secret, is damaged. Restore it from a copy, or remove it for a new one")
-    return seed
+    return bytes.fromhex(found[1]), found[2]
 
 
 # --- primitives --------------------------------------------------------------------------------------------

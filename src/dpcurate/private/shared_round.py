@@ -197,17 +197,19 @@ def stored(said: Masked) -> bytes:
 
 def is_part(body: bytes) -> bool:
     """Whether a stored answer is a masked part of a round, which says nothing by itself; a damaged one is refused."""
+    return body.startswith(MARK) and part_of(body) is not None
+
+
+def part_of(body: bytes) -> Masked:
+    """A masked part as it was stored."""
     if not body.startswith(MARK):
-        return False
-    Masked.from_bytes(body[len(MARK) :])
-    return True
+        raise DecodeError("this is not a part of a round of shared noise")
+    return Masked.from_bytes(body[len(MARK) :])
 
 
 def restored(body: bytes, turn: Round) -> Masked:
     """A masked part that a ledger has stored for this round."""
-    if not is_part(body):
-        raise DecodeError("what is stored for the round is not a part of one")
-    said = Masked.from_bytes(body[len(MARK) :])
+    said = part_of(body)
     if said.round != turn.identity:
         raise DecodeError("what is stored is a part of another round")
     return said
