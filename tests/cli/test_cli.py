@@ -711,7 +711,7 @@ def test_the_commands():
         "ledger init", "ledger show", "ledger moved", "ledger log", "ledger record", "methods", "network list",
         "network sample", "audit", "reproduce", "demo", "serve", "serve token add", "serve token list",
         "serve token revoke", "serve approve", "serve deny", "serve log", "studio", "benchmark",
-        "study new", "study answer", "study combine", "study show",
+        "study new", "study key", "study answer", "study combine", "study show",
     }  # fmt: skip
     assert {" ".join(path) for path in COMMANDS} == expected
 

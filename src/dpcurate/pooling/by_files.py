@@ -598,8 +598,8 @@ def combine_study(
         return _continued(file, found)
     if file.noise == "shared":
         raise FormatError(
-            "with shared noise a round without one of its sites is void: nothing of it can be read. Begin a new study with "
-            "the sites that are left"
+            "with shared noise a round without one of its sites is void: nothing of it can be read. Begin a new study "
+            "with the sites that are left"
         )
     unknown = sorted(set(without) - set(file.sites))
     if unknown:
