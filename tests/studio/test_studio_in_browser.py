@@ -131,11 +131,10 @@ def fits(person: Person) -> None:
     ("table", "look"),
     [
         ("clinic.csv", {"viewport": {"width": 1280, "height": 900}}),
-        ("Asia", {"viewport": {"width": 400, "height": 800}, "color_scheme": "dark"}),
-        ("clinic.csv", {"viewport": {"width": 400, "height": 800}}),
-        ("Asia", {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"}),
+        ("clinic.csv", {"viewport": {"width": 400, "height": 800}, "color_scheme": "dark"}),
+        ("Asia", {"viewport": {"width": 400, "height": 800}}),
     ],
-    ids=["mixed-wide", "asia-narrow-dark", "mixed-narrow", "asia-wide-dark"],
+    ids=["mixed-wide", "mixed-narrow-dark", "asia-narrow"],
 )
 def test_the_whole_way_is_short_and_every_screen_explains_itself(browser, studio, table, look):
     with a_person(browser, studio, **look) as person:
@@ -368,6 +367,7 @@ def test_a_hostile_table_is_shown_as_text(browser, studio):
         page.get_by_label("Path of a schema file").fill("hostile.toml")
         person.click("^Use it")
         person.heading("Describe the columns")
+        page.locator("#status button").wait_for()  # the end of a long page
         assert page.get_by_role("heading", name=MARKUP).is_visible()
         assert page.locator("article").count() == 300
         assert page.locator("#levels-0").input_value().split("\n") == levels
