@@ -346,6 +346,25 @@ def test_a_proxy_that_has_lost_its_service_for_a_moment_is_asked_again(service, 
     assert lost == []
 
 
+def test_a_request_that_is_answered_after_a_long_silence_is_paid_once(service, monkeypatch):
+    """The network lost the answer, and nobody said so."""
+    curator, send, lost = service.study().opened(), httpx.Client.request, []
+
+    def silent(self, method, path, **more):
+        told = send(self, method, path, **more)
+        if path.endswith("/ask") and not lost:
+            lost.append(told)
+            raise httpx.ReadTimeout("timed out")
+        return told
+
+    monkeypatch.setattr(httpx.Client, "request", silent)
+    monkeypatch.setattr(curator._connection, "_patience", 0)
+    with curator.run(facts(curator)):
+        curator.ask(release())
+    assert len(lost) == 1
+    assert service.host.budget().spent == pytest.approx(0.001)
+
+
 def answered(curator, monkeypatch, change):
     """The service's answers, changed on their way."""
     send = curator._connection.post

@@ -22,6 +22,8 @@ TOKEN = "DPCURATE_TOKEN"
 """The variable of the environment that holds a token."""
 PATIENCE = 60.0
 """Seconds for which a request is sent again while nobody answers."""
+SILENCE = 600.0
+"""Seconds without a byte of the answer after which a request is sent again; a service that works on it goes on."""
 LONGEST_ANSWER = 3600.0
 """Seconds that an answer may take."""
 
@@ -63,13 +65,17 @@ class Connection:
     def _sent(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         import httpx
 
-        end, wait = time.monotonic() + self._patience, 0.1
+        start, wait = time.monotonic(), 0.1
+        end = start + self._patience
         while True:
             try:
                 response = self._client.request(method, f"{wire.ROOT}{path}", **request)
                 if response.status_code not in (502, 503, 504) or _is_ours(response):
                     return _told(response)
                 why = f"status {response.status_code}"
+            except httpx.ReadTimeout:
+                why = "no answer yet"
+                end = start + LONGEST_ANSWER
             except httpx.TransportError as error:
                 why = str(error) or type(error).__name__
             if time.monotonic() + wait > end:
@@ -121,7 +127,7 @@ def _client(url: str, token: str, certificates: str | Path | None) -> Any:
     return httpx.Client(
         base_url=url,
         headers={"Authorization": f"Bearer {token}", "Accept": "application/json"},
-        timeout=httpx.Timeout(30.0, read=LONGEST_ANSWER),
+        timeout=httpx.Timeout(30.0, read=SILENCE),
         verify=trusted,
         trust_env=not _is_loopback(urlsplit(url).hostname or ""),  # a token for this machine goes through no proxy
     )
