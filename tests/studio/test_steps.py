@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import threading
 import zipfile
 
 import pandas as pd
@@ -11,6 +13,8 @@ import pytest
 
 import dpcurate
 from dpcurate.cli import main
+from dpcurate.planning.simulation import Refusal, WorldRun
+from dpcurate.studio import plan_page
 from studio_tables import Visitor, a_clinic, hidden
 
 
@@ -182,3 +186,26 @@ def test_near_copies_are_pointed_out_on_their_card(visitor, tmp_path):
     visitor.confirmed(project)
     page = visitor.until(f"{project}/describe", lambda page: "rows are used" in page.text, "it is checked").text
     assert "It is nearly a copy of &#39;kg&#39;: leave one of the two out." in page
+
+
+def test_simulated_runs_arrive_one_after_the_other(visitor, monkeypatch):
+    go_on = threading.Event()
+
+    def simulated(jobs, _workers, _progress):
+        if jobs[0].world > 0:
+            assert go_on.wait(60)
+        runs = [
+            WorldRun(job.world, "auto", epsilon, 0.5, 3, 1) for job in jobs for epsilon in (*job.epsilons, math.inf)
+        ]
+        return (*runs, Refusal("PC", "it cannot"))
+
+    monkeypatch.setattr(plan_page, "all_runs", simulated)
+    project = visitor.described()
+    visitor.post(f"{project}/plan", epsilon="0.7", was="", do="simulate")
+    page = visitor.until(f"{project}/plan", lambda page: "On 2 random tables" in page.text, "the first are done").text
+    assert "2 of 6 tables" in page
+    assert "missed 3.0 links and drew 1.0 wrong ones on average" in page
+    go_on.set()
+    page = visitor.until(f"{project}/plan", lambda page: "On 6 random tables" in page.text, "all are done").text
+    visitor.post(f"{project}/plan", epsilon="0.5", was="0.7")
+    assert "random tables of this shape" not in visitor.get(f"{project}/plan").text  # that was another epsilon
