@@ -141,8 +141,12 @@ def with_hidden_causes(
     interaction: Interaction,
     dependences: Dependences,
     knowledge: Knowledge | None,
+    draws: int = DRAWS_OF_MARKS,
 ) -> Found:
-    """The PAG of the decision's edges and of pairs it does not explain, without those that neighbours separate."""
+    """The PAG of the decision's edges and of pairs it does not explain, without those that neighbours separate.
+
+    Marks have probabilities from so many draws of the colliders; from none they have none.
+    """
     chosen = adjacency(decision, families.constraints)
     clear = left_over(decision, families, dependences.clear) > -families.edge_log_odds
     weak, needed = left_over(decision, families, dependences.weak), _needed(families)
@@ -157,7 +161,8 @@ def with_hidden_causes(
     columns = colliders_by_column(odds)
     likeliest = _triples(names, odds, (column.sets[0] for column in columns))
     pag = orient_pag(skeleton, knowledge, triples=likeliest)
-    return Found(pag, skeleton, _drawn_marks(names, skeleton, knowledge, odds, columns))
+    marks = _drawn_marks(names, skeleton, knowledge, odds, columns, draws) if draws else {}
+    return Found(pag, skeleton, marks)
 
 
 def dependence_of(families: FamilySearch, interaction: Interaction) -> Dependence:
@@ -300,14 +305,15 @@ def _drawn_marks(
     knowledge: Knowledge | None,
     among: Iterable[Triple],
     columns: Sequence[CollidersAt],
+    draws: int,
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """P(tail) and P(arrowhead) of every end, by how often the rules give it when colliders are drawn by their odds."""
     random, counts = Random(0), Counter[tuple[tuple[str, str], str]]()
-    for _ in range(DRAWS_OF_MARKS):
+    for _ in range(draws):
         triples = _triples(names, among, (column.draw(random) for column in columns))
         counts.update(orient_pag(skeleton, knowledge, triples=triples).marks.items())
     ends = [end for a, b in map(sorted, skeleton.edges) for end in ((a, b), (b, a))]
-    drawn = {end: (counts[end, "tail"] / DRAWS_OF_MARKS, counts[end, "arrow"] / DRAWS_OF_MARKS) for end in ends}
+    drawn = {end: (counts[end, "tail"] / draws, counts[end, "arrow"] / draws) for end in ends}
     known = {(a, b) for a, b, _ in known_marks(skeleton, knowledge)} if knowledge is not None else set()
     return {end: shares if end in known else believed(*shares) for end, shares in drawn.items()}
 

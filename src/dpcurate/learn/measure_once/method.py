@@ -310,7 +310,7 @@ def _causes(
 ) -> dict[tuple[str, str], float]:
     """P(a causes b) of every edge of the decision, if b does not cause a."""
     families, interaction = reading.families, reading.interaction
-    found = with_hidden_causes(names, decision, families, interaction, _dependences(reading), knowledge)
+    found = with_hidden_causes(names, decision, families, interaction, _dependences(reading), knowledge, draws=0)
     known = causes(found)
     edges = [(names[x], names[y]) for y, parents in enumerate(decision.parents) for x in parents]
     return {way: known.get(way, CAUSES["arrow"]) for a, b in edges for way in ((a, b), (b, a))}
