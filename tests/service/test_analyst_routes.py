@@ -230,7 +230,7 @@ EXACT = {"Release": [{"Counts": [["Smoker"]]}, {"Exact": []}]}
         (b'{"request":"request-x","queries":[' + b"1" * 5_000 + b"]}", "body"),
         (b" " * (5 << 20), "too-large"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else repr(value)[:60],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_in_a_sentence_and_costs_nothing(host, alice, body, why):
     run = alice.begin()
