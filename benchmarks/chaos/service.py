@@ -179,7 +179,8 @@ def discovers(job: Job, port: int, diary: Diary) -> None:
     """A run of the default method; what it drew is written down."""
     from dpcurate.study.study import Study
 
-    found = Study.over(_connected(job, port)).discover(share=ASKS * COST, purpose=job.name)
+    share = ASKS * COST * (1 - job.number / 100)  # or two jobs would be one command, and either would resume the other
+    found = Study.over(_connected(job, port)).discover(share=share, purpose=job.name)
     diary.write("found", [f"{job.name}={hashlib.sha256(str(found.pairs).encode()).hexdigest()[:16]}"])
 
 
@@ -306,15 +307,18 @@ def settled(now: Books, jobs: list[Job], diary: Diary) -> Iterator[str]:
     done = diary.read("done")
     for job in jobs:
         mine = [run for run in now.runs if run[1] == job.who and run[2] == job.name]
-        questions = float(sum((run[4] for run in mine), Fraction(0)) / Fraction(COST))
+        paid = [(run[3], float(run[4] / Fraction(COST))) for run in mine if run[4] > 0]
+        # A client that is killed after the end of its run, and before it has written that down, begins another one.
+        before = [outcome for outcome, _ in paid[:-1] if outcome != "finished"]
         if not done[job.name]:
             yield f"{job.name} was neither resumed nor finished: {[run[3] for run in mine]}"
-        elif job.kind == "asks" and not isclose(questions, ASKS, rel_tol=NEAR):
-            yield f"{job.name} has paid {questions} questions of {ASKS}"
-        elif job.kind == "discovers" and not 0 < questions <= ASKS:
-            yield f"{job.name} has paid as much as {questions} questions, of at most {ASKS}"
-        if sum(run[4] > 0 for run in mine) != 1:
-            yield f"{job.name} has paid in {sum(run[4] > 0 for run in mine)} runs"
+        elif not paid or before:
+            yield f"{job.name} has paid in {len(paid)} runs, of which {len(before)} were not resumed"
+        for _, questions in paid:
+            if job.kind == "asks" and not isclose(questions, ASKS, rel_tol=NEAR):
+                yield f"a run of {job.name} has paid {questions} questions of {ASKS}"
+            if job.kind == "discovers" and questions > ASKS:
+                yield f"a run of {job.name} has paid as much as {questions} questions, of at most {ASKS}"
 
 
 # --- kills ----------------------------------------------------------------------------------------------------------

@@ -68,8 +68,9 @@ def test_what_was_paid_and_stored_stays(diary):
 
 def test_a_run_is_paid_once_and_comes_to_its_end(diary):
     assert any("has paid 9.0 questions of 8" in text for text in settled(books(9), [JOB], diary))
-    two = (*books().runs, (2, "alice", "alice.0", "finished", ONE, 1))
-    assert any("in 2 runs" in text for text in settled(books(runs=two), [JOB], diary))
+    first = (1, "alice", "alice.0", "stopped", ONE, 1)
+    assert any("1 were not resumed" in text for text in settled(books(runs=(first, *books().runs)), [JOB], diary))
+    assert any("paid in 0 runs" in text for text in settled(books(runs=()), [JOB], diary))
     other = Job("bob", "token", 1)
     assert any("bob.1 was neither resumed nor finished" in text for text in settled(books(), [other], diary))
     diary.write("answered", ["alice.0.0=other"])
