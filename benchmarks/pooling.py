@@ -188,9 +188,10 @@ TITLES = {"alone": "one site alone", "pooled": "pooled", "one round": "in one ro
 DIFFERING = {"pooled": "pooled", "site column": "one table with a site column, same noise",
              "one table": "one table without a site column, same noise"}  # fmt: skip
 HEAD = """
-Skeleton F1, mean ± standard error over {seeds} tables drawn afresh (add-remove, delta = 1e-10, best-f1 cut, without
-edges of the site). *One table, same noise* has all rows in one place, with the noise that the pooled answers have: what
-pooling itself loses is the difference to it. *Noise of one table* is what secure aggregation would reach. Written by
+Skeleton F1, mean ± standard error over runs, {seeds} tables of each kind drawn afresh (add-remove, delta = 1e-10,
+best-f1 cut, without edges of the site; networks: {six}).
+*One table, same noise* has all rows in one place, with the noise that the pooled answers have: what pooling itself
+loses is the difference to it. *Noise of one table* is what secure aggregation would reach. Written by
 `python -m benchmarks.pooling --write docs/pooling.md`.
 """
 
@@ -199,15 +200,15 @@ def figures(runs: Sequence[Run]) -> Iterator[str]:
     """The section of the guide."""
     even = [r for r in runs if r.block != "differ"]
     if even:
-        yield HEAD.format(seeds=_count(even))
+        yield HEAD.format(seeds=_count(even), six=", ".join(SIX))
         yield f"| table | sites | rows each | epsilon | {' | '.join(TITLES.values())} |"
         yield f"|---|---:|---:|---:|{'---:|' * len(COLUMNS)}"
         for (sites, rows, epsilon, block), some in _groups(even, lambda r: (r.sites, r.rows, r.epsilon, r.block)):
             by_world = _groups(some, lambda r: r.world)
-            for world, these in by_world:
+            if block == "networks":
+                yield _line(f"mean of {len(by_world)} networks", sites, rows, epsilon, some)
+            for world, these in by_world if block != "networks" else ():
                 yield _line(world, sites, rows, epsilon, these)
-            if block != "numbers" and len(by_world) > 1:
-                yield _line(f"mean of {len(by_world)}", sites, rows, epsilon, some)
     differ = [r for r in runs if r.block == "differ"]
     if differ:
         yield from _of_differing(differ)
