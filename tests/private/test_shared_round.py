@@ -19,12 +19,14 @@ from hypothesis import strategies as st
 
 from dpcurate import Budget, Curator, Neighbours, Person, Schema
 from dpcurate.accounting import LEAST_STEPS
-from dpcurate.errors import BudgetExceeded, LedgerError, NotPrivate, NotStored, QueryError, SourceError
+from dpcurate.errors import BudgetExceeded, DecodeError, LedgerError, NotPrivate, NotStored, QueryError, SourceError
 from dpcurate.private import shared_round
 from dpcurate.private.ledger import RunFacts
 from dpcurate.private.masking import Masked, Round, fresh_key
 from dpcurate.private.mechanisms import GaussianShareNoise, Sensitivity, build
 from dpcurate.private.noise import Secure
+from dpcurate.private.row_sums import CountRows
+from dpcurate.private.sources.site_column import WithSite
 from dpcurate.queries import (
     Contrasts,
     Counts,
@@ -443,6 +445,35 @@ def test_a_site_that_is_killed_pays_once_and_says_one_thing(step: int, tmp_path:
         said = some[0].masked(ASKED[:1], turn)
     assert some[0].remaining == pytest.approx(99.5)
     assert np.array_equal(curators(tmp_path)[0].masked(ASKED[:1], turn).words, said.words)
+
+
+def test_what_is_stored_is_a_part_of_the_round() -> None:
+    some = curators()
+    turn = turn_of(some, ASKED)
+    body = shared_round.stored(some[0].masked(ASKED, turn))
+    assert shared_round.is_part(body)
+    assert not shared_round.is_part(b"an answer")
+    with pytest.raises(DecodeError, match="another round"):
+        shared_round.restored(body, turn_of(some, ASKED, 1))
+    with pytest.raises(DecodeError, match="not a part"):
+        shared_round.restored(b"an answer", turn)
+
+
+def test_a_round_is_no_longer_than_an_answer(monkeypatch: Any) -> None:
+    monkeypatch.setattr(shared_round, "MOST_NUMBERS", 8)
+    with pytest.raises(QueryError, match="at most 8 numbers"):
+        turn_of(curators(), ASKED)
+
+
+def test_a_secret_sample_takes_no_part_and_no_sample_is_drawn_of_a_site() -> None:
+    with pytest.raises(QueryError, match="takes no part"):
+        shared_round.check_may_share(private=True, inner=True)
+    source = WithSite(curators()[0]._source, "site", 0, 3)
+    for draw in (source.check_sample, lambda: source.sample(1, Secure())):
+        with pytest.raises(QueryError, match="not of several"):
+            draw()
+    assert source.passes([CountRows(("site",), (3,)), CountRows((), ())]) == source.source.passes([CountRows((), ())])
+    assert source.made == curators()[0].passes
 
 
 def test_a_schema_with_site_is_that_of_the_round() -> None:

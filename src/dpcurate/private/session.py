@@ -240,7 +240,11 @@ class Session(Unique):
             return float(sum(part.event.cost.within(self.budget) for part in self._prepared(queries, turn)[0]))
 
     def masked(self, queries: Sequence[Query[Answer]], turn: Round) -> Masked:
-        """The site's part of a round: charged, read, noised with its share, masked. A round has one, whoever asks."""
+        """The site's part of a round: charged, read, noised with its share, masked. A round has one, whoever asks.
+
+        For the site's owner, who has approved the keys of the round: whoever has the secrets of all other keys could
+        take the masks off, and one share of noise protects nobody. No route of a service leads here.
+        """
         with self._lock:
             parts, source = self._prepared(queries, turn)
             key, on_disk = self._own_key(), self._ledger.facts is not None
