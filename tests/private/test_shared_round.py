@@ -386,6 +386,16 @@ def test_a_ledger_says_the_same_again_in_whatever_run_and_never_twice_anew(tmp_p
         kept.ask(Release(Counts(("a", "b")), Gaussian(rho=0.5)))
 
 
+def test_an_analyst_with_a_share_takes_no_part(tmp_path: Path) -> None:
+    """Who may choose the keys of a round could take its masks off."""
+    some = curators(tmp_path)
+    some[0].ledger.grant("ann", 10)
+    analyst = some[0].of_share("ann")
+    with pytest.raises(QueryError, match="the owner's affair"), analyst.run(FACTS):
+        analyst.masked(ASKED, turn_of(some, ASKED))
+    assert some[0].remaining == 100
+
+
 def test_of_two_runs_that_answer_one_round_the_second_forgets_its_part(tmp_path: Path, monkeypatch: Any) -> None:
     some = curators(tmp_path)
     turn = turn_of(some, ASKED)
@@ -467,7 +477,7 @@ def test_a_round_is_no_longer_than_an_answer(monkeypatch: Any) -> None:
 
 def test_a_secret_sample_takes_no_part_and_no_sample_is_drawn_of_a_site() -> None:
     with pytest.raises(QueryError, match="takes no part"):
-        shared_round.check_may_share(private=True, inner=True)
+        shared_round.check_may_share(private=True, analysts=True)
     source = WithSite(curators()[0]._source, "site", 0, 3)
     for draw in (source.check_sample, lambda: source.sample(1, Secure())):
         with pytest.raises(QueryError, match="not of several"):

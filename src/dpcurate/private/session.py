@@ -261,7 +261,8 @@ class Session(Unique):
         _check_list(queries)
         if type(turn) is not Round:
             raise QueryError(f"a part is of a Round, got {type(turn).__name__}")
-        shared_round.check_may_share(private=self._ledger.private, inner=self._outer is not None)
+        analysts = self._outer is not None or self._ledger.of_analyst
+        shared_round.check_may_share(private=self._ledger.private, analysts=analysts)
         key = self._own_key()
         key.check(turn)
         source = self._source

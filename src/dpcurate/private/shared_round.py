@@ -215,10 +215,10 @@ def restored(body: bytes, turn: Round) -> Masked:
     return said
 
 
-def check_may_share(*, private: bool, inner: bool) -> None:
-    """Refuse a session whose noise protects nobody: other sites would rely on it."""
-    if inner:
-        raise QueryError("a secret sample takes no part in rounds")
+def check_may_share(*, private: bool, analysts: bool) -> None:
+    """Refuse a session of an analyst, who cannot approve keys, and one whose noise protects nobody."""
+    if analysts:
+        raise QueryError("an analyst's share, or a secret sample, takes no part in rounds: keys are the owner's affair")
     if not private:
         raise NotPrivate("a table opened without a guarantee takes no part in rounds: other sites rely on its noise")
 
