@@ -50,7 +50,7 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
     text = path.read_text(encoding="utf-8")
     whole, _, torn = text.rpartition("\n")
     if torn:  # a run that was stopped while it wrote: that line is made again
-        path.write_text(whole + "\n" if whole else "", encoding="utf-8")
+        path.write_bytes((whole + "\n" if whole else "").encode())
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             yield json.loads(line)
