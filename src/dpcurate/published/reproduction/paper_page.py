@@ -59,7 +59,15 @@ def page(runs: Runs, made: Provenance | None = None, *, drawn: bool = True, data
         parts.append(words + "\n" if words else "")
         parts.append(_statements(runs, numbers))
         parts += [TABLES[name](runs) for name in names if name in TABLES]
-    parts += [texts.SETTINGS, _data(runs), texts.EXCEPTIONS, texts.READINGS, texts.SOURCES, texts.INVENTORY]
+    parts += [
+        texts.SETTINGS,
+        _run_counts(runs),
+        _data(runs),
+        texts.EXCEPTIONS,
+        texts.READINGS,
+        texts.SOURCES,
+        texts.INVENTORY,
+    ]
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(part for part in parts if part))
     return text if drawn else _PICTURE.sub("", text)
 
@@ -137,6 +145,34 @@ def _data(runs: Runs) -> str:
         rows.append(row)
     head = ["network", "nodes", "edges", "skeleton", "arcs", "authors' list", "deletions", "answered tests"]
     return f"{texts.DATA}\n{table(head, rows)}"
+
+
+COUNTED: tuple[tuple[str, CellKind, str, str], ...] = (
+    ("published, most literal reading", "private", "curate-pc", "printed"),
+    ("EM-PC", "private", "em-pc", "coded"),
+    ("other readings", "private", "curate-pc", "script"),
+    ("proved forms", "private", "measure-once", "proved"),
+    ("equal eps_0", "first", "noleaks", "artifact's noise, I = 30"),
+    ("allocations", "allocation", "curate-pc", "OPT"),
+    ("allocations, proved", "proved allocation", "curate-pc", "OPT"),
+    ("schedules", "shape", "curate-score", "even"),
+    ("schedules, proved", "proved shape", "curate-score", "even"),
+    ("increments", "increment", "curate-score", "even 0.01"),
+    ("our default", "adaptive", "measure-once", "adaptive"),
+    ("other statistics", "test", "curate-pc", "G"),
+)
+"""What the table of runs counts: a label, and the cells that stand for it."""
+
+
+def _run_counts(runs: Runs) -> str:
+    rows = []
+    for label, kind, method, reading in COUNTED:
+        cells = []
+        for network in runs.networks:
+            found = runs.of("skeleton_f1", network, method, 0.01 if kind == "first" else 1.0, reading, kind)
+            cells.append("-" if found is None else str(found.runs))
+        rows.append([label, *cells])
+    return table(["runs a cell", *runs.networks], rows)
 
 
 def _gap_table(runs: Runs, kind: CellKind, metric: str, others: Sequence[str]) -> str:
