@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from dpcurate.published import (
     schedules,
 )
 from dpcurate.published.claims import ALLOCATIONS
-from dpcurate.published.reproduction import adaptive_comparisons, adaptivity
+from dpcurate.published.reproduction import adaptive_comparisons, adaptivity, texts
 from dpcurate.published.reproduction.adaptive_comparisons import gaps
 from dpcurate.published.reproduction.comparisons import View, features, less_leakage
 from dpcurate.published.reproduction.grid import FAMILIES, GridCell, world
@@ -31,6 +32,7 @@ from dpcurate.published.reproduction.statements import STATEMENTS
 from dpcurate.published.reproduction.store import Provenance, Runs, provenance, write_runs
 from dpcurate.published.unproved_statistics import appendix_b
 from dpcurate.queries import Exact, Release
+from pages import ROOT
 
 ROWS = 100_000
 PRINTED = CurateReading.printed()
@@ -242,6 +244,29 @@ class TestComparisons:
 
 
 class TestThePage:
+    def test_every_item_of_the_paper_leads_somewhere(self):
+        assert len(texts._ITEMS) == 40
+        anchors = set()
+        for line in (ROOT / "docs" / "paper.md").read_text(encoding="utf-8").splitlines():
+            if line.startswith("## "):
+                anchors.add("#" + re.sub(r"[^a-z0-9 -]", "", line[3:].lower()).replace(" ", "-"))
+        for _, target in texts._ITEMS:
+            path, _, anchor = target.partition("#")
+            assert (ROOT / "docs" / path).exists()
+            assert path or "#" + anchor in anchors
+
+    def test_it_is_short_and_every_statement_is_in_one_section(self):
+        text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+        assert len(text.split()) < 4_000
+        assert sorted(n for _, numbers, _, _ in texts.SECTIONS for n in numbers) == [*range(1, len(STATEMENTS) + 1)]
+        for statement in STATEMENTS:
+            assert statement.text in text
+
+    def test_the_page_is_that_of_the_runs_in_the_repository(self):
+        made = provenance(ROOT / "docs" / "paper" / "runs.parquet")
+        text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+        assert f"`{made.command}` made it (dpcurate {made.version}, commit {made.commit})" in text.replace("\n", " ")
+
     def test_all_views_are_in_the_file_of_verdicts(self):
         runs = Runs([*cell("allocation", "OPT", 1.0, 0.5, 1.0), *cell("allocation", "uniform", 1.0, 0.7, 1.0),
                      *(r for method in ("curate-pc", "curate-score")

@@ -562,7 +562,7 @@ def _benchmark(commands: Parsers) -> None:
 def _reproduce(commands: Parsers) -> None:
     line = "rerun the tables and figures of the CURATE paper, as published and as proved"
     parser = add_command(commands, "reproduce", line, "public:reproduce")
-    line = "only a few runs and no verdicts, in under 180 seconds; all of it takes about 40 minutes"
+    line = "only a few runs and no verdicts, in under 180 seconds; all of it takes about half an hour"
     parser.add_argument("--quick", action="store_true", help=line)
     parser.add_argument("--fresh", action="store_true", help="start over instead of resuming an interrupted run")
     parser.add_argument("--workers", type=whole_number, default=2, metavar="N", help="number of processes (default: 2)")

@@ -314,8 +314,8 @@ class Grid:
 
     def _times(self, network: str) -> Iterator[GridCell]:
         for method in PUBLISHED:
-            many = self.em.get(network, 0) == max(self.em.values())  # where a run of EM-PC is short
-            runs = self.timed if method != "em-pc" else int(many)
+            short = network in self.em and _EM_SECONDS[network] <= 0.1  # a run of EM-PC takes minutes on Child
+            runs = self.timed if method != "em-pc" else min(int(short), self.em.get(network, 0))
             if runs:
                 yield self._cell("time", network, method, LITERAL[method], TESTED, runs)
 
@@ -341,15 +341,14 @@ def full() -> tuple[GridCell, ...]:
     """Six networks; 20 runs of the literal readings, 40 of the allocations, fewer where a run is long."""
     adaptivity: dict[CellKind, Mapping[str, int]] = {
         "allocation": _by_size(40, 40, 40, 40),
-        "proved allocation": _by_size(40, 40, 0, 0),
+        "proved allocation": {"cancer": 40, "asia": 40},
         "shape": _by_size(40, 40, 40, 24),
-        "proved shape": _by_size(6, 0, 0, 0),
         "increment": _by_size(8, 8, 6, 4),
-        "adaptive": _by_size(16, 12, 6, 0),
+        "adaptive": _by_size(16, 0, 0, 0),
         "test": _by_size(20, 20, 20, 4),
     }
     readings = {**ALL_READINGS, "noleaks": SCORE_SHOWN, "curate-score": SCORE_SHOWN}
-    em, proved = _by_size(20, 20, 10, 0), _by_size(8, 6, 3, 2)
+    em, proved = _by_size(20, 20, 0, 0), _by_size(8, 6, 0, 0)
     ours = ("measure-once", "priv-pc", "curate-pc")
     return Grid(20, 8, em, proved, readings=readings, timed=2, ours=ours, adaptivity=adaptivity).cells()
 

@@ -34,22 +34,21 @@ CONCLUSIONS = """## In ten lines
    budgeting can gain.
 8. For the score-based form the shape of the schedule hardly matters at equal leakage (even budgets against five
    others: {shapes}). At equal eps_0 CURATE claims {saving} times less than NOLEAKS, because its budgets fall.
-9. In our default, later releases that follow earlier answers bring {one_release} F1 over one release of the same
-   budget, and {triples} over a second release of all triples.
+9. In our default, releases that follow earlier answers make no difference that can be seen on three small networks:
+   {one_release} F1 over one release of the same budget, {triples} over a second release of all triples.
 10. None of the published forms has a proof: what claims 1 costs up to {proved} by what is proved. The proved forms
     keep the ideas; use those, or the default.
 """
 
 RULES = """## How to read the verdicts
 
-Each row quotes a sentence of the paper, says what was compared, and counts the comparisons *for / against / open*.
-Two means differ if they are more than two standard errors apart; otherwise the comparison is open. *Holds* means at
-least 70 % for and at most 12.5 % against; *cannot be told* means more open than decided. Where a sentence can
-fairly be read in several ways, all of them stand there, the most literal first. The verdict is that of the most
-literal reading of the algorithm, at spent leakage, by the paper's F1; if another view makes a part true, it
-follows. [All views]({data}paper-verdicts.csv), [all differences with their intervals]({data}paper-gaps.csv) and
-[all runs]({data}runs.parquet) are files. *Spent* leakage is the authors' formula applied to what a run did,
-*nominal* the total it was given, *proved* an epsilon with a proof for the same noise.
+Each row quotes a sentence of the paper, says what was compared, and counts comparisons *for / against / open*. Two
+means differ if they are more than two standard errors apart. *Holds*: at least 70 % for and at most 12.5 % against.
+*Cannot be told*: more open than decided. Where a sentence can fairly be read in several ways, all of them stand
+there, the most literal first. The verdict is that of the most literal reading of the algorithm, at spent leakage,
+by the paper's F1; what else makes it true follows. Files: [all views]({data}paper-verdicts.csv), [all differences
+with their intervals]({data}paper-gaps.csv), [all runs]({data}runs.parquet). *Spent* leakage is the authors' formula
+applied to what a run did, *nominal* the total it was given.
 """
 
 Section = tuple[str, tuple[int, ...], tuple[str, ...], str]
@@ -73,6 +72,9 @@ multiplicative one allows more and finds better graphs: there the paper's reason
 all four are alike, and many very noisy ones (eps_0 = 0.001 at a total of 0.1) are worse than few good ones.
 """
 
+SMALL_TABLES = """With 5 or 6 columns one release of all pairs leaves little in doubt. Wider tables were not run here.
+"""
+
 SECTIONS: tuple[Section, ...] = (
     ("CURATE and the other methods", (1, 2, 3, 10), ("spent-pc", "spent-skeleton", "proved"), ""),
     ("Small networks, large networks", (4, 5, 6), ("regimes", "rates"), ""),
@@ -82,7 +84,7 @@ SECTIONS: tuple[Section, ...] = (
     ("Does adaptive allocation over orders help?", (18,), ("allocation", "order-0", "allocation-proved"), EARLY),
     ("Do rising budgets help?", (17, 21), ("shapes",), FALLING),
     ("Which increment?", (16, 20), ("schedules", "increments"), INCREMENTS),
-    ("Adaptivity in our default", (22,), ("adaptive",), ""),
+    ("Adaptivity in our default", (22,), ("adaptive",), SMALL_TABLES),
 )
 
 PICTURES = {
@@ -125,12 +127,10 @@ EM-PC, SVT-PC and Priv-PC take an epsilon a step, chosen so that the mean claim 
 methods use eps_0 = 0.01, which the paper does not print, and the weight threshold of best skeleton F1, chosen with
 the true graph as in NOLEAKS' artifact.
 
-The paper's F1 counts arcs, an undirected edge as two, against a list in the code that is itself a result of PC.
-*Arcs, PC run* compares with a non-private PC run on our table; *authors' list* with theirs; *skeleton* with the
-network.
-
-*Proved* leakage: a one-sided p-value lies in [0, 1/2], so Laplace noise of scale b costs (0.5/b)²/2 in zCDP, added
-up over answered tests at delta = 1e-10. Nothing finite is proved for EM-PC and the score-based methods as published
+The paper's F1 counts arcs, an undirected edge as two, against a list in the code that is itself a result of PC:
+*authors' list*. *Arcs, PC run* compares with a non-private PC run on our table, *skeleton* with the network.
+*Proved* leakage counts Laplace noise of scale b on a one-sided p-value as (0.5/b)²/2 in zCDP, for every answered
+test, at delta = 1e-10; nothing finite is proved for EM-PC and the score-based methods as published
 ([why](proofs/published.md)).
 """
 
@@ -138,16 +138,15 @@ DATA = "F1 of non-private PC (Kendall, 0.05), which the methods are compared wit
 
 EXCEPTIONS = """## Where Algorithm 1 leaves room
 
-*Printed* follows the text. Five things the text does not settle:
+*Printed* follows the text, but five things are not settled there:
 
-* It does not say what happens when nothing is left: we stop before an order that could spend less than a millionth
-  of the total. *Not stopped* goes on, with coin flips.
-* c1 and c2 of Lemma 1 lie in (0, 1): we take 1, as the script does. `c=` changes it.
-* delta <= 10^(-1.5 m) is below any floating-point number at m = 100,000: we take the script's 1e-14. It enters the
-  sum of deltas alone.
-* Appendix B's sensitivity depends on n_i, the size of the block that changes: 0.513/sqrt n is its value at n_i = 2,
-  the largest. `smallest=` gives the others; the script's 0.363/sqrt n is that over sqrt 2.
-* An undefined test (a column is constant in every block) is charged and keeps its edge, as in the script.
+* Nothing left to spend: we stop before an order that could spend less than a millionth of the total; *not stopped*
+  goes on.
+* c1, c2 in (0, 1): 1, as in the script (`c=`).
+* delta <= 10^(-1.5 m) is below any floating-point number: the script's 1e-14, which enters the sum of deltas alone.
+* Appendix B depends on n_i, the size of the block that changes: 0.513/sqrt n is its value at n_i = 2, the largest
+  (`smallest=`). The script's 0.363/sqrt n is that over sqrt 2.
+* Undefined tests (a column constant in every block) are charged and keep their edge.
 """
 
 CURATE_READINGS = {
@@ -160,8 +159,8 @@ CURATE_READINGS = {
     "at order floor(log2 n) - 5; d = 5 on Survey",
 }
 
-READINGS = "## Readings\n\n| method | reading | |\n|---|---|---|\n" + "".join(
-    f"| {method} | {name} | {words} |\n"
+READINGS = "## Readings\n\n| | |\n|---|---|\n" + "".join(
+    f"| {method}: {name} | {words} |\n"
     for method, known in (
         ("CURATE", CURATE_READINGS),
         ("score-based", SCORE_READINGS),
@@ -172,61 +171,61 @@ READINGS = "## Readings\n\n| method | reading | |\n|---|---|---|\n" + "".join(
 
 SOURCES = """## Sources
 
-* CURATE: the paper names `github.com/PayelBhattacharjee14/cgdCURATE`. We read and ran its `CURATE_cb.py`; the
-  score-based code, `CURATE_sb.zip`, is listed there and could not be read, so score-based CURATE is built from the
-  text. The workshop version is `PayelBhattacharjee14/CURATE` at 3a4fa5d.
-* SVT-PC, Priv-PC and EM-PC: `sunblaze-ucb/Priv-PC-Differentially-Private-Causal-Graph-Discovery` at 0fb6104.
+* CURATE: `github.com/PayelBhattacharjee14/cgdCURATE`, named in the paper. We ran its `CURATE_cb.py`; the
+  score-based code, `CURATE_sb.zip`, is listed there and could not be read, so that form follows the text. Workshop
+  version: `PayelBhattacharjee14/CURATE` at 3a4fa5d.
+* SVT-PC, Priv-PC, EM-PC: `sunblaze-ucb/Priv-PC-Differentially-Private-Causal-Graph-Discovery` at 0fb6104.
 * NOLEAKS: `pckennethma/NoLeaks-artifact` at abc1224.
 
-Our skeleton F1 beside that of the authors' code: [other methods](other-methods.md#as-published). Times are ours.
-Their own code, timed apart, took 0.3 to 12 s (CURATE), 2 to 22 s (Priv-PC) and 5 to 151 s (EM-PC). Their script
-solves OPT by code written for each network, with a slip on Survey (in *script*) and one on Child (in no reading).
+[Other methods](other-methods.md#as-published) compares our F1 with that of the authors' code. Timed apart, their
+code took 0.3 to 12 s (CURATE), 2 to 22 s (Priv-PC) and 5 to 151 s (EM-PC).
 """
 
 _SRC = "../src/dpcurate"
-_ITEMS: tuple[tuple[str, str, str], ...] = (
-    ("probabilistic graphical model", "networks", f"{_SRC}/networks/network.py"),
-    ("causal graph discovery", "graphs", f"{_SRC}/graphs/graph.py"),
-    ("differential privacy, sensitivity", "the guarantee", "guarantee.md"),
-    ("analytic Gaussian mechanism, eq. (1)", "conversions", f"{_SRC}/accounting/conversions.py"),
-    ("PC, both phases", "published PC", f"{_SRC}/published/constraint.py"),
-    ("FCI", "fci", f"{_SRC}/learn/constraint/fci.py"),
-    ("G, chi-squared, Kendall, Spearman", "section", "#curate-and-the-other-methods"),
-    ("BDeu, BGe, BIC, MDL", "order search", f"{_SRC}/learn/score/exact_search.py"),
-    ("NOTEARS", "notears", f"{_SRC}/learn/score/notears.py"),
-    ("Laplace, SVT, EM baselines", "edge tests", f"{_SRC}/published/edge_tests.py"),
-    ("NOLEAKS", "published score", f"{_SRC}/published/score.py"),
-    ("gradient sensitivities", "gradients", f"{_SRC}/published/gradients.py"),
-    ("bounds t_i", "curate", f"{_SRC}/published/curate.py"),
-    ("leakage per order and in total", "claims", f"{_SRC}/published/claims.py"),
-    ("sum of deltas", "exceptions", "#where-algorithm-1-leaves-room"),
-    ("DP-CI test, margins, coin", "curate", f"{_SRC}/published/curate.py"),
-    ("Lemma 1", "budget plan", f"{_SRC}/learn/constraint/budget_plan.py"),
-    ("eq. (2), (3), OPT, SLSQP", "curate", f"{_SRC}/published/curate.py"),
-    ("recursion over orders", "curate", f"{_SRC}/published/curate.py"),
-    ("Algorithm 1", "readings", "#readings"),
-    ("sub-sampling", "claims", f"{_SRC}/published/claims.py"),
-    ("Appendix B", "statistics", f"{_SRC}/published/unproved_statistics.py"),
-    ("increments", "schedules", f"{_SRC}/published/schedules.py"),
-    ("Lemma 2", "section", "#which-increment"),
-    ("Algorithm 2", "published score", f"{_SRC}/published/score.py"),
-    ("figure 1, workflow", "settings", "#settings"),
-    ("figure 2, composition", "settings", "#settings"),
-    ("figure 3, iterations", "section", "#which-increment"),
-    ("figure 4, F1 and leakage", "section", "#curate-and-the-other-methods"),
-    ("table of CI tests", "section", "#the-number-of-ci-tests"),
-    ("tables of data and times", "section", "#running-time"),
-    ("networks, n, T, q, delta', runs", "settings", "#settings"),
-    ("F1, precision, recall", "section", "#small-networks-large-networks"),
-    ("five composition theorems", "composition", f"{_SRC}/accounting/composition.py"),
-    ("open direction: adaptive clipping", "score methods", "score-methods.md#noleaks-and-curate-proved"),
-    ("open direction: budgets from outcomes", "score methods", "score-methods.md#noleaks-and-curate-proved"),
-    ("open direction: tuned thresholds", "other methods", "other-methods.md#statistics"),
-    ("F1 of the increments", "section", "#which-increment"),
-    ("membership inference", "audits", "audit.md"),
-    ("the claims", "statements", "#how-to-read-the-verdicts"),
+_ITEMS: tuple[tuple[str, str], ...] = (
+    ("probabilistic graphical model", f"{_SRC}/networks/network.py"),
+    ("causal graph discovery", f"{_SRC}/graphs/graph.py"),
+    ("differential privacy, sensitivity", "guarantee.md"),
+    ("analytic Gaussian mechanism, eq. (1)", f"{_SRC}/accounting/conversions.py"),
+    ("PC, both phases", f"{_SRC}/published/constraint.py"),
+    ("FCI", f"{_SRC}/learn/constraint/fci.py"),
+    ("G, chi-squared, Kendall, Spearman", "#curate-and-the-other-methods"),
+    ("BDeu, BGe, BIC, MDL", f"{_SRC}/learn/score/exact_search.py"),
+    ("NOTEARS", f"{_SRC}/learn/score/notears.py"),
+    ("Laplace, SVT, EM baselines", f"{_SRC}/published/edge_tests.py"),
+    ("NOLEAKS", f"{_SRC}/published/score.py"),
+    ("gradient sensitivities", f"{_SRC}/published/gradients.py"),
+    ("bounds t_i", f"{_SRC}/published/curate.py"),
+    ("leakage per order and in total", f"{_SRC}/published/claims.py"),
+    ("sum of deltas", "#where-algorithm-1-leaves-room"),
+    ("DP-CI test, margins, coin", f"{_SRC}/published/curate.py"),
+    ("Lemma 1", f"{_SRC}/learn/constraint/budget_plan.py"),
+    ("eq. (2), (3), OPT, SLSQP", f"{_SRC}/published/curate.py"),
+    ("recursion over orders", f"{_SRC}/published/curate.py"),
+    ("Algorithm 1", "#readings"),
+    ("sub-sampling", f"{_SRC}/published/claims.py"),
+    ("Appendix B", f"{_SRC}/published/unproved_statistics.py"),
+    ("increments", f"{_SRC}/published/schedules.py"),
+    ("Lemma 2", "#which-increment"),
+    ("Algorithm 2", f"{_SRC}/published/score.py"),
+    ("figure 1, workflow", "#settings"),
+    ("figure 2, composition", "#settings"),
+    ("figure 3, iterations", "#which-increment"),
+    ("figure 4, F1 and leakage", "#curate-and-the-other-methods"),
+    ("table of CI tests", "#the-number-of-ci-tests"),
+    ("tables of data and times", "#running-time"),
+    ("networks, n, T, q, delta', runs", "#settings"),
+    ("F1, precision, recall", "#small-networks-large-networks"),
+    ("five composition theorems", f"{_SRC}/accounting/composition.py"),
+    ("open direction: adaptive clipping", "score-methods.md#noleaks-and-curate-proved"),
+    ("open direction: budgets from outcomes", "score-methods.md#noleaks-and-curate-proved"),
+    ("open direction: tuned thresholds", "other-methods.md#statistics"),
+    ("F1 of the increments", "#which-increment"),
+    ("membership inference", "audit.md"),
+    ("the claims", "#how-to-read-the-verdicts"),
 )
+"""The parts of the paper, and where each one is."""
 
-INVENTORY = "## Where each part of the paper is\n\n| | in the paper | here |\n|---|---|---|\n" + "".join(
-    f"| {number} | {item} | [{words}]({target}) |\n" for number, (item, words, target) in enumerate(_ITEMS, 1)
+INVENTORY = "## Where each part of the paper is\n\n| | |\n|---|---|\n" + "".join(
+    f"| {number} | [{item}]({target}) |\n" for number, (item, target) in enumerate(_ITEMS, 1)
 )
