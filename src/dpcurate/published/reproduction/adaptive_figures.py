@@ -86,14 +86,14 @@ def _mean(runs: Runs, metric: str, total: float, reading: str) -> float | None:
     return sum(there) / len(there) if there and len(there) == len(found) else None
 
 
-def panels() -> Iterator[tuple[str, Panel, str]]:
-    """Pictures with a panel for each network: a name, the panel and the label of the ordinate."""
+def panels() -> Iterator[tuple[str, Panel, str, CellKind]]:
+    """Pictures with a panel for each network: a name, the panel, the label of the ordinate and what it shows."""
     readings = tuple(r for r in FAMILIES["allocation"].readings if not r.endswith("same total"))
     spent = "epsilon spent"
     arcs, skeleton = "F1 (arcs, PC run)", "F1 (skeleton)"
-    yield "allocation", lines("allocation", "pc_f1", readings, spent), arcs
-    yield "order-0", order_0, "part for order 0"
+    yield "allocation", lines("allocation", "pc_f1", readings, spent), arcs, "allocation"
+    yield "order-0", order_0, "part for order 0", "allocation"
     shown = FAMILIES["proved allocation"].readings
-    yield "allocation-proved", lines("proved allocation", "skeleton_f1", shown, spent), skeleton
-    yield "shapes", lines("shape", "skeleton_f1", FAMILIES["shape"].readings, spent), skeleton
-    yield "adaptive", lines("adaptive", "skeleton_f1", FAMILIES["adaptive"].readings, "epsilon"), skeleton
+    yield "allocation-proved", lines("proved allocation", "skeleton_f1", shown, spent), skeleton, "proved allocation"
+    yield "shapes", lines("shape", "skeleton_f1", FAMILIES["shape"].readings, spent), skeleton, "shape"
+    yield "adaptive", lines("adaptive", "skeleton_f1", FAMILIES["adaptive"].readings, "epsilon"), skeleton, "adaptive"

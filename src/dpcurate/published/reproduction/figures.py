@@ -69,24 +69,27 @@ def _figures(plt: Any, runs: Runs) -> Iterator[tuple[str, Any]]:
     for metric in ("pc_f1", "skeleton_f1"):
         yield f"spent-{metric.removesuffix('_f1')}", _six(plt, runs, _spent(metric), f"F1 ({METRICS[metric]})")
     yield "proved", _six(plt, runs, _proved("skeleton_f1"), f"F1 ({METRICS['skeleton_f1']})")
-    for name, panel, label in adaptive_figures.panels():
-        yield name, _six(plt, runs, panel, label)
+    for name, panel, label, kind in adaptive_figures.panels():
+        yield name, _six(plt, runs, panel, label, networks=runs.with_kind(kind))
     yield "regimes", _six(plt, runs, _regimes, "F1 (arcs, PC run)")
     yield "rates", _six(plt, runs, _rates, "recall")
     yield "tests", _six(plt, runs, _tests, "CI tests a run", share=False)
     yield "seconds", _six(plt, runs, _seconds, "seconds a run", share=False)
 
 
-def _six(plt: Any, runs: Runs, panel: Panel, label: str, *, share: bool = True) -> Any:
-    """A panel for each network, one legend for all."""
-    across = min(3, len(runs.networks))
-    down = math.ceil(len(runs.networks) / across)
+def _six(
+    plt: Any, runs: Runs, panel: Panel, label: str, *, share: bool = True, networks: list[str] | None = None
+) -> Any:
+    """A panel for each network, or for some, and one legend for all."""
+    shown = networks or runs.networks
+    across = min(3, len(shown))
+    down = math.ceil(len(shown) / across)
     size = (max(3.3 * across, 5.0), 2.5 * down + 0.9)
     figure, axes = plt.subplots(down, across, figsize=size, squeeze=False, sharey=share)
-    for axis, network in zip(axes.flat, runs.networks, strict=False):
+    for axis, network in zip(axes.flat, shown, strict=False):
         axis.set_title(network, fontsize=10)
         panel(axis, runs, network)
-    for axis in list(axes.flat)[len(runs.networks) :]:
+    for axis in list(axes.flat)[len(shown) :]:
         axis.set_visible(False)
     for row in axes:
         row[0].set_ylabel(label)

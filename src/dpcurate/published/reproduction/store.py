@@ -289,6 +289,11 @@ class Runs:
     def _targets(self, method: str) -> list[float]:
         return sorted({target for m, _, target in self._there if m == method})
 
+    def with_kind(self, kind: str) -> list[str]:
+        """Networks of which cells of a kind were run."""
+        there = {key[1] for key in self._cells if key[0] == kind}
+        return [network for network in self.networks if network in there]
+
     @property
     def few(self) -> bool:
         """Whether these runs are too few for a verdict."""
