@@ -89,7 +89,7 @@ def _discover(commands: Parsers) -> None:
     more = (
         "Edges go to standard output, everything else to standard error. What the run may spend is announced before\n"
         "the first row is read.\n\n"
-        "example:\n  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 \\\n"
+        "examples:\n  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 \\\n"
         "    --ledger patients.ledger -o result\n"
         "  dpcurate discover patients.parquet --schema patients.toml --epsilon 1 --at 0.8 --direction 0.6\n"
         "  dpcurate discover --from-answers patients.ledger --order 'sex, age | *' -o result2\n"
@@ -111,13 +111,13 @@ def _discover(commands: Parsers) -> None:
     )
     line = "set a parameter of the method, such as threshold=0.01; 'dpcurate methods METHOD' lists them"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=line)
-    line = "run a method without a guarantee: if everybody may know every row of the table"
+    line = "allow a method without a guarantee; only for tables whose rows anyone may know"
     parser.add_argument("--not-private", action="store_true", help=line)
     add_record(parser)
     line = "background knowledge: required and forbidden edges, tiers (TOML)"
     parser.add_argument("--knowledge", metavar="FILE", help=line)
     add_order(parser)
-    line = "allow latent confounders: draw a PAG, whose edges claim less (see the README)"
+    line = "allow latent confounders: draw a PAG, whose edges claim less (see docs/tutorial.md)"
     parser.add_argument("--latent", action="store_true", help=line)
     line = "draw edges of at least this probability (default: 0.5), or 'best-f1' for the highest expected F1"
     parser.add_argument("--at", type=threshold, metavar="P", help=line)
@@ -125,7 +125,7 @@ def _discover(commands: Parsers) -> None:
     parser.add_argument("--direction", type=number, metavar="P", help=line)
     line = "reserve this part of the budget, such as 0.5, to fit a model of the discovered graph"
     parser.add_argument("--quantify", type=number, metavar="PART", help=line)
-    line = "with --quantify, or from answers of such a run: draw so many rows from the model into synthetic.csv"
+    line = "with --quantify, or from answers of such a run: draw this many rows from the model into synthetic.csv"
     parser.add_argument("--synthetic", type=whole_number, metavar="ROWS", help=line)
     files = "report.html, report.json, graph.json, graph.dot, graph.graphml and edges.csv"
     add_output(parser, f"write {files} to this folder, and the files of a model", metavar="DIR")
@@ -314,7 +314,7 @@ def _record_of_deployment(group: Parsers) -> None:
 
 
 def _study(commands: Parsers) -> None:
-    group = add_group(commands, "study", "find one graph of several sites' tables, by files, without sharing rows")
+    group = add_group(commands, "study", "find one graph from the tables of several sites, exchanging files but no rows")
     more = (
         "The file says what is computed, how, and what it may cost each site. No table is read.\n\n"
         "example:\n  dpcurate study new --schema asthma.toml --sites Berlin Oslo Rome --epsilon 1 -o study.json"
@@ -446,7 +446,7 @@ def _serve(commands: Parsers) -> None:
     parser.add_argument("--user-header", metavar="NAME", help=line)
     parser.add_argument("--approve", action="store_true", help="every run of every analyst waits for your consent")
     parser.add_argument("--team", action="store_true", help="every analyst may read the stored answers of all runs")
-    line = "send answers on whole seconds, so that their time says less about rows"
+    line = "send answers on whole seconds, so that response times reveal less about rows"
     parser.add_argument("--whole-seconds", action="store_true", help=line)
     _serve_verbs(add_verbs(parser))
 

@@ -56,7 +56,7 @@ def _counts(found: Iterable[Gap]) -> str:
 
 
 def _mean(found: list[Gap]) -> str:
-    return f"{sum(g.mean for g in found) / len(found):+.3f}" if found else "-"
+    return f"{sum(g.mean for g in found) / len(found):+z.3f}" if found else "-"
 
 
 def _verdict(runs: Runs, number: int, part: str) -> StatementVerdict:

@@ -151,14 +151,17 @@ OURS = ("measure-once", "em-pc", "svt-pc", "priv-pc", "curate-pc", "notears-mome
 SCORE_READINGS = {
     "printed": "sensitivity and delta' as printed, eps_0 = 0.01, I by Lemma 2",
     "artifact's noise": "sensitivity and delta of NOLEAKS' artifact, all rows",
-    "artifact's noise, I = 30": "the same with 30 iterations a minimisation",
-    "artifact": "its noise, its 5,000 rows and its public rows",
-    "one schedule": "its noise; 200 gradients in all share the total, eps_0 follows from it",
+    "artifact's noise, I = 30": "the same with 30 iterations per minimisation",
+    "artifact": "the artifact's noise, 5,000 rows and public rows",
+    "one schedule": "the artifact's noise; 200 gradients in all share the total, eps_0 follows from it",
 }
 """Readings of the score-based methods, the most literal first."""
 SCORE_SHOWN = ("printed", "artifact's noise", "one schedule")
 """Those of the full grid: a run on the artifact's own samples is long."""
-EM_READINGS = {"coded": "separating sets where the code files them", "own separators": "filed with their own pair"}
+EM_READINGS = {
+    "coded": "separating sets stored as in the code, often under another pair",
+    "own separators": "stored under their own pair",
+}
 LITERAL = {"em-pc": "coded", "svt-pc": "printed", "priv-pc": "coded", "curate-pc": "printed"} | dict.fromkeys(
     SCORE, "printed"
 )

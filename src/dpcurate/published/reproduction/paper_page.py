@@ -169,7 +169,7 @@ def _run_counts(runs: Runs) -> str:
             found = runs.of("skeleton_f1", network, method, 1.0, reading, kind)
             cells.append("-" if found is None else str(found.runs))
         rows.append([label, *cells])
-    return table(["runs a cell", *runs.networks], rows)
+    return table(["runs per cell", *runs.networks], rows)
 
 
 def _gap_table(runs: Runs, kind: CellKind, metric: str, others: Sequence[str]) -> str:
@@ -198,7 +198,8 @@ def _allocation_table(runs: Runs) -> str:
 
 
 def _proved_allocation_table(runs: Runs) -> str:
-    return _gap_table(runs, "proved allocation", "skeleton_f1", FAMILIES["proved allocation"].readings[1:])
+    others = FAMILIES["proved allocation"].readings[1:]
+    return f"{texts.PROVED_GAPS}\n{_gap_table(runs, 'proved allocation', 'skeleton_f1', others)}"
 
 
 def _shape_table(runs: Runs) -> str:
@@ -206,7 +207,7 @@ def _shape_table(runs: Runs) -> str:
 
 
 def _adaptive_table(runs: Runs) -> str:
-    return _gap_table(runs, "adaptive", "skeleton_f1", FAMILIES["adaptive"].readings[1:])
+    return f"{texts.ADAPTIVE_GAPS}\n{_gap_table(runs, 'adaptive', 'skeleton_f1', FAMILIES['adaptive'].readings[1:])}"
 
 
 def _other_tests(runs: Runs) -> str:

@@ -76,8 +76,8 @@ STATEMENTS = (
         "IV",
         "as the number of features increases, CURATE and the other CGD algorithms tend to leak more in order to "
         "achieve the best F1-score",
-        "Per method, Sachs and Child against Cancer, Earthquake and Survey: the total of the best mean F1; the least "
-        "total within 0.05 of it; the least total with an F1 of 0.5, of 0.7.",
+        "Per method, Sachs and Child against Cancer, Earthquake and Survey: the total of the best mean F1; the "
+        "smallest total within 0.05 of it; the smallest total with an F1 of 0.5, of 0.7.",
         {
             "best F1": features("best"),
             "within 0.05": features("near"),
@@ -106,8 +106,8 @@ STATEMENTS = (
     Statement(
         "V",
         "[score-based CURATE] guarantees better utility with less leakage",
-        "At equal eps_0 (0.001, 0.01, 0.1), 30 iterations a minimisation, less leakage claimed than by NOLEAKS, and "
-        "skeleton F1 higher; not lower by two standard errors; at most 0.05 lower for a third of the leakage.",
+        "At equal eps_0 (0.001, 0.01, 0.1), 30 iterations per minimisation: less claimed leakage than NOLEAKS, and "
+        "skeleton F1 higher; not lower by two standard errors; at most 0.05 lower; that for a third of the leakage.",
         {
             "higher F1": less_leakage("higher"),
             "F1 not lower": less_leakage("not lower"),
@@ -125,7 +125,7 @@ STATEMENTS = (
     Statement(
         "IV",
         "the number of CI tests in EM-PC, SVT-PC, and Priv-PC are comparatively large to CURATE",
-        "Mean tests a run at a total of 1, each network and method.",
+        "Mean tests per run at a total of 1, each network and method.",
         {"": fewer_tests},
         "tests",
     ),
@@ -141,7 +141,7 @@ STATEMENTS = (
         "IV",
         "the constraint-based CURATE algorithm speeds up the process of DP-CGD compared to Priv-PC and EM-PC "
         "algorithms",
-        "Seconds a run of our implementations at a total of 1: any difference; a factor of 1.5.",
+        "Seconds per run of our implementations at a total of 1: any difference; a factor of 1.5.",
         {
             f"{LABELS[m]}, {words}": faster(("curate-pc",), (m,), least)
             for m in ("priv-pc", "em-pc")
@@ -151,7 +151,7 @@ STATEMENTS = (
     Statement(
         "IV",
         "score-based CGD algorithms tend to consume more time compared to constraint-based algorithms",
-        "Seconds a run, each score method against SVT-PC, Priv-PC and CURATE: any difference; a factor of 1.5.",
+        "Seconds per run, each score method against SVT-PC, Priv-PC and CURATE: any difference; a factor of 1.5.",
         {
             words: faster(("svt-pc", "priv-pc", "curate-pc"), SCORE, least)
             for words, least in (("any", 1.0), ("1.5", 1.5))
@@ -160,7 +160,7 @@ STATEMENTS = (
     Statement(
         "IV",
         "[score-based CURATE and NOLEAKS take a] similar amount of execution time",
-        "Seconds a run within a factor of 2; of 3.",
+        "Seconds per run within a factor of 2; of 3.",
         {"2": similar_time(2.0), "3": similar_time(3.0)},
     ),
     Statement(
@@ -210,12 +210,12 @@ STATEMENTS = (
         "I",
         "higher privacy budget allocation to later iterations of the optimization process helps to reduce the risk of "
         "missing the optima",
-        "Skeleton F1 of budgets that rise 16-fold, and of the multiplicative ones turned round so that they rise, "
+        "Skeleton F1 of budgets that rise 16-fold, and of the multiplicative ones reversed so that they rise, "
         "against even ones and against the falling ones; 200 gradients share the total.",
         {
             "16-fold, even": later("rising", "even"),
-            "turned round, even": later("reversed", "even"),
-            "turned round, falling": later("reversed", "multiplicative"),
+            "reversed, even": later("reversed", "even"),
+            "reversed, falling": later("reversed", "multiplicative"),
         },
     ),
     Statement(
