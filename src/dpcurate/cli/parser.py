@@ -314,7 +314,7 @@ def _record_of_deployment(group: Parsers) -> None:
 
 
 def _study(commands: Parsers) -> None:
-    group = add_group(commands, "study", "find one graph from the tables of several sites, exchanging files but no rows")
+    group = add_group(commands, "study", "find one graph from several sites' tables by exchanging files, not rows")
     more = (
         "The file says what is computed, how, and what it may cost each site. No table is read.\n\n"
         "example:\n  dpcurate study new --schema asthma.toml --sites Berlin Oslo Rome --epsilon 1 -o study.json"
