@@ -189,9 +189,9 @@ DIFFERING = {"pooled": "pooled", "site column": "one table with a site column, s
              "one table": "one table without a site column, same noise"}  # fmt: skip
 HEAD = """
 Skeleton F1, mean ± standard error over runs, {seeds} tables of each kind drawn afresh (add-remove, delta = 1e-10,
-best-f1 cut, without edges of the site; networks: {six}).
-*One table, same noise* has all rows in one place, with the noise that the pooled answers have: what pooling itself
-loses is the difference to it. *Noise of one table* is what secure aggregation would reach. Written by
+'best-f1' threshold, edges of the site left out; networks: {six}).
+*One table, same noise* has all rows in one place, with the noise that the pooled answers have: the difference
+to it is what pooling itself loses. *Noise of one table* is what secure aggregation would reach. Written by
 `python -m benchmarks.pooling --write docs/pooling.md`.
 """
 
@@ -235,8 +235,8 @@ def _of_differing(runs: Sequence[Run]) -> Iterator[str]:
     worlds = len({(r.world, r.seed) for r in runs})
     yield (
         f"\nSites that differ: {worlds} random networks of eight columns, {sites} sites of {rows:,} rows, epsilon = "
-        f"{epsilon:g};\nthe last site has two other margins of roots, or one other mechanism. False edges are those "
-        "between other columns\nthan the site, a table."
+        f"{epsilon:g};\nthe last site has two other margins of roots, or one other mechanism. False edges are per "
+        "table,\nthose of the site left out."
     )
     yield "\n| | skeleton F1 | false edges | differing mechanisms: precision | recall |\n|---|---:|---:|---:|---:|"
     for how in DIFFERING:

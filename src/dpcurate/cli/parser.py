@@ -353,7 +353,7 @@ def _study(commands: Parsers) -> None:
     combine = add_command(group, "combine", line, "study:combine", more=more)
     combine.add_argument("study", metavar="STUDY", help="the study's newest file")
     combine.add_argument("answers", nargs="+", metavar="ANSWER", help="the answer of each site")
-    line = "end the study without these sites, which have gone away, by what the others have answered so far"
+    line = "end the study without these sites, which have dropped out, with what the others have answered so far"
     combine.add_argument("--without", nargs="+", default=[], metavar="NAME", help=line)
     line = "write study.json of the next round, or the files of the result, to this folder"
     add_output(combine, line, metavar="DIR", required=True)
@@ -367,7 +367,7 @@ def _study_noise(new: argparse.ArgumentParser) -> None:
     new.add_argument("--noise", default="own", metavar="HOW", help=line)
     line = "with shared noise, the public key of a site, once for each; 'dpcurate study key' prints it"
     new.add_argument("--key", action="append", default=[], metavar="SITE=KEY", help=line)
-    line = "with shared noise, how many sites may pool what they know (default: 1)"
+    line = "with shared noise, how many sites may collude (default: 1)"
     new.add_argument("--colluding", type=whole_number, default=1, metavar="N", help=line)
     line = "with shared noise, at how many sites one person may have rows (default: 1)"
     new.add_argument("--sites-per-person", type=whole_number, default=1, metavar="N", help=line)
@@ -377,9 +377,9 @@ def _study_noise(new: argparse.ArgumentParser) -> None:
 
 def _study_answer(group: Parsers) -> None:
     more = (
-        "What will be spent and released is said first, and nothing is read before you agree. The ledger stores the\n"
-        "answer: the same command again writes the same file and is free. Another round's question, or an altered\n"
-        "file, is refused.\n\n"
+        "The command first shows what will be spent and released, and reads nothing before you agree. The ledger\n"
+        "stores the answer: the same command again writes the same file and is free. Another round's question, or an\n"
+        "altered file, is refused.\n\n"
         "example:\n  dpcurate study answer study.json oslo.parquet --site Oslo --ledger oslo.ledger -o oslo.json"
     )
     line = "answer a round from this site's table, within its own privacy budget"
