@@ -64,7 +64,7 @@ def running_studio(folder: Path) -> Iterator[RunningStudio]:
 def main(folder: Path) -> None:
     """The studio, with runs that can be held."""
     from dpcurate.studio import start
-    from dpcurate.studio.runs import RunWatch
+    from dpcurate.studio.watched_runs import RunWatch
 
     notice, asked = RunWatch.notice, [0]
 

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 import httpx
 
 from asgi import Client
-from dpcurate.studio.app import create_app
-from dpcurate.studio.examples import clinic_csv
+from dpcurate.studio.example_tables import clinic_csv
 from dpcurate.studio.project import Workplace
-from dpcurate.studio.visit import Site
+from dpcurate.studio.studio_app import create_app
+from dpcurate.studio.visit import StudioSite
 
 TOKEN = "t" * 43
 OURS = {"Origin": "http://127.0.0.1:8000", "Sec-Fetch-Site": "same-origin"}
@@ -25,7 +25,7 @@ class Visitor:
     """A browser that was given the link: it keeps the cookie and follows redirects."""
 
     def __init__(self, folder: Path) -> None:
-        self.site = Site(Workplace(folder))
+        self.site = StudioSite(Workplace(folder))
         self.client = Client(create_app(self.site, TOKEN, HOSTS))
         opened = self.client.get(f"/open/{TOKEN}")
         self.headers = {**OURS, "Cookie": opened.headers["set-cookie"].partition(";")[0]}

@@ -64,7 +64,7 @@ FALLBACKS = {
     "_files.py": {"O_DIRECTORY", "O_NOFOLLOW"},  # files are then written by their paths
     "learn/measure_once/released.py": {"sysconf"},
     "private/masking.py": {"getuid"},  # elsewhere modes of files say little
-    "benchmark/run.py": {"setitimer"},  # a method then has no limit of time
+    "benchmark/measure.py": {"setitimer"},  # a method then has no limit of time
     "planning/simulation.py": {"pthread_sigmask", "SIG_SETMASK", "SIG_BLOCK"},
 }
 """Where such names occur, each behind a question whether it is there."""

@@ -189,7 +189,7 @@ KINDS: dict[str, Callable[[Job, int, Diary], None]] = {"asks": asks, "discovers"
 
 def _connected(job: Job, port: int) -> Any:
     from dpcurate.remote.connection import Connection
-    from dpcurate.remote.curator import RemoteCurator
+    from dpcurate.remote.remote_curator import RemoteCurator
 
     return RemoteCurator(Connection(f"http://127.0.0.1:{port}", job.token, patience=20.0))
 

@@ -24,7 +24,7 @@ from dpcurate.audit import (
     pairs,
 )
 from dpcurate.audit.__main__ import main, write
-from dpcurate.audit.cases import Case, cases, methods, sample_of_equal_rows, study
+from dpcurate.audit.cases import AuditCase, cases, methods, sample_of_equal_rows, study
 from dpcurate.audit.controls import published, reachable
 from dpcurate.audit.examples import examples
 from dpcurate.audit.run import WEAK, measure, target_of
@@ -114,19 +114,19 @@ FEWER = {Gaussian: 1.0, Laplace: 0.75}
 """The share of the page's runs that is enough at this confidence."""
 
 
-def runs_of(case: Case) -> int:
+def runs_of(case: AuditCase) -> int:
     """Enough to accuse 0.7 of the noise; a whole method costs too much here, so it gets a few runs and no power."""
     if case.budget.ceiling and not isinstance(case.audited, (Release, Choose, Quantile, Gate, Sampled, Script)):
         return 20
     return int(case.runs * FEWER.get(type(getattr(case.audited, "noise", None)), 0.6))
 
 
-def audited(case: Case, runs: int | None = None, seed: int | None = 11, noise: float = 1.0) -> Audit:
+def audited(case: AuditCase, runs: int | None = None, seed: int | None = 11, noise: float = 1.0) -> Audit:
     target = target_of(case.audited, case.pair, case.budget, case.neighbours)
     return measure(target, runs or runs_of(case), CONFIDENCE, seed, noise)
 
 
-def named(name: str) -> Case:
+def named(name: str) -> AuditCase:
     (case,) = [c for c in CASES if c.name == name]
     return case
 

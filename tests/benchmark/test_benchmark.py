@@ -13,10 +13,10 @@ import pytest
 
 from dpcurate import Budget, Curator, Dag, Numeric, Schema, benchmark, methods, networks
 from dpcurate.benchmark import Case, FitResult, Run, Skeleton, compare, orient
+from dpcurate.benchmark.benchmark_worlds import find
 from dpcurate.benchmark.candidates import DEFAULT
 from dpcurate.benchmark.noised_covariance import NoisedCovariance
 from dpcurate.benchmark.table import text
-from dpcurate.benchmark.worlds import find
 from dpcurate.cli import main
 from dpcurate.errors import DpcurateError, QueryError
 from dpcurate.graphs.pag import Pag
@@ -250,7 +250,7 @@ def test_what_was_run_is_not_run_again_and_more_can_be_added(tmp_path, monkeypat
     path = tmp_path / "runs.jsonl"
     first = compare(["em-pc"], ["cancer"], [1.0], results=path, **SMALL)
     made = []
-    monkeypatch.setattr(benchmark.comparison, "measure", lambda task: made.append(task) or fake(task))
+    monkeypatch.setattr(benchmark.method_comparison, "measure", lambda task: made.append(task) or fake(task))
     assert compare(["em-pc"], ["cancer"], [1.0], results=path, **SMALL) == first
     assert not made
     more = compare(["em-pc", "pc"], ["cancer"], [1.0], results=path, rows=2_000, seeds=2)
@@ -274,11 +274,11 @@ def fake(task):
 def test_what_took_too_long_is_run_again_with_a_higher_limit(tmp_path, monkeypatch):
     path = tmp_path / "runs.jsonl"
     monkeypatch.setattr(
-        benchmark.comparison, "measure", lambda task: replace(fake(task), problem="over", limit=task.limit)
+        benchmark.method_comparison, "measure", lambda task: replace(fake(task), problem="over", limit=task.limit)
     )
     given = {"methods": ["pc"], "worlds": ["cancer"], "results": path, **SMALL}
     compare(**given, limit=1)
-    monkeypatch.setattr(benchmark.comparison, "measure", fake)
+    monkeypatch.setattr(benchmark.method_comparison, "measure", fake)
     assert compare(**given, limit=1).problems
     assert not compare(**given, limit=2).problems
 

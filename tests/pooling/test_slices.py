@@ -7,7 +7,7 @@ import pytest
 
 from dpcurate import Budget, Curator
 from dpcurate.errors import QueryError
-from dpcurate.pooling.slices import Network, joint
+from dpcurate.pooling.slices import SiteNetwork, joint
 from dpcurate.queries import (
     BRANCHES,
     Contrasts,
@@ -33,7 +33,7 @@ from pooled_tables import NAMES, SCHEMA, pooled, tables, united, with_site
 
 QUIET = Gaussian(rho=1e13)
 """Noise that is 0 in nearly every draw."""
-NETWORK = Network(with_site(SCHEMA), "site", len(NAMES))
+NETWORK = SiteNetwork(with_site(SCHEMA), "site", len(NAMES))
 MAPS = (
     FeatureMap("a", ((900, -300), (-200, 800), (-100, -2000))),
     FeatureMap("site", ((1024, -512), (-1024, -700), (10, 1500))),

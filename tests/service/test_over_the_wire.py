@@ -64,7 +64,7 @@ def local(folder, table, schema):
 
 def without_coins(monkeypatch):
     """Public draws are made on either side of the wire: the same ones here and there."""
-    from dpcurate.remote.curator import RemoteCurator
+    from dpcurate.remote.remote_curator import RemoteCurator
 
     monkeypatch.setattr(RemoteCurator, "draw", lambda self: 0.25)
     monkeypatch.setattr(Curator, "draw", lambda self: 0.25)

@@ -65,7 +65,7 @@ GAUSSIAN_ONLY = ("measure-once", "noleaks", "curate-score", "curate-score adapti
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AuditCase:
     """One audit of something proved; without a pair of its own it gets the built-in one.
 
     `powerful` says whether its runs are enough to accuse 0.7 of the noise.
@@ -80,7 +80,7 @@ class Case:
     powerful: bool = True
 
 
-def cases() -> list[Case]:
+def cases() -> list[AuditCase]:
     """Every statistic with either noise and relation, every mechanism, every method."""
     return [
         *(case for relation in Neighbours for case in _releases(relation)),
@@ -89,18 +89,18 @@ def cases() -> list[Case]:
     ]
 
 
-def _releases(relation: Neighbours) -> list[Case]:
+def _releases(relation: Neighbours) -> list[AuditCase]:
     found = []
     for example in examples():
         for kind in example.noises:
             noise, runs = NOISES[kind]
             name = f"{example.name}, {kind.__name__.lower()}, {relation.value}"
             asked = Release(example.statistic, noise)
-            found.append(Case(name, asked, relation, runs, pair=example.pair(relation)))
+            found.append(AuditCase(name, asked, relation, runs, pair=example.pair(relation)))
     return found
 
 
-def _mechanisms(relation: Neighbours) -> list[Case]:
+def _mechanisms(relation: Neighbours) -> list[AuditCase]:
     """Two candidates that move in opposite directions; noes that move down before a yes that moves up; a sample."""
     tau = Tau("a", "b", ("c",))
     falls, rises = Score(tau, MIDDLE[relation], "above"), Score(tau, MIDDLE[relation], "below")
@@ -108,16 +108,18 @@ def _mechanisms(relation: Neighbours) -> list[Case]:
     sampled = Sampled(rate=0.5, epsilon=SAMPLE, release=counts)
     gate = OpenedGate(epsilon=GATE, scores=(falls,) * NOES + (rises,))
     return [
-        Case(
+        AuditCase(
             f"exponential mechanism, {relation.value}",
             Choose(candidates=(falls, rises), epsilon=CHOICE),
             relation,
             4_000,
         ),
-        Case(f"quantile, {relation.value}", ranked(relation), relation, 4_000, pair=quarters(relation)),
-        Case(f"above-threshold, {relation.value}", gate, relation, 60_000),
-        Case(f"shared noise, {relation.value}", Release(Counts(ABC), GaussianShare(rho=0.5, sites=3)), relation, 4_000),
-        Case(f"secret sample, {relation.value}", sampled, relation, 4_000),
+        AuditCase(f"quantile, {relation.value}", ranked(relation), relation, 4_000, pair=quarters(relation)),
+        AuditCase(f"above-threshold, {relation.value}", gate, relation, 60_000),
+        AuditCase(
+            f"shared noise, {relation.value}", Release(Counts(ABC), GaussianShare(rho=0.5, sites=3)), relation, 4_000
+        ),
+        AuditCase(f"secret sample, {relation.value}", sampled, relation, 4_000),
     ]
 
 
@@ -135,11 +137,11 @@ def ranked(relation: Neighbours) -> Quantile:
     return Quantile(column="a", probability=0.5, epsilon=CHOICE, cuts=(0, *fine, CELLS))
 
 
-def sample_of_equal_rows(relation: Neighbours, epsilon: float) -> Case:
+def sample_of_equal_rows(relation: Neighbours, epsilon: float) -> AuditCase:
     """For a coin that equal rows share; the sample of twenty rows hides how much noise there is."""
     margin = Release(Counts(ABC[:1]), Laplace(epsilon=epsilon))
     sampled = Sampled(rate=0.25, epsilon=epsilon, release=margin)
-    return Case("sample of equal rows", sampled, relation, 8_000, pair=equal_rows(relation), powerful=False)
+    return AuditCase("sample of equal rows", sampled, relation, 8_000, pair=equal_rows(relation), powerful=False)
 
 
 def methods() -> dict[str, Method]:
@@ -161,17 +163,19 @@ def _short(method: Method) -> Method:
     return cast(Method, dataclasses.replace(cast(Any, method), **change))
 
 
-def _of_method(name: str, method: Method) -> list[Case]:
+def _of_method(name: str, method: Method) -> list[AuditCase]:
     relation = Neighbours.ADD_REMOVE
     powerful = name in GAUSSIAN_ONLY
     runs = METHOD_RUNS if powerful else FEW_RUNS
-    found = [Case(name, method, relation, runs, METHOD, powerful=powerful)]
+    found = [AuditCase(name, method, relation, runs, METHOD, powerful=powerful)]
     if powerful:
-        found.append(Case(f"{name}, replayed", Script(method), relation, 2 * METHOD_RUNS, METHOD))
+        found.append(AuditCase(f"{name}, replayed", Script(method), relation, 2 * METHOD_RUNS, METHOD))
     if isinstance(method, MeasureOnce):
         found += [
-            Case(f"{name} by features", method, relation, METHOD_RUNS, METHOD, mixed(relation)),
-            Case(f"{name} by features, replayed", Script(method), relation, 2 * METHOD_RUNS, METHOD, mixed(relation)),
+            AuditCase(f"{name} by features", method, relation, METHOD_RUNS, METHOD, mixed(relation)),
+            AuditCase(
+                f"{name} by features, replayed", Script(method), relation, 2 * METHOD_RUNS, METHOD, mixed(relation)
+            ),
         ]
     return found
 
@@ -183,7 +187,7 @@ def _of_method(name: str, method: Method) -> list[Case]:
 class CaseStudy:
     """One audit of a case, and one of the same case with 0.7 of its noise."""
 
-    case: Case
+    case: AuditCase
     honest: Audit
     weak: Audit
 
@@ -193,7 +197,7 @@ class CaseStudy:
         return self.honest.accused or (self.case.powerful and not self.weak.accused)
 
 
-def study(case: Case, seed: int) -> CaseStudy:
+def study(case: AuditCase, seed: int) -> CaseStudy:
     """Both audits, each with the runs of the case."""
     target = target_of(case.audited, case.pair, case.budget, case.neighbours)
     honest = measure(target, case.runs, CONFIDENCE, seed)

@@ -3,14 +3,15 @@
     from dpcurate import benchmark
     print(benchmark.compare(methods=["auto", "em-pc"], worlds=["cancer"], epsilons=[1.0], rows=20_000, seeds=2))
 
-`worlds` draw tables, `candidates` are what is compared, `comparison` runs them and keeps the runs in a file
-(`run_file`), and `table` prints means. A method of one's own is a recipe, or a `RowMethod`: docs/benchmark.md.
+`benchmark_worlds` draws tables, `candidates` has what is compared, `measure` does one run, `method_comparison` all of
+them, kept in a file (`run_file`), and `table` prints means. A method of one's own is a recipe, or a `RowMethod`:
+docs/benchmark.md.
 """
 
+from dpcurate.benchmark.benchmark_worlds import FAMILIES, Case
 from dpcurate.benchmark.candidates import Candidate, Guarantee, RowMethod, candidates
-from dpcurate.benchmark.comparison import Comparison, compare
-from dpcurate.benchmark.run import Run
-from dpcurate.benchmark.worlds import FAMILIES, Case
+from dpcurate.benchmark.measure import Run
+from dpcurate.benchmark.method_comparison import Comparison, compare
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.orient import orient
 from dpcurate.result.fit import FitResult

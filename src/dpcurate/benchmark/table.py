@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from dpcurate._messages import how_many
-from dpcurate.benchmark.run import Run
+from dpcurate.benchmark.measure import Run
 
 NOTHING = "–"
 GUARANTEES = {"proved": "proved", "claimed": "*claimed*", "none": "*none*"}

@@ -319,7 +319,7 @@ def _study(commands: Parsers) -> None:
         "The file says what is computed, how, and what it may cost each site. No table is read.\n\n"
         "example:\n  dpcurate study new --schema asthma.toml --sites Berlin Oslo Rome --epsilon 1 -o study.json"
     )
-    new = add_command(group, "new", "write the file of a new study (for its coordinator)", "study:new", more=more)
+    new = add_command(group, "new", "write the file of a new study (for its coordinator)", "study_files:new", more=more)
     add_schema(new)
     new.add_argument("--sites", nargs="+", required=True, metavar="NAME", help="a name for each site")
     line = "the most that the study may spend at each site"
@@ -344,13 +344,13 @@ def _study(commands: Parsers) -> None:
     add_output(new, "file to write, .json", required=True)
     more = "example:\n  dpcurate study key --ledger oslo.ledger"
     line = "print a site's public key, for studies with shared noise"
-    key = add_command(group, "key", line, "study:key", more=more)
+    key = add_command(group, "key", line, "study_files:key", more=more)
     line = "the ledger the site will answer with, which need not exist yet; the secret is kept in LEDGER-site-key"
     key.add_argument("--ledger", required=True, metavar="FILE", help=line)
     _study_answer(group)
     more = "example:\n  dpcurate study combine study.json berlin.json oslo.json rome.json -o round2"
     line = "write the next round's study.json, or the result, from the answers of all sites; free"
-    combine = add_command(group, "combine", line, "study:combine", more=more)
+    combine = add_command(group, "combine", line, "study_files:combine", more=more)
     combine.add_argument("study", metavar="STUDY", help="the study's newest file")
     combine.add_argument("answers", nargs="+", metavar="ANSWER", help="the answer of each site")
     line = "end the study without these sites, which have dropped out, with what the others have answered so far"
@@ -358,7 +358,7 @@ def _study(commands: Parsers) -> None:
     line = "write study.json of the next round, or the files of the result, to this folder"
     add_output(combine, line, metavar="DIR", required=True)
     line = "say what a file of a study asks for or answers"
-    show = add_command(group, "show", line, "study:show_file")
+    show = add_command(group, "show", line, "study_files:show_file")
     show.add_argument("file", metavar="FILE", help="a study, or an answer")
 
 
@@ -383,7 +383,7 @@ def _study_answer(group: Parsers) -> None:
         "example:\n  dpcurate study answer study.json oslo.parquet --site Oslo --ledger oslo.ledger -o oslo.json"
     )
     line = "answer a round from this site's table, within its own privacy budget"
-    answer = add_command(group, "answer", line, "study:answer", more=more)
+    answer = add_command(group, "answer", line, "study_files:answer", more=more)
     answer.add_argument("study", metavar="STUDY", help="the study's newest file")
     add_table(answer)
     answer.add_argument("--site", required=True, metavar="NAME", help="which of the study's sites this is")

@@ -36,9 +36,9 @@ from dpcurate.learn.methods import MeasureOnce, Method
 from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.pooled import Pool, check_method, pooled_schema
 from dpcurate.pooling.received import Received, ReceivedSets, same_numbers
-from dpcurate.pooling.shared_noise import Rounds
+from dpcurate.pooling.shared_noise import SharedRounds
 from dpcurate.pooling.sites import Site, differences
-from dpcurate.pooling.slices import Joint, Network, joint, price_of
+from dpcurate.pooling.slices import Joint, SiteNetwork, joint, price_of
 from dpcurate.pooling.study_file import MOST_ROUNDS, Request, SiteAnswer, StudyFile, loaded
 from dpcurate.private import shared_round
 from dpcurate.private.curator import Curator
@@ -160,16 +160,14 @@ class _NextRound(DpcurateError):
         self.request = request
 
 
-class _SharedRounds(Rounds):
+class _FileRounds(SharedRounds):
     """Rounds of shared noise that sites have answered in files."""
 
     answers: Mapping[str, SiteAnswer | None]
     file: StudyFile
 
     @classmethod
-    def of_file(
-        cls, file: StudyFile, sites: tuple[Site, ...], answers: Mapping[str, SiteAnswer | None]
-    ) -> _SharedRounds:
+    def of_file(cls, file: StudyFile, sites: tuple[Site, ...], answers: Mapping[str, SiteAnswer | None]) -> _FileRounds:
         column = file.column or None
         schema = pooled_schema(file.schema, [file.schema] * len(sites), file.sites, column)
         trust = SharedNoise(len(sites), file.colluding, file.sites_per_person)
@@ -207,7 +205,7 @@ class _Rounds(Pool):
         super().__init__(sites, file.column or None)
         self._waiting = list(file.requests)
         if file.noise == "shared":
-            self._rounds = _SharedRounds.of_file(file, self.sites, answers)
+            self._rounds = _FileRounds.of_file(file, self.sites, answers)
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         asked = tuple(queries)
@@ -424,7 +422,7 @@ def _turns(file: StudyFile) -> list[Round]:
     """The rounds of a study with shared noise; none where every site adds its own."""
     if file.noise != "shared":
         return []
-    rounds = _SharedRounds.of_file(file, _named_sites(file), {})
+    rounds = _FileRounds.of_file(file, _named_sites(file), {})
     return [rounds.turn(list(map(rounds.shared, request)), number) for number, request in enumerate(file.requests)]
 
 
@@ -467,9 +465,9 @@ def _asked(file: StudyFile, site: str) -> tuple[tuple[Release, ...], ...]:
     names, place = file.sites, file.sites.index(site)
     column = file.column or None
     if file.noise == "shared":
-        rounds = _SharedRounds.of_file(file, _named_sites(file), {})
+        rounds = _FileRounds.of_file(file, _named_sites(file), {})
         return tuple(tuple(map(rounds.shared, request)) for request in file.requests)
-    network = Network(pooled_schema(file.schema, [file.schema] * len(names), names, column), column, len(names))
+    network = SiteNetwork(pooled_schema(file.schema, [file.schema] * len(names), names, column), column, len(names))
     return tuple(
         tuple(release for query in request for release in joint(query, network).asked(place))
         for request in file.requests

@@ -26,7 +26,7 @@ KEYS = ("column", "levels", "times", "plus")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CodebookEntry:
     """One of the study's columns, as a site has it."""
 
     column: str
@@ -86,7 +86,7 @@ def _numbers(column: Numeric) -> dict[str, Any]:
 class Codebook:
     """A site's names for the study's columns, levels and units; an empty one has the study's own."""
 
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, CodebookEntry] = field(default_factory=dict)
 
     @classmethod
     def loads(cls, text: str) -> Codebook:
@@ -146,7 +146,7 @@ class Codebook:
                 raise SchemaError(f"[map.{name}] is no column of the study{did_you_mean(name, schema.names)}")
 
 
-def _entry(name: str, given: Any) -> Entry:
+def _entry(name: str, given: Any) -> CodebookEntry:
     if not isinstance(given, dict) or not set(given) <= set(KEYS):
         raise SchemaError(f"[map.{name}] is a table with {', '.join(KEYS)}, got {shown(given)}")
     column, levels = given.get("column", name), given.get("levels", {})
@@ -158,7 +158,7 @@ def _entry(name: str, given: Any) -> Entry:
     times, plus = (_number(name, key, given.get(key, default)) for key, default in (("times", 1.0), ("plus", 0.0)))
     if times <= 0:
         raise SchemaError(f"[map.{name}]: times is above 0, got {shown(times)}")
-    return Entry(column, cells, times, plus)
+    return CodebookEntry(column, cells, times, plus)
 
 
 def _cells(name: str, given: Any) -> tuple[str, ...]:

@@ -18,9 +18,9 @@ from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
 from dpcurate.learn import methods
 from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.received import Received
-from dpcurate.pooling.shared_noise import Rounds, rounds
+from dpcurate.pooling.shared_noise import SharedRounds, rounds
 from dpcurate.pooling.sites import Site, check_alike, opened, smallest
-from dpcurate.pooling.slices import Joint, Network, joint, price_of
+from dpcurate.pooling.slices import Joint, SiteNetwork, joint, price_of
 from dpcurate.private.ledger import LoggedRun, RunFacts
 from dpcurate.private.origin import TableOrigin
 from dpcurate.private.preview import named
@@ -93,9 +93,9 @@ class Pool:
         self._budget = smallest(self.sites)
         names = [one.name for one in self.sites]
         self._schema = pooled_schema(schema, [one.queryable.schema for one in self.sites], names, site)
-        self._network = Network(self._schema, site, len(self.sites))
+        self._network = SiteNetwork(self._schema, site, len(self.sites))
         self._running: int | None = None
-        self._rounds: Rounds | None = None
+        self._rounds: SharedRounds | None = None
 
     def share_noise(self, *, colluding: int, sites_per_person: int) -> None:
         """From now on sites share the noise of what they are asked."""

@@ -18,7 +18,7 @@ from dpcurate.schema import Neighbours, Schema
 
 
 @dataclass
-class Rounds:
+class SharedRounds:
     """The rounds of a pool, one after the other; whoever runs this sees masked integers and their sum.
 
     A round has a number in its run. One that a site could not answer is void, and is asked again under the same
@@ -92,7 +92,7 @@ class Rounds:
 
 def rounds(
     sites: tuple[Site, ...], schema: Schema, site: str | None, *, colluding: int, sites_per_person: int
-) -> Rounds:
+) -> SharedRounds:
     """The rounds of these sites, which must agree on what they protect.
 
     Raises:
@@ -112,4 +112,4 @@ def rounds(
         with one.named():
             _ = one.here.site_key
     trust = SharedNoise(len(sites), colluding, sites_per_person)
-    return Rounds(sites, schema, site, relations.pop(), trust)
+    return SharedRounds(sites, schema, site, relations.pop(), trust)

@@ -57,7 +57,7 @@ class Joint(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class SiteNetwork:
     """What a joint query has to know: the pooled schema, its site column if there is one, and how many sites."""
 
     schema: Schema
@@ -70,7 +70,7 @@ class Network:
         return tuple(name for name in self.schema.names if name != self.site)
 
 
-def joint(query: Query[object], network: Network) -> Joint:
+def joint(query: Query[object], network: SiteNetwork) -> Joint:
     """How a query is asked of all sites; refused, before anybody is asked, if their answers cannot be joined."""
     if type(query) is not Release:
         raise QueryError(
@@ -172,7 +172,7 @@ class _Sets:
     """Counts, tables and contrasts: each set without the site column is asked once, at the larger of two weights."""
 
     query: Release
-    network: Network
+    network: SiteNetwork
 
     @cached_property
     def _sets(self) -> tuple[tuple[str, ...], ...]:
@@ -243,7 +243,7 @@ class _Sets:
 @dataclass(frozen=True, slots=True)
 class _Histograms:
     query: Release
-    network: Network
+    network: SiteNetwork
 
     @property
     def _statistic(self) -> Histograms:
@@ -297,7 +297,7 @@ class _Features:
     """
 
     query: Release
-    network: Network
+    network: SiteNetwork
 
     @cached_property
     def _maps(self) -> tuple[FeatureMap, ...]:
@@ -368,7 +368,7 @@ class _Features:
 @dataclass(frozen=True, slots=True)
 class _Moments:
     query: Release
-    network: Network
+    network: SiteNetwork
 
     @property
     def _columns(self) -> tuple[str, ...]:

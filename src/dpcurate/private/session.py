@@ -18,7 +18,7 @@ from dpcurate._messages import shown
 from dpcurate.accounting import Budget, Cost, Event, Privacy, amplified
 from dpcurate.errors import BudgetError, GateClosed, LedgerError, NotPrivate, QueryError, SourceError
 from dpcurate.private import shared_round
-from dpcurate.private.ledger import Ledger, Run, RunFacts
+from dpcurate.private.ledger import Ledger, LedgerRun, RunFacts
 from dpcurate.private.masking import Masked, Round, SiteKey, fresh_key, key_beside
 from dpcurate.private.mechanisms import (
     Exponential,
@@ -148,7 +148,7 @@ class Session(Unique):
             )
         return self._ledger.reserve(plain_amount)
 
-    def run(self, facts: RunFacts, *, share: float | None = None) -> AbstractContextManager[Run]:
+    def run(self, facts: RunFacts, *, share: float | None = None) -> AbstractContextManager[LedgerRun]:
         """A run of a method: logged, limited to `share`, its answers stored; resumed if it was stopped."""
         return self._ledger.run(facts, share=share)
 

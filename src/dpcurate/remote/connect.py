@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpcurate.remote.connection import PATIENCE, Connection
-from dpcurate.remote.curator import RemoteCurator
 from dpcurate.remote.dummy import DummyTable
+from dpcurate.remote.remote_curator import RemoteCurator
 from dpcurate.study.study import Study
 
 

@@ -14,7 +14,7 @@ from dpcurate.private.ledger import LoggedRun, RunFacts
 from dpcurate.private.origin import TableOrigin
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries.proxies import Proxy
-from dpcurate.remote.curator import RemoteCurator
+from dpcurate.remote.remote_curator import RemoteCurator
 
 MADE_UP = "MADE-UP ROWS, not the table"
 USUAL_ROWS = 10_000

@@ -41,7 +41,7 @@ REFUSALS_LOGGED = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnalystRequest:
     """One request of an analyst."""
 
     analyst: str
@@ -50,7 +50,7 @@ class Asked:
     query: dict[str, str]
 
 
-Handler = Callable[[Asked], dict[str, Any]]
+Handler = Callable[[AnalystRequest], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Analysts:
     def _answered(self, call: Call, request: Request, analyst: str, text: bytes) -> bytes:
         self._host.check_open()
         body = Fields(parsed(text, self._host.settings.limits.body_bytes) if call.method == "POST" else {})
-        told = call.handler(Asked(analyst, request.path_params, body, dict(request.query_params)))
+        told = call.handler(AnalystRequest(analyst, request.path_params, body, dict(request.query_params)))
         body.done()
         return wire.dumps({"version": wire.VERSION, **told})
 
@@ -188,7 +188,7 @@ class Analysts:
 
     # --- public facts -------------------------------------------------------------------------------------------------
 
-    def facts(self, asked: Asked) -> dict[str, Any]:
+    def facts(self, asked: AnalystRequest) -> dict[str, Any]:
         """What an analyst has to know before the first question."""
         curator, share = self._host.curator, self._host.share(asked.analyst)
         settings = self._host.settings
@@ -203,7 +203,7 @@ class Analysts:
             "guarantee": wire.budget_to_plain(curator.budget), **self.budget(asked),
         }  # fmt: skip
 
-    def budget(self, asked: Asked) -> dict[str, Any]:
+    def budget(self, asked: AnalystRequest) -> dict[str, Any]:
         """What is left."""
         session, share = self._host.curator.of_share(asked.analyst), self._host.share(asked.analyst)
         return {
@@ -211,7 +211,7 @@ class Analysts:
             "share": {"ceiling": share.ceiling, "spent": share.spent, "reserved": share.reserved},
         }  # fmt: skip
 
-    def cost(self, asked: Asked) -> dict[str, Any]:
+    def cost(self, asked: AnalystRequest) -> dict[str, Any]:
         """The price of queries."""
         session = self._host.curator.of_share(asked.analyst)
         queries = _queries(asked.body.listed("queries"), self._host.settings.limits.queries)
@@ -220,7 +220,7 @@ class Analysts:
             raise TooMuch(f"this would read or release {cells:,} cells, more than one request may have")
         return {"cost": session.price(queries), "cells": cells, "remaining": session.remaining}
 
-    def log(self, asked: Asked) -> dict[str, Any]:
+    def log(self, asked: AnalystRequest) -> dict[str, Any]:
         """The newest entries about this analyst."""
         self._host.notes.flush()
         entries = self._host.records.newest(asked.analyst, NEWEST)
@@ -233,7 +233,7 @@ class Analysts:
 
     # --- runs ---------------------------------------------------------------------------------------------------------
 
-    def runs(self, asked: Asked) -> dict[str, Any]:
+    def runs(self, asked: AnalystRequest) -> dict[str, Any]:
         """The log of runs: this analyst's, or everybody's in a team."""
         found = []
         for run in self._host.log():
@@ -242,13 +242,13 @@ class Analysts:
                 found.append(wire.run_to_plain(run, command))
         return {"runs": found}
 
-    def stopped(self, asked: Asked) -> dict[str, Any]:
+    def stopped(self, asked: AnalystRequest) -> dict[str, Any]:
         """The run that the same command would resume."""
         command = Fields(dict(asked.query)).command()
         run = self._host.runs.stopped(asked.analyst, command)
         return {"run": None if run is None else wire.run_to_plain(run, command)}
 
-    def begin(self, asked: Asked) -> dict[str, Any]:
+    def begin(self, asked: AnalystRequest) -> dict[str, Any]:
         """A new run, or one that is resumed."""
         names = ("request", "command", "method", "schema", "purpose", "epsilon", "result", "quantify", "share")
         wanted = RunRequest.from_plain({name: asked.body.take(name) for name in names})
@@ -261,7 +261,7 @@ class Analysts:
         )  # fmt: skip
         return {"run": run.id, "number": run.number, "resumed": run.resumed, **_state(run)}
 
-    def ask(self, asked: Asked) -> dict[str, Any]:
+    def ask(self, asked: AnalystRequest) -> dict[str, Any]:
         """Answers, of the table or of an open sample."""
         queries = _queries(asked.body.listed("queries"), self._host.settings.limits.queries)
 
@@ -272,25 +272,25 @@ class Analysts:
         found = self._once(asked, work, "asked", queries=len(queries), about=_about(queries))
         return {**found, "answers": [answer_to_plain(one) for one in found["answers"]]}  # kept as arrays, which is less
 
-    def open(self, asked: Asked) -> dict[str, Any]:
+    def open(self, asked: AnalystRequest) -> dict[str, Any]:
         """A gate."""
         (gate,) = _of_kind([asked.body.take("gate")], Gate)
         place = asked.body.text("place", 40)
         kind = type(gate).__name__
         return self._once(asked, lambda run: {"gate": run.open(gate, place)}, "gate-opened", about=kind)
 
-    def first(self, asked: Asked) -> dict[str, Any]:
+    def first(self, asked: AnalystRequest) -> dict[str, Any]:
         """What a gate says."""
         scores: list[Score] = _of_kind(asked.body.listed("scores"), Score)
         gate = str(asked.path["gate"])
         return self._once(asked, lambda run: {"first": run.first(scores, gate)}, "gate-asked", queries=len(scores))
 
-    def reserve(self, asked: Asked) -> dict[str, Any]:
+    def reserve(self, asked: AnalystRequest) -> dict[str, Any]:
         """A block."""
         amount = asked.body.amount("amount")
         return self._once(asked, lambda run: {"block": run.reserve(amount)}, "block-reserved", amount=amount)
 
-    def settle(self, asked: Asked) -> dict[str, Any]:
+    def settle(self, asked: AnalystRequest) -> dict[str, Any]:
         """The end of a block."""
         block = str(asked.path["block"])
 
@@ -300,7 +300,7 @@ class Analysts:
 
         return self._once(asked, work, "block-ended")
 
-    def end(self, asked: Asked) -> dict[str, Any]:
+    def end(self, asked: AnalystRequest) -> dict[str, Any]:
         """The end of a run."""
         outcome = asked.body.text("outcome", 20)
         asked.body.done()
@@ -310,7 +310,7 @@ class Analysts:
         return {"paid": run.paid, **self.budget(asked)}
 
     def _once(
-        self, asked: Asked, work: Callable[[ServerRun], dict[str, Any]], event: str, **facts: Any
+        self, asked: AnalystRequest, work: Callable[[ServerRun], dict[str, Any]], event: str, **facts: Any
     ) -> dict[str, Any]:
         """What a run answers to this request, once; what it cost is in the log."""
         request = asked.body.request()
@@ -332,7 +332,7 @@ class Analysts:
 
     # --- stored answers -----------------------------------------------------------------------------------------------
 
-    def answers(self, asked: Asked) -> dict[str, Any]:
+    def answers(self, asked: AnalystRequest) -> dict[str, Any]:
         """What a run has released."""
         number, ledger = str(asked.path["number"]), self._host.curator.ledger
         mine = [

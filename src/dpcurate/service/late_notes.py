@@ -10,7 +10,7 @@ import threading
 from typing import Any
 
 from dpcurate.errors import LedgerError
-from dpcurate.service.records import Note, Records
+from dpcurate.service.records import LogNote, Records
 
 MOST_WAITING = 10_000
 PAUSE = 0.2
@@ -23,7 +23,7 @@ class LateNotes:
     def __init__(self, records: Records) -> None:
         self._records = records
         self._changed = threading.Condition()
-        self._waiting: list[Note] = []
+        self._waiting: list[LogNote] = []
         self._taken = 0
         self._failed = self._closing = self._hurried = False
         self._thread: threading.Thread | None = None
@@ -31,7 +31,7 @@ class LateNotes:
     def add(self, event: str, analyst: str, **facts: Any) -> None:
         """Take down an entry."""
         with self._changed:
-            self._waiting.append(Note(event, analyst, facts))
+            self._waiting.append(LogNote(event, analyst, facts))
             self._taken += 1
             if self._thread is None and not self._closing:
                 self._thread = threading.Thread(target=self._write, name="log of the service", daemon=True)
@@ -78,7 +78,7 @@ class LateNotes:
                 if not done:
                     self._changed.wait_for(lambda: self._closing or self._hurried, PAUSE)
 
-    def _written(self, notes: list[Note]) -> bool:
+    def _written(self, notes: list[LogNote]) -> bool:
         """Whether these are on the disk; what could not be written is tried again, and `check` refuses meanwhile."""
         try:
             self._records.write_all(notes)

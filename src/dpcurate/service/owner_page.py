@@ -40,7 +40,7 @@ NEWEST = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class SpendingBar:
     """A part of a whole that is spent and a part that is kept for somebody, in percent."""
 
     spent: float
@@ -164,9 +164,9 @@ def _worth(budget: Budget, amount: float) -> str:
     return f"{budget.as_epsilon(amount):.3g}"
 
 
-def _bar(whole: float, spent: float, kept: float = 0.0) -> Bar:
+def _bar(whole: float, spent: float, kept: float = 0.0) -> SpendingBar:
     share = min(100.0, 100 * spent / whole) if whole else 0.0
-    return Bar(round(share, 2), round(min(100 - share, 100 * kept / whole), 2) if whole else 0.0)
+    return SpendingBar(round(share, 2), round(min(100 - share, 100 * kept / whole), 2) if whole else 0.0)
 
 
 async def _form(request: Request) -> dict[str, str]:

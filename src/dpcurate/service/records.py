@@ -48,7 +48,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class LogNote:
     """An entry that is to be written; `analyst` is empty if it is about nobody in particular."""
 
     event: str
@@ -236,9 +236,9 @@ class Records:
 
         Never hand it anything about rows: analysts may read their own entries.
         """
-        self.write_all([Note(event, analyst, facts)])
+        self.write_all([LogNote(event, analyst, facts)])
 
-    def write_all(self, notes: Sequence[Note]) -> None:
+    def write_all(self, notes: Sequence[LogNote]) -> None:
         """Add entries in their order, all at once."""
         with self._book.writing() as connection:
             for note in notes:

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from dpcurate import Ledger, Schema
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.studio.cards import known
-from dpcurate.studio.examples import EXAMPLES, make_example
+from dpcurate.studio.example_tables import EXAMPLES, make_example
 from dpcurate.studio.looks import LAYOUT
 from dpcurate.studio.project import STATE, Workplace, near_ledgers
 from dpcurate.studio.visit import Visit

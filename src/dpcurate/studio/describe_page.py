@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from dpcurate import TableCheck
 from dpcurate.studio.cards import DROP, EDITED, USES, Card, said, schema_of
-from dpcurate.studio.project import State
+from dpcurate.studio.project import ProjectState
 from dpcurate.studio.visit import Visit
 
 MOST_BARS = 12
@@ -84,7 +84,7 @@ def save(visit: Visit) -> Response:
     return visit.go("describe")
 
 
-def _typed(visit: Visit, state: State) -> State:
+def _typed(visit: Visit, state: ProjectState) -> ProjectState:
     cards = []
     confirm_all = visit.text("do") == "confirm"
     for i, card in enumerate(state.cards):

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from dpcurate.errors import DpcurateError
 from dpcurate.schema.column_order import likely_first
 from dpcurate.studio.order_picture import picture_of
-from dpcurate.studio.project import Project, State
+from dpcurate.studio.project import Project, ProjectState
 from dpcurate.studio.tiers import ANYWHERE, KINDS, REST, TIERS, Board
 from dpcurate.studio.visit import Visit
 
@@ -59,7 +59,7 @@ def save(visit: Visit) -> Response:
     return visit.go("order", f"?{urlencode(pair)}" if visit.text("do").startswith("say:") else "")
 
 
-def _with_board(visit: Visit, project: Project, state: State) -> State:
+def _with_board(visit: Visit, project: Project, state: ProjectState) -> ProjectState:
     schema = project.schema
     return state if schema is None else replace(state, board=changed(visit, state.board, schema.names))
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from dpcurate.draw.text import short, width
 from dpcurate.errors import DpcurateError
 from dpcurate.studio.project import Project
-from dpcurate.studio.runs import finished
 from dpcurate.studio.tiers import KINDS, Board
+from dpcurate.studio.watched_runs import finished
 
 MOST_COLUMNS = 40
 """Columns up to which a picture is clearer than a list."""
@@ -19,7 +19,7 @@ HIGH, GAP, SIDE, ABOVE, BULGE = 28.0, 16.0, 90.0, 34.0, 46.0
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class PictureBox:
     """A column of the table: its centre, how wide it is, its number and its label."""
 
     x: float
@@ -49,7 +49,7 @@ class Picture:
     wide: float
     high: float
     titles: tuple[tuple[float, str], ...]
-    boxes: tuple[Box, ...]
+    boxes: tuple[PictureBox, ...]
     lines: tuple[Line, ...]
     run: int | None
     """The run whose links are shown."""
@@ -69,7 +69,7 @@ def picture_of(
         for place, name in enumerate(here):
             y = ABOVE + HIGH / 2 + place * (HIGH + GAP)
             boxes.append(
-                Box(round(left + wide / 2, 1), round(y, 1), round(wide, 1), names.index(name), name, short(name))
+                PictureBox(round(left + wide / 2, 1), round(y, 1), round(wide, 1), names.index(name), name, short(name))
             )
         left += wide + SIDE
     by_name = {box.name: box for box in boxes}
@@ -83,7 +83,7 @@ def picture_of(
     return Picture(round(left - SIDE + BULGE, 1), high, tuple(titles), tuple(boxes), tuple(lines), run)
 
 
-def _line(a: Box, kind: str, b: Box, directed: bool) -> Line:
+def _line(a: PictureBox, kind: str, b: PictureBox, directed: bool) -> Line:
     words = f"{a.name} {KINDS.get(kind, 'was found to cause' if directed else 'was found linked to')} {b.name}"
     if a.x == b.x:  # one above the other: around the boxes between them
         edge, out = a.x + a.wide / 2, a.x + a.wide / 2 + BULGE

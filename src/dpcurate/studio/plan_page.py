@@ -19,7 +19,7 @@ from dpcurate.planning.simulation import Simulation, WorldRun, all_runs
 from dpcurate.schema import Neighbours
 from dpcurate.studio.choose_page import ceiling_of
 from dpcurate.studio.jobs import Job
-from dpcurate.studio.project import Project, State
+from dpcurate.studio.project import Project, ProjectState
 from dpcurate.studio.visit import Visit
 from dpcurate.studio.words import bar_of, factor, needed, promise, strength
 
@@ -90,7 +90,7 @@ def show(visit: Visit) -> Response:
     return visit.page("plan.html", "plan", **values)
 
 
-def _most(project: Project, state: State) -> tuple[float, Any]:
+def _most(project: Project, state: ProjectState) -> tuple[float, Any]:
     """The largest epsilon that a run may have now, and the ledger as a bar if there is one."""
     ledger = project.ledger
     if ledger is None:
@@ -150,7 +150,7 @@ def save(visit: Visit) -> Response:
     return visit.go("run" if visit.text("do") == "next" else "plan")
 
 
-def _epsilon(visit: Visit, state: State, most: float) -> float:
+def _epsilon(visit: Visit, state: ProjectState, most: float) -> float:
     typed, slid = visit.text("epsilon"), visit.text("slider")
     if typed and typed != visit.text("was"):
         try:

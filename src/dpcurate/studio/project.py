@@ -45,7 +45,7 @@ class RunSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class ProjectState:
     """All that a person has typed. Frozen: a change is a new one, written to disk at once."""
 
     table: str
@@ -74,21 +74,21 @@ class State:
         return (*names, *(["the number of rows"] if self.rows_guessed else []))
 
 
-def _plain(state: State) -> dict[str, Any]:
+def _plain(state: ProjectState) -> dict[str, Any]:
     return {"version": 1, **asdict(state)}
 
 
-def _state(data: Any) -> State:
+def _state(data: Any) -> ProjectState:
     try:
         if data.pop("version") != 1:
             raise FormatError("this project was made by another version of dpcurate")
-        known = {one.name for one in fields(State)}
+        known = {one.name for one in fields(ProjectState)}
         values = {key: value for key, value in data.items() if key in known}
         values["cards"] = tuple(Card.of(card) for card in values.get("cards", ()))
         values["board"] = Board.of(values.get("board", {}))
         started = values.get("started")
         values["started"] = None if started is None else RunSettings(**started)
-        return State(**values)
+        return ProjectState(**values)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{STATE} is damaged: {error}") from None
 
@@ -108,7 +108,7 @@ class Project:
     # --- what was typed -----------------------------------------------------------------------------------------------
 
     @property
-    def state(self) -> State:
+    def state(self) -> ProjectState:
         """What was typed so far."""
         path = self.folder / STATE
         try:
@@ -118,7 +118,7 @@ class Project:
         except (OSError, ValueError) as error:
             raise FormatError(f"{STATE} of this project cannot be read: {error}") from None
 
-    def save(self, state: State) -> None:
+    def save(self, state: ProjectState) -> None:
         """Write what was typed, and the schema and the knowledge that follow from it."""
         with self._lock:
             save_text(self.folder / STATE, json.dumps(_plain(state), ensure_ascii=False, indent=1) + "\n")
@@ -128,14 +128,14 @@ class Project:
                 self._save_knowledge(state.board, schema)
 
     @contextmanager
-    def changing(self) -> Iterator[list[State]]:
+    def changing(self) -> Iterator[list[ProjectState]]:
         """The state in a list of one, to be replaced by another; it is written at the end."""
         with self._lock:
             holder = [self.state]
             yield holder
             self.save(holder[0])
 
-    def change(self, **values: Any) -> State:
+    def change(self, **values: Any) -> ProjectState:
         """Replace some of what was typed."""
         with self.changing() as holder:
             holder[0] = replace(holder[0], **values)
@@ -242,7 +242,7 @@ class Workplace:
             except OSError as error:
                 raise OutputError(f"cannot make a folder for this project: {error.strerror}") from None
             project = self._of(folder)
-            project.save(State(table=table, name=name))
+            project.save(ProjectState(table=table, name=name))
             return project
         raise OutputError("there are a thousand projects of this name; start the studio in another folder")
 

@@ -13,10 +13,10 @@ from starlette.responses import HTMLResponse, Response
 from dpcurate import Discovery, Ledger, messages
 from dpcurate.errors import DpcurateError, FormatError
 from dpcurate.studio.project import KNOWLEDGE, RESULTS, SCHEMA, Project
-from dpcurate.studio.results import View, saved_text
-from dpcurate.studio.runs import finished
+from dpcurate.studio.results import ResultView, saved_text
 from dpcurate.studio.server_page import REPORT_POLICY
 from dpcurate.studio.visit import Visit
+from dpcurate.studio.watched_runs import finished
 
 REPORT, ALL = "report.html", "result.zip"
 FILES = {
@@ -68,13 +68,13 @@ def show(visit: Visit) -> Response:
     return visit.page("read.html", "read", **values)
 
 
-def view_of(visit: Visit, newest: int) -> View:
+def view_of(visit: Visit, newest: int) -> ResultView:
     """The view that the address asks for."""
     query = {**visit.query, **visit.form}
     run = query.get("run", "")
     at = query.get("at", "0.5")
     try:
-        return View(
+        return ResultView(
             run=int(run) if run.isdecimal() else newest,
             at=at if at == "best-f1" else float(at),
             direction=float(query.get("direction", "0.8")),
@@ -84,7 +84,7 @@ def view_of(visit: Visit, newest: int) -> View:
         raise FormatError("the address of this page was changed by hand") from None
 
 
-def query_of(view: View) -> str:
+def query_of(view: ResultView) -> str:
     """A view as the end of an address."""
     latent = "&latent=1" if view.latent else ""
     return f"?run={view.run}&at={view.at}&direction={view.direction:g}{latent}"
@@ -101,7 +101,7 @@ def _effect(visit: Visit, found: Discovery) -> str:
     return str(effect)
 
 
-def _difference(visit: Visit, found: Discovery, view: View) -> tuple[str, ...]:
+def _difference(visit: Visit, found: Discovery, view: ResultView) -> tuple[str, ...]:
     other = visit.query.get("other", "")
     if not other:
         return ()
@@ -142,7 +142,7 @@ def _files(project: Project) -> dict[str, str]:
     return {name: what for name, what in FILES.items() if name != KNOWLEDGE or project.knowledge_file is not None}
 
 
-def commands(project: Project, view: View) -> tuple[str, ...]:
+def commands(project: Project, view: ResultView) -> tuple[str, ...]:
     """The same by the command line: the run, and this view of its answers."""
     ledger, state, schema = str(project.ledger_file), project.state, str(project.schema_file)
     known = () if project.knowledge_file is None else ("--knowledge", str(project.knowledge_file))
@@ -163,7 +163,7 @@ def report(visit: Visit) -> Response:
     return HTMLResponse(_text(visit, REPORT), headers={"Content-Security-Policy": REPORT_POLICY})
 
 
-def _view(visit: Visit) -> View:
+def _view(visit: Visit) -> ResultView:
     runs = finished(visit.project.ledger)
     if not runs:
         raise FormatError("there is no finished run yet")

@@ -15,7 +15,7 @@ KEPT = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class ResultView:
     """A way to look at a run: which answers, what is known, whether causes may be hidden, and what is drawn."""
 
     run: int
@@ -24,11 +24,11 @@ class View:
     latent: bool = False
 
 
-AS_RUN = View(run=0)
+AS_RUN = ResultView(run=0)
 """How a run itself looks at its answers."""
 
 
-def saved_text(project: Project, view: View, name: str) -> str | None:
+def saved_text(project: Project, view: ResultView, name: str) -> str | None:
     """A file that the run has saved, if the view is the one that it had; None if it must be computed again.
 
     The page to publish then says what the run has spent, and not that another look at stored answers spent nothing.
@@ -54,7 +54,7 @@ class Results:
         self._found: OrderedDict[tuple[object, ...], Discovery] = OrderedDict()
         self._lock = threading.Lock()
 
-    def found(self, project: Project, view: View) -> Discovery:
+    def found(self, project: Project, view: ResultView) -> Discovery:
         """The result of a view, with the project's present knowledge."""
         result = self._of(project, view)
         if not result.confidence:
@@ -63,7 +63,7 @@ class Results:
             return result.at(view.at)
         return result.at(view.at, direction=view.direction)
 
-    def _of(self, project: Project, view: View) -> Discovery:
+    def _of(self, project: Project, view: ResultView) -> Discovery:
         knowledge = project.knowledge
         key = (project.ledger_file, view.run, view.latent, "" if knowledge is None else knowledge.dumps())
         with self._lock:  # one search at a time: the second may want what the first finds

@@ -8,9 +8,9 @@ from starlette.responses import Response
 
 from dpcurate import Preview
 from dpcurate.errors import BudgetExceeded, DpcurateError
-from dpcurate.studio.project import Project, RunSettings, State
-from dpcurate.studio.runs import STAGES, finished, preview_of, study_of
+from dpcurate.studio.project import Project, ProjectState, RunSettings
 from dpcurate.studio.visit import Visit
+from dpcurate.studio.watched_runs import STAGES, finished, preview_of, study_of
 from dpcurate.studio.words import bar_of, needed, promise
 
 LONGEST_PURPOSE = 500
@@ -39,7 +39,7 @@ def show(visit: Visit) -> Response:
     return visit.page("run.html", "run", **values)
 
 
-def _facts(project: Project, state: State) -> dict[str, Any]:
+def _facts(project: Project, state: ProjectState) -> dict[str, Any]:
     ledger = project.ledger
     facts: dict[str, Any] = {"bar": None if ledger is None else bar_of(ledger), "left": _left(project)}
     if state.started is not None:
@@ -94,7 +94,7 @@ def act(visit: Visit) -> Response:
     return visit.go("run", "?watch=1")
 
 
-def _begin(visit: Visit, project: Project, state: State) -> None:
+def _begin(visit: Visit, project: Project, state: ProjectState) -> None:
     if visit.text("left") != _left(project) or visit.text("epsilon") != f"{state.epsilon:g}":
         raise DpcurateError(
             "the budget or the plan has changed since this page was shown, perhaps in another tab. Nothing was spent: "

@@ -31,9 +31,9 @@ def start(
     try:
         import uvicorn
 
-        from dpcurate.studio.app import create_app
         from dpcurate.studio.project import Workplace
-        from dpcurate.studio.visit import Site
+        from dpcurate.studio.studio_app import create_app
+        from dpcurate.studio.visit import StudioSite
     except ImportError as error:
         raise QueryError(
             f"the studio needs an extra: pip install 'dpcurate[studio]' ({error.name} is missing)"
@@ -45,7 +45,7 @@ def start(
     token = secrets.token_urlsafe(32)
     link = f"http://{LOOPBACK}:{number}/open/{token}"
     hosts = [f"{name}:{number}" for name in (LOOPBACK, "localhost")]
-    app = create_app(Site(Workplace(folder)), token, hosts)
+    app = create_app(StudioSite(Workplace(folder)), token, hosts)
     ready(link)
     if browser:
         threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()

@@ -17,8 +17,8 @@ from dpcurate.studio.jobs import Jobs
 from dpcurate.studio.looks import Looks
 from dpcurate.studio.project import Project, Workplace
 from dpcurate.studio.results import Results
-from dpcurate.studio.runs import Runs, finished
 from dpcurate.studio.server_page import Places
+from dpcurate.studio.watched_runs import WatchedRuns, finished
 from dpcurate.web.pages import SHARED, Assets, templates
 
 OWN = "dpcurate.studio"
@@ -41,7 +41,7 @@ class TooLong(DpcurateError):
 
 
 @dataclass(slots=True)
-class Site:
+class StudioSite:
     """What all pages share."""
 
     workplace: Workplace
@@ -50,7 +50,7 @@ class Site:
     """Looks at rows."""
     places: Places = field(init=False)
     """Connections to servers."""
-    runs: Runs = field(default_factory=Runs)
+    runs: WatchedRuns = field(default_factory=WatchedRuns)
     results: Results = field(default_factory=Results)
     assets: Assets = field(default_factory=lambda: Assets({**SHARED, "studio.css": OWN, "studio.js": OWN}))
     pages: Environment = field(default_factory=lambda: templates(OWN))
@@ -69,7 +69,7 @@ class Site:
 class Visit:
     """A request, read."""
 
-    site: Site
+    site: StudioSite
     path: Mapping[str, Any]
     query: Mapping[str, str]
     form: Mapping[str, str]
@@ -100,7 +100,7 @@ class Visit:
         return self.form.get(name, "").strip()
 
 
-def answering(site: Site, work: Callable[[Visit], Response]) -> Callable[[Request], Any]:
+def answering(site: StudioSite, work: Callable[[Visit], Response]) -> Callable[[Request], Any]:
     """The endpoint of a page: reads the request, works in a thread, and tells what was refused as a page."""
 
     async def answer(request: Request) -> Response:

@@ -17,7 +17,7 @@ from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger import journal, run_log, shares
 from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.file import GATE, Damage, File
-from dpcurate.private.ledger.run_log import Liveness, LoggedRun, Run, RunFacts
+from dpcurate.private.ledger.run_log import LedgerRun, Liveness, LoggedRun, RunFacts
 from dpcurate.private.ledger.shares import Grant, Share
 from dpcurate.private.ledger.units import Decide, LedgerFacts, State, float_up, round_down
 from dpcurate.schema import Schema
@@ -40,7 +40,7 @@ class DiskStore:
         self.facts = facts
         self.share = share
         self._file = file
-        self._run: Run | None = None
+        self._run: LedgerRun | None = None
 
     @classmethod
     def create(cls, path: Path, facts: LedgerFacts, schema: Schema | None = None) -> DiskStore:
@@ -174,7 +174,7 @@ class DiskStore:
                     return told[number].logged()
         return None
 
-    def begin(self, facts: RunFacts, allowance: Callable[[int], int | None]) -> Run:
+    def begin(self, facts: RunFacts, allowance: Callable[[int], int | None]) -> LedgerRun:
         """Claim the run of this command that was stopped, or a new one; `allowance` is told what was spent."""
         run = None
         try:
@@ -184,7 +184,7 @@ class DiskStore:
                 run = self._resumed(told, facts.command)
                 if run is None:
                     units = allowance(self._taken(connection, book))
-                    run = Run(len(told) + 1, units, Liveness.take(self.path, len(told) + 1))
+                    run = LedgerRun(len(told) + 1, units, Liveness.take(self.path, len(told) + 1))
                     form.write_note(connection, journal.RUN, run_log.new_note(run.number, facts, units))
                 form.write_note(connection, run.kind("claim"), run.token)
         except BaseException:
@@ -194,14 +194,14 @@ class DiskStore:
         self._run = run
         return run
 
-    def _resumed(self, told: dict[int, run_log.Story], command: str) -> Run | None:
+    def _resumed(self, told: dict[int, run_log.Story], command: str) -> LedgerRun | None:
         for number in run_log.resumable(told, command):
             lock = Liveness.take(self.path, number)
             if lock is not None:
                 return told[number].resumed(lock)
         return None
 
-    def pay(self, run: Run, request: str, decide: Decide, events: Sequence[Event]) -> tuple[int, bytes | None]:
+    def pay(self, run: LedgerRun, request: str, decide: Decide, events: Sequence[Event]) -> tuple[int, bytes | None]:
         """Charge a request of a run unless it is paid: what it took now, and its answer if there is one already."""
         units = 0
         with self._writing() as (connection, book):
@@ -217,7 +217,7 @@ class DiskStore:
                 self._tell_share(connection, units)
         return units, None
 
-    def keep(self, run: Run, request: str, body: bytes, shared: str = "") -> None:
+    def keep(self, run: LedgerRun, request: str, body: bytes, shared: str = "") -> None:
         """Store the answer to a request that is paid; whoever returns it does so after this.
 
         `shared` is the identity of the round of several sites that the answer is a part of: a round has one.
@@ -251,7 +251,7 @@ class DiskStore:
                 raise Damage("a round is in it whose answer has gone")
             return StoredRound(number, request.partition("-")[0], form.answer(connection, kept.facts))
 
-    def end(self, run: Run, outcome: str) -> None:
+    def end(self, run: LedgerRun, outcome: str) -> None:
         """What became of a run, for the log; nothing if another process has claimed it."""
         self._run = None
         with self._writing() as (connection, _):
@@ -259,7 +259,7 @@ class DiskStore:
             if claim is not None and claim.body == run.token:
                 form.write_note(connection, run.kind("ended"), json.dumps({"outcome": outcome}))
 
-    def _check_claim(self, connection: sqlite3.Connection, run: Run) -> None:
+    def _check_claim(self, connection: sqlite3.Connection, run: LedgerRun) -> None:
         claim = journal.newest(connection, run.kind("claim"))
         if claim is None or claim.body != run.token:
             raise LedgerError(

@@ -22,7 +22,7 @@ from dpcurate._validation import Number
 from dpcurate.accounting import Budget, Cost, Event, composition, epsilon_of
 from dpcurate.errors import BudgetError, BudgetExceeded, LedgerError, NotPrivate
 from dpcurate.private.ledger.disk_store import DiskStore
-from dpcurate.private.ledger.run_log import Run
+from dpcurate.private.ledger.run_log import LedgerRun
 from dpcurate.private.ledger.units import (
     UNIT,
     Decide,
@@ -67,7 +67,7 @@ class Filter:
         self._neighbours = neighbours
         self._purse = "the budget"
         self._block: _Block | None = None
-        self._run: Run | None = None
+        self._run: LedgerRun | None = None
         self._lock = threading.RLock()
         self._process = process()
 

@@ -20,7 +20,7 @@ from dpcurate.private.ledger import format as form
 from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.disk_store import DiskStore, StoredRound, StoredRun
 from dpcurate.private.ledger.filter import NOTHING, Filter
-from dpcurate.private.ledger.run_log import FINISHED, Liveness, LoggedRun, Payment, Run, RunFacts, check_facts
+from dpcurate.private.ledger.run_log import FINISHED, LedgerRun, Liveness, LoggedRun, Payment, RunFacts, check_facts
 from dpcurate.private.ledger.shares import Grant, Share
 from dpcurate.private.ledger.units import round_down, round_up
 from dpcurate.schema import Schema
@@ -182,7 +182,7 @@ class Ledger(Filter):
 
     # --- runs: docs/proofs/answers.md ----------------------------------------------------------------------
 
-    def run(self, facts: RunFacts, *, share: Number | None = None) -> AbstractContextManager[Run]:
+    def run(self, facts: RunFacts, *, share: Number | None = None) -> AbstractContextManager[LedgerRun]:
         """A run of a method on a ledger in a file: it is logged, spends at most `share`, and its answers are stored.
 
         The run of the same command that was stopped is resumed: what it paid for is not paid again.
@@ -194,7 +194,7 @@ class Ledger(Filter):
             raise BudgetError(f"a run's share must be a finite amount above 0, got {shown(share)}")
         return _Running(self, facts, taken)
 
-    def _begin(self, facts: RunFacts, share: Number | None) -> Run:
+    def _begin(self, facts: RunFacts, share: Number | None) -> LedgerRun:
         with self._mine():
             if not isinstance(self._store, DiskStore) or self._run is not None or self._block is not None:
                 raise LedgerError("a run is begun on a ledger in a file that has no other run or block open here")
@@ -334,13 +334,13 @@ class Ledger(Filter):
             return self._store.stopped(command) if isinstance(self._store, DiskStore) else None
 
 
-class _Running(AbstractContextManager[Run]):
+class _Running(AbstractContextManager[LedgerRun]):
     """The `with` of `Ledger.run`; what ended it is said in the log by one word."""
 
     def __init__(self, ledger: Ledger, facts: RunFacts, share: Number | None) -> None:
         self._ledger, self._facts, self._share = ledger, facts, share
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> LedgerRun:
         return self._ledger._begin(self._facts, self._share)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

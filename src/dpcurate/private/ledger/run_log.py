@@ -127,7 +127,7 @@ class LoggedRun:
 
 
 @dataclass(slots=True)
-class Run:
+class LedgerRun:
     """A run under way in this process, and what its requests have cost, stored ones included."""
 
     number: int
@@ -227,10 +227,10 @@ class Story:
         """Note how and when the run ended."""
         self.outcome, self.ended = note.facts["outcome"], note.written
 
-    def resumed(self, lock: Liveness) -> Run:
+    def resumed(self, lock: Liveness) -> LedgerRun:
         """The run in another process."""
         known = self.logged()
-        return Run(known.number, known.allowance, lock, self.paid, known.units)
+        return LedgerRun(known.number, known.allowance, lock, self.paid, known.units)
 
     def logged(self) -> LoggedRun:
         """The run as a line of the log."""

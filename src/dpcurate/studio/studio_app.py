@@ -21,7 +21,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from dpcurate.studio import choose_page, describe_page, order_page, plan_page, read_page, run_page, server_page
-from dpcurate.studio.visit import Site, Visit, answering
+from dpcurate.studio.visit import StudioSite, Visit, answering
 from dpcurate.web.security import KnownHosts, SameOrigin, SecurityHeaders
 
 GET, POST = "GET", "POST"
@@ -74,7 +74,7 @@ def _same(given: str, known: str) -> bool:
     return hmac.compare_digest(given.encode(errors="replace"), known.encode())
 
 
-def create_app(site: Site, token: str, hosts: Collection[str]) -> Starlette:
+def create_app(site: StudioSite, token: str, hosts: Collection[str]) -> Starlette:
     """The application.
 
     Args:

@@ -78,7 +78,7 @@ class RunWatch:
         self.stage = SEARCHING if stage == "search" else MEASURING
 
 
-class Runs:
+class WatchedRuns:
     """The runs of this process, one at a time for each project."""
 
     def __init__(self) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 from dpcurate._messages import one_line
 from dpcurate.accounting import Budget
+from dpcurate.benchmark.benchmark_worlds import TableOfTruth, World, find
 from dpcurate.benchmark.candidates import Candidate, Guarantee, RowMethod
-from dpcurate.benchmark.worlds import TableOfTruth, World, find
 from dpcurate.errors import DpcurateError, QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.metrics import arc_rates, skeleton_rates

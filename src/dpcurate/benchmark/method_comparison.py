@@ -9,9 +9,10 @@ from typing import Any
 
 from dpcurate._messages import shown
 from dpcurate.accounting import DELTA, Budget
-from dpcurate.benchmark import table, worlds
+from dpcurate.benchmark import table
+from dpcurate.benchmark.benchmark_worlds import find, title
 from dpcurate.benchmark.candidates import Candidate, candidates
-from dpcurate.benchmark.run import Run, Task, check_limit, measure
+from dpcurate.benchmark.measure import Run, Task, check_limit, measure
 from dpcurate.benchmark.run_file import RunFile, spread
 from dpcurate.errors import QueryError
 from dpcurate.networks import SHIPPED
@@ -96,11 +97,11 @@ def _named(given: Sequence[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for world in given:
         if isinstance(world, str):
-            worlds.find(world)
-        title = worlds.title(world) if isinstance(world, str) else getattr(world, "__name__", type(world).__name__)
-        if title in found:
-            raise QueryError(f"two worlds are called {shown(title)}: name each once")
-        found[title] = world
+            find(world)
+        name = title(world) if isinstance(world, str) else getattr(world, "__name__", type(world).__name__)
+        if name in found:
+            raise QueryError(f"two worlds are called {shown(name)}: name each once")
+        found[name] = world
     return found
 
 
