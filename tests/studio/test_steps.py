@@ -102,7 +102,7 @@ def test_other_views_are_free_and_respect_what_is_typed_later(tmp_path):
 def test_a_run_asks_before_it_finds_nothing(visitor):
     project = visitor.described()
     visitor.post(f"{project}/plan", epsilon="0.05", was="")
-    assert "would find next to nothing" in visitor.get(f"{project}/plan").text
+    assert "would find hardly any links" in visitor.get(f"{project}/plan").text
     page = visitor.get(f"{project}/run").text
     refused = visitor.post(f"{project}/run", do="run", **hidden(page, "left", "epsilon"))
     assert refused.status_code == 400

@@ -158,7 +158,7 @@ class Outlook:
 
     @property
     def hopeless(self) -> bool:
-        """Whether the run is expected to find next to nothing."""
+        """Whether the run is expected to find hardly any links."""
         return self.power.f1 < HOPELESS
 
     @property

@@ -42,7 +42,7 @@ def pool(
     """Several sites as one study: noised answers are added up, and no row leaves a site.
 
     Each site's ledger is charged before it reads, and its promise is its own. A run that is stopped anywhere is resumed
-    by the same call, which pays for nothing twice: ledgers in files store the answers.
+    by the same call, which never pays twice: ledgers in files store the answers.
 
     Args:
         studies: one for each site, of a table here (`open`), on a server, or of stored answers (`reopen`); a mapping

@@ -21,7 +21,7 @@ def connect(
     """A study of a table that a service holds (`dpcurate serve`): the same calls, within your share of its budget.
 
     Learning happens here; only queries and noised answers travel. A lost connection, or a restart on either side, costs
-    nothing: the same call resumes the run and pays for nothing twice.
+    nothing: the same call resumes the run and never pays twice.
 
     Args:
         url: where the service is, such as ``"https://stats.example.org"``.

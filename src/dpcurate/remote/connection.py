@@ -81,7 +81,7 @@ class Connection:
             if time.monotonic() + wait > end:
                 raise ServiceError(
                     f"the service at {self.url} does not answer ({why}). What was paid for is not lost: once it "
-                    "answers, the same call goes on and pays for nothing twice"
+                    "answers, the same call goes on and never pays twice"
                 ) from None
             time.sleep(wait)
             wait = min(2 * wait, 5.0)

@@ -104,7 +104,7 @@ def _begin(visit: Visit, project: Project, state: ProjectState) -> None:
     preview = preview_of(project, settings)
     if preview.outlook is not None and preview.outlook.hopeless and "anyway" not in visit.form:
         raise DpcurateError(
-            "this run is expected to find next to nothing; nothing was spent. Tick the box to run it anyway"
+            "this run is expected to find hardly any links; nothing was spent. Tick the box to run it anyway"
         )
     preview.budget.check_share()
     visit.site.runs.start(project, settings)

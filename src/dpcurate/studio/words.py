@@ -67,7 +67,7 @@ def promise(epsilon: float) -> str:
 
 
 def needed(outlook: Outlook) -> str:
-    """What a run that finds next to nothing would need, without the names of measures and commands."""
+    """What a run that finds hardly any links would need, without the names of measures and commands."""
     advice = outlook.advice.partition(" `dpcurate plan`")[0]
     return re.sub("^An F1 of [0-9.]+ takes", "To find about half of the links takes", advice)
 
