@@ -816,6 +816,7 @@ def test_the_bar_is_silent_in_a_pipe():
     assert stream.getvalue() == ""
 
 
+@pytest.mark.slow(but=["auto", "priv-pc", "svt-pc"])
 @pytest.mark.parametrize("method", list(private()))
 def test_watching_changes_nothing(method):
     seen = []

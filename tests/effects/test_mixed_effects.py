@@ -154,6 +154,7 @@ def test_effects_along_edges_are_told_and_charge_nothing(found, curator, tmp_pat
     assert (curator.ledger.spent, curator.passes) == before
 
 
+@pytest.mark.slow
 def test_what_a_model_has_bought_makes_errors_smaller(found):
     free, more = (one._effects.estimator.released for one in (replace(found, model=None), found))
     assert free is found.learned.released

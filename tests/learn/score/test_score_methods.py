@@ -375,6 +375,7 @@ def test_published_variants_are_refused_unless_allowed_and_state_their_claim(met
     assert isinstance(learned.graph, Dag)
 
 
+@pytest.mark.slow
 def test_a_hundred_columns():
     schema = Schema(tuple(Numeric(f"X{i + 1}", -40, 40) for i in range(100)))
     dag, _, table = linear(100, 60, 0)
