@@ -301,9 +301,11 @@ def settled(now: Books, jobs: list[Job], diary: Diary) -> Iterator[str]:
     for one in diary.read("answered"):
         name, _, digest = one.partition("=")
         answers.setdefault(name, set()).add(digest)
+    paying = Counter(run[2] for run in now.runs if run[4] > 0)  # a job that began another run has paid for each
     for name, digests in answers.items():
-        if len(digests) > 1:
-            yield f"question {name} has {len(digests)} answers, and was paid for once"
+        times = paying[name.rpartition(".")[0]]
+        if len(digests) > times:
+            yield f"question {name} has {len(digests)} answers, and was paid for {times} times"
     done = diary.read("done")
     for job in jobs:
         mine = [run for run in now.runs if run[1] == job.who and run[2] == job.name]
@@ -384,10 +386,10 @@ class Scene:
             self._replace()
         while not self.alive():
             self.start(calm=calm)
-        done = self.diary.read("done")
-        for job in jobs:
-            child = self.clients.get(job)
-            if not done[job.name] and (child is None or _ended(child)):
+        idle = [job for job in jobs if job not in self.clients or _ended(self.clients[job])]
+        done = self.diary.read("done")  # after the look at who has ended: a client writes it just before it ends
+        for job in idle:
+            if not done[job.name]:
                 self.clients[job] = fork(lambda _, job=job: work(job, self.port, self.diary))
 
     def _replace(self) -> None:
