@@ -26,6 +26,7 @@
   const show = () => svg.setAttribute("viewBox", [view.x, view.y, view.w, view.h].map((v) => v.toFixed(2)).join(" "));
   const fit = () => {
     const box = svg.getBoundingClientRect();
+    if (!box.width || !box.height) return; // not shown yet, as in a frame that is still hidden: "resize" comes again
     const scale = Math.min(box.width / wide, box.height / high, LARGEST);
     const w = box.width / scale, h = box.height / scale;
     view = { x: left + (wide - w) / 2, y: top_ + (high - h) / 2, w, h };
