@@ -230,10 +230,11 @@ def test_privacy_in_public_words():
     told = Privacy(Budget(epsilon=1, delta=1e-6), "add-remove", "one row", 0.005, events, private=True)
     assert (told.delta, told.rho) == (1e-6, 0.005)
     assert told.epsilon == epsilon_of(rho=0.005, delta=1e-6)
-    for part in ("epsilon = 1", "delta = 1e-06", "add-remove", "one row", "spent"):
+    for part in ("epsilon = 1", "delta = 1e-06", "add/remove one row", "spent"):
         assert part in str(told)
     pure = Privacy(Budget(epsilon=1, delta=0), "replace", "one row", 0.1, events, private=True)
     assert (pure.epsilon, pure.delta) == (0.1, 0)
+    assert "(replace one row; spent 0.1 of 1)" in str(pure)
     bare = Privacy(Budget.unlimited(), "replace", "one row", 0.0, events, private=False)
     assert (bare.epsilon, bare.rho) == (math.inf, math.inf)
     assert str(bare).startswith("NOT PRIVATE")
@@ -243,10 +244,10 @@ def test_privacy_tells_this_run_from_all_and_in_digits_that_a_person_reads():
     budget = Budget(epsilon=2, delta=1e-10)
     first = Budget(epsilon=1, delta=1e-10).ceiling
     told = Privacy(budget, "add-remove", "one row", 2 * first, (), private=True, run=first)
-    assert "1 of it spent by this run, 1.435 by all so far" in str(told)
+    assert "(add/remove one row; spent 1 in this run, 1.435 of 2)" in str(told)
     assert told.run_epsilon == pytest.approx(1)
-    assert "1 of it spent)" in str(dataclasses.replace(told, spent=first))
-    assert "1.435 of it spent)" in str(dataclasses.replace(told, run=None))
+    assert "(add/remove one row; spent 1 of 2)" in str(dataclasses.replace(told, spent=first))
+    assert "; spent 1.435 of 2)" in str(dataclasses.replace(told, run=None))
     assert dataclasses.replace(told, run=None).run_epsilon is None
     assert not re.search(r"[0-9.]{9}", repr(told).replace("0.0499868", "")), repr(told)
     assert dataclasses.replace(told, private=False).run_epsilon == math.inf

@@ -261,7 +261,7 @@ def test_a_ledger_is_shared_by_runs(here, capsys):
     ledger = Ledger.open("asia.ledger")
     half = Budget(epsilon=0.5, delta=1e-10).rho
     assert 0 < ledger.spent <= half
-    assert f"{epsilon_of(rho=ledger.spent, delta=1e-10):.4g} of it spent" in err
+    assert f"spent {epsilon_of(rho=ledger.spent, delta=1e-10):.4g} of 2" in err
     assert ledger.reserved == 0
     assert discover("--ledger", "asia.ledger", "--epsilon", "0.5", "--method", "curate-pc") == 0
     assert half < Ledger.open("asia.ledger").spent <= 2 * half
@@ -551,7 +551,7 @@ def test_a_run_says_what_it_spent_itself(here, capsys):
     Ledger.create(
         "t.ledger", table="t", schema_hash=schema, neighbours="add-remove", budget=Budget(epsilon=2, delta=1e-10)
     )
-    for said in ("; 1 of it spent)", "; 1 of it spent by this run, 1.435 by all so far)"):
+    for said in ("; spent 1 of 2)", "; spent 1 in this run, 1.435 of 2)"):
         assert discover("--epsilon", "1", "--ledger", "t.ledger", "-o", "r", "--force") == 0
         assert said in capsys.readouterr().err
     spent = json.loads(Path("r/report.json").read_text())["privacy"]

@@ -59,7 +59,7 @@ def test_the_statement_lists_every_site_with_its_own_relation_and_ledger(tmp_pat
     assert "3 sites, each with a promise and a ledger of its own" in said
     assert "Berlin: epsilon = 3" in said
     assert "Rome: epsilon = 1" in said
-    assert "(replace, unit: one row" in said
+    assert "(replace one row; spent" in said
     assert "ledger: in memory" in said
     told = found.to_dict()["privacy"]["sites"]
     assert [one["name"] for one in told] == list(NAMES)

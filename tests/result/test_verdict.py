@@ -52,6 +52,14 @@ def test_a_table_without_links_can_be_seen_clearly():
     assert on(expected=Expected(drawn=0, right=0.0, missed=0.3)).level == "fine"
 
 
+def test_counts_of_edges_read_as_a_person_would_say_them():
+    assert "Of 20 drawn edges about 20 are expected to be right, and about 1 edge to be missing:" in str(on())
+    one = str(on(expected=Expected(drawn=1, right=0.9, missed=0.3)))
+    assert "Of 1 drawn edge about 1 is expected to be right, and fewer than 1 edge to be missing:" in one
+    none = str(on(expected=Expected(drawn=0, right=0.0, missed=0.3)))
+    assert "No edge is drawn; fewer than 1 edge is expected to be missing." in none
+
+
 def test_the_verdict_follows_what_is_drawn():
     levels = [on(LOUD, expected=Expected(drawn=9, right=right, missed=missed)).level for right, missed in
               ((8.9, 1.0), (8.0, 6.0), (6.0, 12.0), (5.0, 30.0))]  # fmt: skip

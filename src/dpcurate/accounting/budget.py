@@ -286,7 +286,8 @@ class Privacy:
     def __str__(self) -> str:
         if not self.private:
             return NOT_PRIVATE
-        said = f"{self.budget} ({self.neighbours}, unit: {self.unit}; {self._shares()})"
+        step = self.neighbours.replace("add-remove", "add/remove")
+        said = f"{self.budget} ({step} {self.unit}; {self._shares()})"
         return (
             f"{len(self.sites)} sites, each with a promise and a ledger of its own; the weakest: {said}"
             if self.sites
@@ -302,9 +303,9 @@ class Privacy:
         return f"Privacy({self})"
 
     def _shares(self) -> str:
-        total, run = f"{self.epsilon:.4g}", self.run_epsilon
+        total, run, most = f"{self.epsilon:.4g}", self.run_epsilon, float(self.budget.epsilon or 0.0)
         mine = total if run is None else f"{run:.4g}"
-        return f"{total} of it spent" if mine == total else f"{mine} of it spent by this run, {total} by all so far"
+        return f"spent {'' if mine == total else f'{mine} in this run, '}{total} of {most:.4g}"
 
 
 # --- cautions -------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
+from dpcurate._messages import how_many
 from dpcurate.accounting import Budget
 from dpcurate.accounting.conversions import least
 from dpcurate.learn.power import CLEAR_DEVIATIONS, Power, lost
@@ -42,7 +43,7 @@ BELOW, ABOVE = 1.2, 0.16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """Of `drawn` edges `right` are expected to be right; `missed` linked pairs are expected among those not drawn."""
+    """`right` of the `drawn` edges are expected to be right, and `missed` edges to be missing from the graph."""
 
     drawn: int
     right: float
@@ -160,15 +161,17 @@ def verdict_on(
 
 def _drawn(expected: Expected, level: Level) -> tuple[str, ...]:
     """What the graph holds, as its probabilities have it."""
-    missed = f"about {expected.missed:.0f} more linked {'pair is' if round(expected.missed) == 1 else 'pairs are'}"
     if level == "hopeless":
         return ("No edge is drawn, because no link stands out from the noise.",)
+    count = round(expected.missed)
+    missed = f"about {how_many(count, 'edge')}" if count else "fewer than 1 edge"
     if not expected.drawn:
-        return (f"No edge is drawn; {missed} expected.",)
+        return (f"No edge is drawn; {missed} {'is' if count < 2 else 'are'} expected to be missing.",)
     low, high = expected.range
     return (
-        f"Of {expected.drawn} drawn edges about {expected.right:.0f} are expected to be right, and {missed} expected "
-        f"but not drawn: skeleton F1 about {expected.f1:.2f} ({low:.2f} to {high:.2f} in 8 of 10 tables).",
+        f"Of {how_many(expected.drawn, 'drawn edge')} about {expected.right:.0f} "
+        f"{'is' if round(expected.right) == 1 else 'are'} expected to be right, and {missed} to be missing: "
+        f"skeleton F1 about {expected.f1:.2f} ({low:.2f} to {high:.2f} in 8 of 10 tables).",
     )
 
 
