@@ -56,10 +56,10 @@ def test_the_page_to_publish_says_what_its_run_has_spent(read):
     page = visitor.get(f"{project}/report").text
     assert page == (folder / "clinic-studio" / "results" / "run-1" / "report.html").read_text()
     head = page.partition('id="graph"')[0].partition("Privacy:")[2].partition("</p>")[0]
-    assert "; spent 1 of 1)" in head
+    assert "; spent 1 of 2)" in head
     assert "rho" not in head
     other = visitor.get(f"{project}/report?direction=0.9").text
-    assert "spent 0 in this run, 1 of 1" in other
+    assert "spent 0 in this run, 1 of 2" in other
     result = io.BytesIO(visitor.get(f"{project}/file/result.zip").content)
     with zipfile.ZipFile(result) as packed:
         assert packed.read("report.html").decode() == page
