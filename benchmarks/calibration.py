@@ -218,7 +218,7 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Run what is missing and say what was found."""
     from benchmarks.calibration_fit import compare
-    from benchmarks.calibration_page import page, verdicts
+    from benchmarks.calibration_page import FIGURES, every_family, page, verdicts
 
     options, code = parser().parse_args(), version("auto")
     results = Results(options.results)
@@ -228,6 +228,7 @@ def main() -> None:
     print(compare(runs) if options.compare else "\n".join([page(runs), *verdicts(runs)]))
     if options.write:
         options.write.write_text(page(runs), encoding="utf-8")
+        (options.write.parent / FIGURES).write_text(every_family(runs), encoding="utf-8")
 
 
 def chosen(runs: Iterable[Run], options: argparse.Namespace, code: str) -> Iterator[Run]:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.directions run [--families "weak, numbers" ...] [--rows 3000 20000 100000] [--epsilons 1 1000]
                                         [--seeds 3] [--first 0] [--results speed/directions.jsonl] [--seconds 3600]
-    python -m benchmarks.directions page [--results ...] [--write docs/confidence.md]
+    python -m benchmarks.directions page [--results ...] [--write docs/directions.md]
 
 Every run is one line of the file of results; runs that are there are not made again.
 """
@@ -98,14 +98,18 @@ def _said(said: Sequence[float], true: Sequence[bool]) -> str:
     return f"{np.mean(said):.2f} / {np.mean(true):.2f} ({len(said)})" if said else "none"
 
 
-HEADS = ("family", "runs", *TRUST, "b does not cause a", "a causes b", "not drawn, would say")
+HEADS = ("table", "runs", *TRUST, "b does not cause a", "a causes b", "not drawn, would say")
 
 
 def table(runs: Sequence[Run], *, by: Sequence[str] = ("family",)) -> str:
-    """Said and true, in brackets how many, of directions of at least .8 between linked columns."""
+    """Said and true, in brackets how many, of directions of at least .8 between linked columns.
+
+    By "fault", families of levels, mixtures and numbers with the same fault are one line.
+    """
     groups: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for run in runs:
-        groups[tuple(run[key] for key in by)].append(run)
+        known = {**run, "fault": run["family"].split(",")[0]}
+        groups[tuple(known[key] for key in by)].append(run)
     rows = [_line(", ".join(map(str, key)), groups[key]) for key in sorted(groups, key=str)]
     lines = [HEADS, ["---"] * len(HEADS), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
@@ -139,7 +143,7 @@ def main() -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 1000.0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--by", nargs="+", default=["family"], choices=["family", "rows", "epsilon"])
+    parser.add_argument("--by", nargs="+", default=["fault"], choices=["fault", "family", "rows", "epsilon"])
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after so long")
     parser.add_argument("--results", type=Path, default=Path("speed/directions.jsonl"))
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its marks on this page")
