@@ -1,4 +1,4 @@
-"""The page of wide tables from runs: means and standard errors, each network beside its ceiling."""
+"""The page of wide tables from runs: means, each network beside its ceiling."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ The default method at three epsilons, compared with exact PC (G test, .01) and e
 without privacy. These two are the ceiling: what they cannot see in the rows, noised answers seldom show. Neither is
 perfect, so the default exceeds them in places.
 
-{rows:,} rows, add/remove, delta = 1e-10, private row count; mean ± standard error over tables drawn afresh. F1 of the
-skeleton against the true network; CPDAG F1 by arcs, an undirected edge being two. Figures of the default are about the
-graph of the highest expected F1 (`found.at("best-f1")`); "at 1/2" is what `found.graph` draws. Seconds are processor
-time of one thread, from the open table to the graph. Networks that are not shipped are from the Bayesian network
-repository (M. Scutari, bnlearn.com/bnrepository).
-Written by `python -m benchmarks.wide`."""
+{rows:,} rows, add/remove, delta = 1e-10, private row count; means over {seeds} tables drawn afresh. Half of the
+standard errors of F1 are below {usual:.3f}, the largest is {largest:.3f}. Figures of the default are about the graph of
+the highest expected F1 (`found.at("best-f1")`); "at 1/2" is what `found.graph` draws. Seconds are processor time of one
+thread, from the open table to the graph. Networks that are not shipped are from the Bayesian network repository
+(M. Scutari, bnlearn.com/bnrepository). Written by `python -m benchmarks.wide`.
+
+## Skeleton F1 (CPDAG F1)
+"""
 
 SHUFFLED = """
 ## Columns in a random order
 
 Of two columns that repeat each other, the default keeps the edges of the first in the schema. Network files mostly list
 causes first, which helps: Hailfinder and Win95pts have three such pairs each. Here the columns of every table are
-shuffled (`--shuffled`), so that the first of two is as often the wrong one."""
+shuffled (`--shuffled`), so that the first of two is as often the wrong one.
+"""
 
 Row = tuple[str, float | None]
 """A method and its epsilon, None where it is exact."""
@@ -51,12 +54,18 @@ def page(runs: Sequence[Any]) -> str:
     if not runs:
         return "No runs yet.\n"
     columns, cells = _columns(runs), _cells(runs)
-    parts = [HEAD.format(rows=runs[0].key.rows)]
-    for figure, title in (("f1", "Skeleton F1"), ("cpdag", "CPDAG F1")):
-        parts.append(f"\n## {title}\n")
-        parts += _summary(list(columns), columns, rows(runs), cells, figure)
+    errors = [c.error["f1"] for c in (*cells.values(), *_cells(shuffled).values()) if not math.isnan(c.error["f1"])]
+    parts = [
+        HEAD.format(
+            rows=runs[0].key.rows,
+            seeds=min(cell.runs for cell in cells.values()),
+            usual=np.median(errors) if errors else math.nan,
+            largest=max(errors, default=math.nan),
+        )
+    ]
+    parts += _summary(list(columns), columns, rows(runs), cells)
     if shuffled:
-        parts += [SHUFFLED, *_both(shuffled)]
+        parts += [SHUFFLED, *_summary(list(_columns(shuffled)), _columns(shuffled), rows(shuffled), _cells(shuffled))]
     parts.append("\n## Means of everything measured\n")
     parts += _details(list(columns), rows(runs), cells)
     parts += _versions(runs)
@@ -72,13 +81,6 @@ def _columns(runs: Sequence[Any]) -> dict[str, int]:
 def _cells(runs: Sequence[Any]) -> dict[tuple[str, Row], Cell]:
     every = ((name, row) for name in _columns(runs) for row in rows(runs))
     return {key: cell for key in every if (cell := _cell(runs, *key)) is not None}
-
-
-def _both(runs: Sequence[Any]) -> Iterator[str]:
-    columns, cells = _columns(runs), _cells(runs)
-    for figure, title in (("f1", "Skeleton F1"), ("cpdag", "CPDAG F1")):
-        yield f"\n{title}:\n"
-        yield from _summary(list(columns), columns, rows(runs), cells, figure)
 
 
 def rows(runs: Sequence[Any]) -> list[Row]:
@@ -104,10 +106,9 @@ def _cell(runs: Sequence[Any], network: str, row: Row) -> Cell | None:
 
 
 def _over(cells: Sequence[Cell]) -> Cell:
-    """The mean over networks, which are fixed: its error is that of rows and noise."""
+    """The mean over networks."""
     mean = {f: float(np.mean([c.mean[f] for c in cells])) for f in FIGURES}
-    error = {f: math.hypot(*(c.error[f] for c in cells)) / len(cells) for f in FIGURES}
-    return Cell(mean, error, min(c.runs for c in cells))
+    return Cell(mean, {}, min(c.runs for c in cells))
 
 
 def _name(row: Row) -> str:
@@ -115,20 +116,21 @@ def _name(row: Row) -> str:
     return METHODS[method] if epsilon is None else f"{METHODS[method]}, eps {epsilon:g}"
 
 
-def _told(cell: Cell | None, figure: str) -> str:
-    if cell is None or math.isnan(cell.mean[figure]):
-        return ""
-    error = "" if math.isnan(cell.error[figure]) else f" ± {cell.error[figure]:.3f}"
-    return f"{cell.mean[figure]:.3f}{error}"
+def _told(cell: Cell, figure: str) -> str:
+    return "" if math.isnan(cell.mean[figure]) else f"{cell.mean[figure]:.3f}"
 
 
-def _summary(names: list[str], columns: dict, asked: list[Row], cells: dict, figure: str) -> Iterator[str]:
+def _pair(cell: Cell | None) -> str:
+    return "" if cell is None else f"{_told(cell, 'f1')} ({_told(cell, 'cpdag')})"
+
+
+def _summary(names: list[str], columns: dict, asked: list[Row], cells: dict) -> Iterator[str]:
     yield "| network (columns) | " + " | ".join(map(_name, asked)) + " |"
     yield "|---" * (len(asked) + 1) + "|"
     for name in names:
-        told = [_told(cells.get((name, row)), figure) for row in asked]
+        told = [_pair(cells.get((name, row))) for row in asked]
         yield f"| {name} ({columns[name]}) | {' | '.join(told)} |"
-    means = [_told(_everywhere(names, row, cells), figure) or "not all measured" for row in asked]
+    means = [_pair(_everywhere(names, row, cells)) or "not all measured" for row in asked]
     yield f"| **mean of {len(names)}** | {' | '.join(means)} |"
 
 
@@ -140,8 +142,8 @@ def _everywhere(names: list[str], row: Row, cells: dict) -> Cell | None:
 
 def _details(names: list[str], asked: list[Row], cells: dict) -> Iterator[str]:
     rates = "skeleton F1 | precision | recall | CPDAG F1 | F1 at 1/2 | CPDAG at 1/2"
-    yield f"| method | {rates} | seconds | seeds |"
-    yield "|---" * 9 + "|"
+    yield f"| method | {rates} | seconds |"
+    yield "|---" * 8 + "|"
     for row in asked:
         if cell := _everywhere(names, row, cells):
             yield f"| {_figures(row, cell)}"
@@ -149,7 +151,7 @@ def _details(names: list[str], asked: list[Row], cells: dict) -> Iterator[str]:
 
 def _figures(row: Row, cell: Cell) -> str:
     told = [_told(cell, figure) for figure in FIGURES[:-1]]
-    return f"{_name(row)} | {' | '.join(told)} | {cell.mean['seconds']:.1f} | {cell.runs} |"
+    return f"{_name(row)} | {' | '.join(told)} | {cell.mean['seconds']:.1f} |"
 
 
 def _versions(runs: Sequence[Any]) -> Iterator[str]:

@@ -27,14 +27,13 @@ METHODS = {"auto": "private discovery, epsilon 1", "pc": "non-private PC"}
 
 PEERS = """\
 G test at {alpha}, {rows:,} rows, stable variant, one sample of each network, every tool in a process of its own,
-imports and data in the form the tool wants ready. Seconds (median of three after the first call, where that takes
-less than five), and peak memory of the process in MB. dpcurate three times: from a pandas frame of labels and from
-the integers that causal-learn gets, both with opening the curator, and on a curator that is open already. Run
-`python -m benchmarks.peers`.
+imports and data in the form the tool wants ready. Seconds (median of three after the first call, below five seconds),
+and peak memory of the process in MB. dpcurate three times: from a pandas frame of labels and from the integers that causal-learn gets,
+both with opening the curator, and on an open curator. Run `python -m benchmarks.peers`.
 """
 GROWTH = """\
 Random networks of columns with 2 to 4 levels. Long tables are Parquet files, read where they are; wide ones are in
-memory. Seconds include opening. Run `python -m benchmarks.growth`.
+memory. Seconds, opening included (peak MB, passes over the file). Run `python -m benchmarks.growth`.
 """
 ENGINES = """\
 Our source encodes and checks every cell against the schema; the other side only counts. Asked: at most 1.5 times.
@@ -42,10 +41,9 @@ Run `python -m benchmarks.engines`.
 """
 TWINS = """\
 100,000 rows in memory, opening included, median of five. The twin of a PC-like method is PC with Kendall's test,
-of a descent NOTEARS on exact moments, of measure-once the same search on an unlimited budget. Asked: at most 2.
-`discover` uses measure-once. PC-like methods draw secure noise for every test, which costs more than the test, and
-noise makes them ask more of them; NOLEAKS and CURATE's descent go through the rows at every step, which moments
-do not.
+of a descent NOTEARS on exact moments, of measure-once (the default) the same search on an unlimited budget. Asked: at
+most 2. PC-like methods draw secure noise for every test, which costs more than the test; NOLEAKS and CURATE's descent
+go through the rows at every step, which moments do not.
 Run `python -m benchmarks.twins`.
 """
 
@@ -92,12 +90,20 @@ def peers(found: Any) -> Iterator[str]:
 
 
 def _accounts(differences: list[Record]) -> Iterator[str]:
-    """Why a skeleton differs from causal-learn's."""
-    for one in differences:
-        by_rules = one["rules_give_both_skeletons"]
-        why = "its stated rules give exactly its skeleton" if by_rules else f"not explained: {one['note']}"
-        fewer, more = len(one["only_causal_learn"]), len(one["only_tool"])
-        yield f"* {one['network']}: {TOOLS[one['tool']]} has {fewer} edges fewer and {more} more; {why}."
+    """Where a skeleton differs from causal-learn's, and whether the tool's rules explain that."""
+    if not differences:
+        return
+    told = [
+        f"{TOOLS[one['tool']]} on {one['network']} (-{len(one['only_causal_learn'])}, +{len(one['only_tool'])})"
+        for one in differences
+    ]
+    yield f"Other skeletons than causal-learn's (edges fewer, more): {', '.join(told)}."
+    odd = [one for one in differences if not one["rules_give_both_skeletons"]]
+    yield (
+        "The tools' stated rules give exactly these."
+        if not odd
+        else "\n".join(f"* {one['network']}, {TOOLS[one['tool']]}: not explained: {one['note']}" for one in odd)
+    )
 
 
 def _peer_line(rows: list[Record], tools: list[str]) -> str:
@@ -121,17 +127,16 @@ def _timed(row: Record | None) -> str:
 
 
 def _ratios(rows: list[Record]) -> Iterator[str]:
-    """How many times as fast as the fastest of the others, and as causal-learn."""
-    yield "| times as fast as | " + " | ".join(dict.fromkeys(r["network"] for r in rows)) + " |"
+    """How many times as fast as the fastest of the others."""
+    yield "| times as fast as the fastest other | " + " | ".join(dict.fromkeys(r["network"] for r in rows)) + " |"
     yield "|---" * (len({r["network"] for r in rows}) + 1) + "|"
     for own in (t for t in TOOLS if t.startswith("dpcurate")):
-        for label, others in (("causal-learn", {"causal-learn"}), ("the fastest other", set(TOOLS))):
-            cells = []
-            for name in dict.fromkeys(r["network"] for r in rows):
-                times = {r["tool"]: r["seconds"] for r in rows if r["network"] == name and "seconds" in r}
-                beside = [s for t, s in times.items() if t in others and not t.startswith("dpcurate")]
-                cells.append(f"{min(beside) / times[own]:.1f}" if beside and own in times else "")
-            yield f"| {label}: {TOOLS[own]} | " + " | ".join(cells) + " |"
+        cells = []
+        for name in dict.fromkeys(r["network"] for r in rows):
+            times = {r["tool"]: r["seconds"] for r in rows if r["network"] == name and "seconds" in r}
+            beside = [s for t, s in times.items() if not t.startswith("dpcurate")]
+            cells.append(f"{min(beside) / times[own]:.1f}" if beside and own in times else "")
+        yield f"| {TOOLS[own]} | " + " | ".join(cells) + " |"
 
 
 def growth(rows: list[Record], drawn: bool) -> Iterator[str]:
@@ -140,17 +145,19 @@ def growth(rows: list[Record], drawn: bool) -> Iterator[str]:
     for axis, title in (("rows", "rows"), ("columns", "columns")):
         if drawn:
             yield f"![Seconds and memory against {title}](figures/growth-{axis}.png)\n"
-        yield "| rows | columns | method | seconds | passes | peak MB | tests |"
-        yield "|---|---|---|---|---|---|---|"
-        for r in (r for r in rows if r["axis"] == axis):
-            told = (
-                f"> {r['over']} | | "
-                if "over" in r
-                else f"{r['open'] + r['fit']:.2f} | {r['passes']} | {r['peak_mb']:.0f}"
-            )
-            tests = "" if r.get("tests") is None else f"{r['tests']:,}"
-            yield f"| {r['rows']:,} | {r['columns']} | {METHODS[r['method']]} | {told} | {tests} |"
+        yield f"| rows | columns | {' | '.join(METHODS.values())} |"
+        yield "|---" * (len(METHODS) + 2) + "|"
+        these = [r for r in rows if r["axis"] == axis]
+        for count, columns in dict.fromkeys((r["rows"], r["columns"]) for r in these):
+            by_method = {r["method"]: r for r in these if (r["rows"], r["columns"]) == (count, columns)}
+            yield f"| {count:,} | {columns} | {' | '.join(_grown(by_method.get(m)) for m in METHODS)} |"
         yield ""
+
+
+def _grown(row: Record | None) -> str:
+    if row is None or "over" in row:
+        return "" if row is None else f"> {row['over']}"
+    return f"{row['open'] + row['fit']:.2f} ({row['peak_mb']:.0f}, {row['passes']})"
 
 
 def engines(rows: list[Record]) -> Iterator[str]:
