@@ -188,10 +188,10 @@ TITLES = {"alone": "one site alone", "pooled": "pooled", "one round": "in one ro
 DIFFERING = {"pooled": "pooled", "site column": "one table with a site column, same noise",
              "one table": "one table without a site column, same noise"}  # fmt: skip
 HEAD = """
-Skeleton F1, mean ± standard error over runs, {seeds} tables of each kind drawn afresh (add-remove, delta = 1e-10,
-'best-f1' threshold, edges of the site left out; networks: {six}).
+Mean skeleton F1 over {seeds} tables of each kind (add-remove, delta = 1e-10, 'best-f1' threshold, edges of the site
+left out; networks: {six}); standard errors are at most {largest:.3f}.
 *One table, same noise* has all rows in one place, with the noise that the pooled answers have: the difference
-to it is what pooling itself loses. *Noise of one table* is what secure aggregation would reach. Written by
+to it is what pooling itself loses. *Noise of one table* is about what shared noise reaches. Written by
 `python -m benchmarks.pooling --write docs/pooling.md`.
 """
 
@@ -200,7 +200,7 @@ def figures(runs: Sequence[Run]) -> Iterator[str]:
     """The section of the guide."""
     even = [r for r in runs if r.block != "differ"]
     if even:
-        yield HEAD.format(seeds=_count(even), six=", ".join(SIX))
+        yield HEAD.format(seeds=_count(even), six=", ".join(SIX), largest=_largest_error(even))
         yield f"| table | sites | rows each | epsilon | {' | '.join(TITLES.values())} |"
         yield f"|---|---:|---:|---:|{'---:|' * len(COLUMNS)}"
         for (sites, rows, epsilon, block), some in _groups(even, lambda r: (r.sites, r.rows, r.epsilon, r.block)):
@@ -227,7 +227,14 @@ def _line(name: str, sites: int, rows: int, epsilon: float, runs: Sequence[Run])
 def _cell(f1: Sequence[float]) -> str:
     if not f1:
         return "-"
-    return f"{np.mean(f1):.3f}" + (f" ± {np.std(f1, ddof=1) / len(f1) ** 0.5:.3f}" if len(f1) > 1 else "")
+    return f"{np.mean(f1):.3f}"
+
+
+def _largest_error(runs: Sequence[Run]) -> float:
+    """Of the cells of the table: networks are averaged, worlds of the other blocks have a line each."""
+    groups = _groups(runs, lambda r: (r.sites, r.rows, r.epsilon, r.how, r.block == "networks" or r.world))
+    cells = [np.array([r.f1 for r in some]) for _, some in groups if len(some) > 1]
+    return max((float(f1.std(ddof=1) / len(f1) ** 0.5) for f1 in cells), default=0.0)
 
 
 def _of_differing(runs: Sequence[Run]) -> Iterator[str]:

@@ -28,8 +28,8 @@ METHODS = {"auto": "private discovery, epsilon 1", "pc": "non-private PC"}
 PEERS = """\
 G test at {alpha}, {rows:,} rows, stable variant, one sample of each network, every tool in a process of its own,
 imports and data in the form the tool wants ready. Seconds (median of three after the first call, below five seconds),
-and peak memory of the process in MB. dpcurate three times: from a pandas frame of labels and from the integers that causal-learn gets,
-both with opening the curator, and on an open curator. Run `python -m benchmarks.peers`.
+and peak memory of the process in MB. dpcurate three times: from a pandas frame of labels and from the integers that
+causal-learn gets, both with opening the curator, and on an open curator. Run `python -m benchmarks.peers`.
 """
 GROWTH = """\
 Random networks of columns with 2 to 4 levels. Long tables are Parquet files, read where they are; wide ones are in
