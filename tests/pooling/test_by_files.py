@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -46,16 +47,18 @@ def started(**known: Any) -> StudyFile:
     return new_study(CANCER.schema, **{"sites": NAMES, "epsilon": 1.0} | known)
 
 
-def answers(file: StudyFile, folder: Path) -> list[SiteAnswer]:
-    return [answer_study(file, name, site(folder, name)) for name in NAMES]
+def answers(file: StudyFile, folder: Path, make: Callable[[Path, str], Any] = site) -> list[SiteAnswer]:
+    return [answer_study(file, name, make(folder, name)) for name in NAMES]
 
 
-def finished(file: StudyFile | Discovery, folder: Path) -> tuple[Discovery, list[StudyFile]]:
+def finished(
+    file: StudyFile | Discovery, folder: Path, make: Callable[[Path, str], Any] = site
+) -> tuple[Discovery, list[StudyFile]]:
     """The result, by files that are written and read again, and the study's files."""
     files = []
     while isinstance(file, StudyFile):
         files.append(StudyFile.loads(file.dumps()))
-        file = combine_study(files[-1], [SiteAnswer.loads(one.dumps()) for one in answers(files[-1], folder)])
+        file = combine_study(files[-1], [SiteAnswer.loads(one.dumps()) for one in answers(files[-1], folder, make)])
     return file, files
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from test_by_files import CANCER, NAMES, answers, finished, site, spent
+import test_by_files
+from test_by_files import CANCER, NAMES, TABLES, site, spent
 
 from dpcurate import Budget, Codebook
 from dpcurate.cli import main
 from dpcurate.errors import DpcurateError, FormatError, LedgerError, QueryError, RefusedError
 from dpcurate.pooling import (
     SiteAnswer,
+    SiteOwner,
     StudyFile,
     answer_study,
     combine_study,
@@ -32,13 +35,22 @@ def keys(folder: Path) -> dict[str, str]:
     return {name: site_public_key(folder / f"{name}.ledger") for name in NAMES}
 
 
+def owner(folder: Path, name: str) -> SiteOwner:
+    ledger = folder / f"{name}.ledger"
+    return SiteOwner(TABLES[name], CANCER.schema, epsilon=None if ledger.exists() else 3.0, ledger=ledger)
+
+
+def answers(file: StudyFile, folder: Path) -> list[SiteAnswer]:
+    return test_by_files.answers(file, folder, owner)
+
+
 def started(folder: Path, **known: Any) -> StudyFile:
     given = {"sites": NAMES, "epsilon": 1.0, "noise": "shared", "keys": keys(folder)} | known
     return new_study(CANCER.schema, **given)
 
 
 def test_a_study_with_shared_noise_ends_in_a_result_and_every_site_pays_its_epsilon(tmp_path: Path) -> None:
-    found, files = finished(started(tmp_path), tmp_path)
+    found, files = test_by_files.finished(started(tmp_path), tmp_path, owner)
     assert 2 <= len(files) <= 4
     assert found.privacy.shared is not None
     for one in found.privacy.sites:
@@ -66,6 +78,11 @@ def test_files_show_masked_numbers_and_whose_keys_they_are(tmp_path: Path) -> No
     said = str(preview_answer(file, "Oslo", site(tmp_path, "Oslo")))
     assert "noise shared by 3 sites" in said
     assert "compare this with the other sites" in said
+    digits = re.search(r"keys    ([0-9a-f ]+):", said)
+    assert digits is not None
+    assert len(digits[1].replace(" ", "")) == 40  # of 16 digits, two lists of keys with one hash are found in minutes
+    file.save(tmp_path / "study.json")
+    assert f"keys    {digits[1]}" in list(describe_file(tmp_path / "study.json"))
     assert "only the sum of all sites can be read" in said
     body = answers(file, tmp_path)[0]
     body.save(tmp_path / "a.json")
@@ -121,24 +138,24 @@ def test_a_round_under_other_keys_or_terms_is_refused_before_it_is_paid(tmp_path
     known = keys(tmp_path)
     stolen = replace(file, keys=tuple(sorted((known | {"Oslo": fresh_key().public}).items())))
     with pytest.raises(RefusedError, match="another public key for site 'Oslo'"):
-        answer_study(stolen, "Oslo", site(tmp_path, "Oslo"))
+        answer_study(stolen, "Oslo", owner(tmp_path, "Oslo"))
     with pytest.raises(QueryError, match="differ from the study's"):
-        answer_study(replace(file, neighbours=file.neighbours.of("replace")), "Oslo", site(tmp_path, "Oslo"))
+        answer_study(replace(file, neighbours=file.neighbours.of("replace")), "Oslo", owner(tmp_path, "Oslo"))
     assert spent(site(tmp_path, "Oslo")) == 0
-    answer_study(file, "Oslo", site(tmp_path, "Oslo"))
+    answer_study(file, "Oslo", owner(tmp_path, "Oslo"))
     paid = spent(site(tmp_path, "Oslo"))
     other = replace(file, keys=tuple(sorted((known | {"Rome": fresh_key().public}).items())))
     with pytest.raises(RefusedError, match="altered"):
-        answer_study(other, "Oslo", site(tmp_path, "Oslo"))
+        answer_study(other, "Oslo", owner(tmp_path, "Oslo"))
     assert spent(site(tmp_path, "Oslo")) == paid
 
 
 def test_a_ledger_that_is_new_does_not_answer_with_the_secret_of_one_that_is_gone(tmp_path: Path) -> None:
     file = started(tmp_path)
-    answer_study(file, "Oslo", site(tmp_path, "Oslo"))
+    answer_study(file, "Oslo", owner(tmp_path, "Oslo"))
     (tmp_path / "Oslo.ledger").unlink()
     with pytest.raises(LedgerError, match="of another ledger"):
-        answer_study(file, "Oslo", site(tmp_path, "Oslo"))
+        answer_study(file, "Oslo", owner(tmp_path, "Oslo"))
 
 
 def test_answers_of_the_other_kind_are_refused(tmp_path: Path) -> None:

@@ -9,34 +9,46 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_pool import ASIA, NAMES, NUMBERS, asia, numbers, spent, studies
+from test_pool import ASIA, NAMES, NUMBERS, asia, numbers, studies
 
 import dpcurate
-from dpcurate import Budget, BudgetExceeded, Person, Study
+from dpcurate import Budget, BudgetExceeded, Person
 from dpcurate.accounting.budget import SharedNoise
 from dpcurate.errors import DpcurateError, QueryError, SourceError
-from dpcurate.pooling import Pool
+from dpcurate.pooling import Pool, SiteOwner
 from dpcurate.private import shared_round
 from dpcurate.private.masking import Masked
-from dpcurate.private.session import Session
+from dpcurate.private.site_parts import SiteParts
 from dpcurate.queries import Answer, Contrasts, Counts, Gaussian, Laplace, Release
 
 
-def pool_of(sites: dict[str, Study], **known: Any) -> Pool:
+def owners(some: list[dict[str, Any]], folder: Path | None = None, **known: Any) -> dict[str, SiteOwner]:
+    made = {}
+    for name, table in zip(NAMES, some, strict=True):
+        ledger = None if folder is None else folder / f"{name}.ledger"
+        made[name] = SiteOwner(table, ASIA.schema, **{"epsilon": 3.0, "ledger": ledger} | known)
+    return made
+
+
+def spent(one: SiteOwner) -> float:
+    return one.study.opened().privacy().spent
+
+
+def pool_of(sites: dict[str, SiteOwner], **known: Any) -> Pool:
     found = dpcurate.pool(sites, noise="shared", **known).opened()
     assert isinstance(found, Pool)
     return found
 
 
 def test_sites_that_share_noise_find_a_graph_and_pay_what_one_table_pays() -> None:
-    sites = studies(asia(10_000))
+    sites = owners(asia(10_000))
     found = dpcurate.pool(sites, noise="shared").discover(epsilon=1)
     assert found.schema["site"].levels == NAMES
     assert frozenset(("tub", "either")) in found.learned.skeleton.edges
     for one in sites.values():
-        events = one.opened().privacy().events
+        events = one.study.opened().privacy().events
         assert {event.mechanism for event in events} == {"gaussian-share"}
-        assert one.opened().privacy().spent == pytest.approx(found.privacy.run or 0)
+        assert one.study.opened().privacy().spent == pytest.approx(found.privacy.run or 0)
     assert found.privacy.run_epsilon == pytest.approx(1, rel=1e-3)
     said = str(found)
     assert "noise shared by 3 sites: the promises hold if at most 1 site colludes" in said
@@ -46,7 +58,7 @@ def test_sites_that_share_noise_find_a_graph_and_pay_what_one_table_pays() -> No
 def test_noise_is_that_of_one_table_but_for_the_sites_that_may_collude() -> None:
     asked = Release(Counts(("smoke",)), Gaussian(rho=0.001))
     (own, shared, two) = (
-        dpcurate.pool(studies(asia(500)), **known).opened().ask(asked).scale
+        dpcurate.pool(owners(asia(500)), **known).opened().ask(asked).scale
         for known in ({}, {"noise": "shared"}, {"noise": "shared", "sites_per_person": 2})
     )
     alone = math.sqrt(1 / (2 * 0.001))
@@ -57,7 +69,7 @@ def test_noise_is_that_of_one_table_but_for_the_sites_that_may_collude() -> None
 
 def test_answers_have_the_noise_that_they_state() -> None:
     """400 numbers in units of their noise: the sum of squares is chi-square, and with 0.7 of the noise it is not."""
-    pooled = pool_of(studies(asia(2_000)))
+    pooled = pool_of(owners(asia(2_000)))
     truth = np.zeros(2)
     for table in asia(2_000):
         truth += np.array(
@@ -70,7 +82,7 @@ def test_answers_have_the_noise_that_they_state() -> None:
 
 @pytest.mark.parametrize(("method", "site"), [("auto", "site"), ("notears-moments", "site"), ("noleaks", None)])
 def test_numbers_share_noise_too(method: str, site: str | None) -> None:
-    sites = {name: dpcurate.open(t, NUMBERS, epsilon=2) for name, t in zip(NAMES, numbers(1), strict=True)}
+    sites = {name: SiteOwner(t, NUMBERS, epsilon=2) for name, t in zip(NAMES, numbers(1), strict=True)}
     found = dpcurate.pool(sites, site=site, noise="shared").discover(method=method)
     assert frozenset("xy") in found.learned.skeleton.edges
     if method == "auto":
@@ -88,7 +100,7 @@ def test_who_runs_the_pool_sees_masked_parts_alone(monkeypatch: Any) -> None:
 
     monkeypatch.setattr(shared_round, "combined", kept)
     asked = [Release(Contrasts((("smoke", "lung"), ("smoke",))), Gaussian(rho=0.005))] * 20
-    answers = pool_of(studies(asia(0))).ask_all(asked)
+    answers = pool_of(owners(asia(0))).ask_all(asked)
     assert all((np.abs(part) < 200).all() for answer in answers for part in answer.parts)
     for part in seen[0]:
         assert (np.abs(part.words.view(np.int64)) > 2**40).all()
@@ -107,11 +119,11 @@ def test_who_runs_the_pool_sees_masked_parts_alone(monkeypatch: Any) -> None:
 )
 def test_pools_are_checked(known: dict[str, Any], why: str) -> None:
     with pytest.raises(QueryError, match=why):
-        dpcurate.pool(studies(asia(100)), **known)
+        dpcurate.pool(owners(asia(100)), **known)
 
 
 def test_two_sites_cannot_share_noise() -> None:
-    sites = studies(asia(100))
+    sites = owners(asia(100))
     with pytest.raises(QueryError, match="of two, each could subtract"):
         dpcurate.pool({name: sites[name] for name in NAMES[:2]}, noise="shared")
 
@@ -119,14 +131,14 @@ def test_two_sites_cannot_share_noise() -> None:
 def test_sites_that_protect_something_else_cannot_share_noise() -> None:
     some = asia(100)
     for other in (
-        dpcurate.open(some[2], ASIA.schema, epsilon=3, neighbours="replace"),
-        dpcurate.open(
+        SiteOwner(some[2], ASIA.schema, epsilon=3, neighbours="replace"),
+        SiteOwner(
             some[2] | {"id": [f"p{i}" for i in range(100)]}, replace(ASIA.schema, person=Person("id", 2)), epsilon=3
         ),
     ):
         with pytest.raises(QueryError, match="protect the same"):
-            dpcurate.pool(studies(some) | {"Rome": other}, noise="shared")
-    pure = studies(some, delta=0)
+            dpcurate.pool(owners(some) | {"Rome": other}, noise="shared")
+    pure = owners(some, delta=0)
     with pytest.raises(QueryError, match="no pure epsilon"):
         dpcurate.pool(pure, noise="shared")
 
@@ -135,12 +147,12 @@ def test_stored_answers_have_no_noise_to_share(tmp_path: Path) -> None:
     sites = studies(asia(300), tmp_path)
     dpcurate.pool(sites).discover(epsilon=0.5)
     again = {name: dpcurate.reopen(tmp_path / f"{name}.ledger") for name in NAMES}
-    with pytest.raises(QueryError, match="where a table is"):
+    with pytest.raises(QueryError, match="only the owner of a table"):
         dpcurate.pool(again, noise="shared")
 
 
 def test_a_site_that_cannot_pay_or_another_noise_voids_the_round_before_it_begins() -> None:
-    sites = studies(asia(100)) | {"Rome": dpcurate.open(asia(100)[2], ASIA.schema, epsilon=0.01)}
+    sites = owners(asia(100)) | {"Rome": SiteOwner(asia(100)[2], ASIA.schema, epsilon=0.01)}
     pooled = pool_of(sites)
     with pytest.raises(BudgetExceeded, match="'Rome'"):
         pooled.ask(Release(Counts(("smoke",)), Gaussian(rho=0.01)))
@@ -156,10 +168,9 @@ def test_a_site_that_cannot_pay_or_another_noise_voids_the_round_before_it_begin
 
 
 def test_a_site_that_fails_voids_the_round_and_it_is_asked_again_at_no_further_cost(monkeypatch: Any) -> None:
-    sites = studies(asia(100))
+    sites = owners(asia(100))
     pooled, asked = pool_of(sites), Release(Counts(("smoke",)), Gaussian(rho=0.01))
-    rome = sites["Rome"].opened()
-    assert isinstance(rome, Session)
+    rome = sites["Rome"].opened().curator
     with monkeypatch.context() as patch:
         patch.setattr(rome._source, "totals", lambda sums: 1 / 0)
         with pytest.raises(SourceError, match="'Rome'"):
@@ -177,20 +188,20 @@ class Stop(BaseException):
 
 @pytest.mark.parametrize("part", [1, 2, 3, 4, 6])
 def test_a_pool_that_is_killed_goes_on_and_pays_for_nothing_twice(part: int, tmp_path: Path, monkeypatch: Any) -> None:
-    said, done = Session.masked, [0]
+    said, done = SiteParts.masked, [0]
 
-    def counted(self: Session, *given: Any) -> Masked:
+    def counted(self: SiteParts, *given: Any) -> Masked:
         done[0] += 1
         if done[0] == part:
             raise Stop
         return said(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Session, "masked", counted)
+        patch.setattr(SiteParts, "masked", counted)
         with pytest.raises(Stop):
-            dpcurate.pool(studies(asia(500), tmp_path), noise="shared").discover(epsilon=0.5)
-    before = [spent(one) for one in studies(asia(500), tmp_path).values()]
-    sites = studies(asia(500), tmp_path)
+            dpcurate.pool(owners(asia(500), tmp_path), noise="shared").discover(epsilon=0.5)
+    before = [spent(one) for one in owners(asia(500), tmp_path).values()]
+    sites = owners(asia(500), tmp_path)
     found = dpcurate.pool(sites, noise="shared").discover(epsilon=0.5)
     paid = Budget(epsilon=0.5, delta=1e-10).ceiling
     assert [spent(one) for one in sites.values()] == pytest.approx([paid] * 3, rel=1e-6)
@@ -215,19 +226,19 @@ def test_sites_that_have_finished_say_the_same_again_to_a_pool_that_has_not(tmp_
     with monkeypatch.context() as patch:
         patch.setattr(DiskStore, "end", counted)
         with pytest.raises(Stop):
-            dpcurate.pool(studies(asia(500), tmp_path), noise="shared").discover(epsilon=0.5)
-    sites = studies(asia(500), tmp_path)
+            dpcurate.pool(owners(asia(500), tmp_path), noise="shared").discover(epsilon=0.5)
+    sites = owners(asia(500), tmp_path)
     before = [spent(one) for one in sites.values()]
     dpcurate.pool(sites, noise="shared").discover(epsilon=0.5)
     assert [spent(one) for one in sites.values()] == before
 
 
 def test_a_site_whose_secret_is_lost_begins_new_rounds(tmp_path: Path) -> None:
-    first = studies(asia(300), tmp_path)
-    key = first["Rome"].opened().site_key  # type: ignore[attr-defined]
+    first = owners(asia(300), tmp_path)
+    key = first["Rome"].public_key
     (tmp_path / "Rome.ledger-site-key").unlink()
-    again = studies(asia(300), tmp_path)
-    assert again["Rome"].opened().site_key != key  # type: ignore[attr-defined]
+    again = owners(asia(300), tmp_path)
+    assert again["Rome"].public_key != key
 
 
 # --- what is promised ----------------------------------------------------------------------------------------
@@ -236,7 +247,7 @@ def test_a_site_whose_secret_is_lost_begins_new_rounds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("most", "cap", "times"), [(1, 1, 1), (2, 1, 4), (3, 1, 9), (2, 2, 2), (3, 2, 3)])
 def test_a_person_at_several_sites_is_told_the_square(most: int, cap: int, times: float) -> None:
     """Every ceiling is spent on shared noise, or on each site's own: the worse of the two."""
-    pooled = pool_of(studies(asia(100)), sites_per_person=cap)
+    pooled = pool_of(owners(asia(100)), sites_per_person=cap)
     privacy = pooled.privacy()
     assert privacy.shared == SharedNoise(3, 1, cap)
     one = float(privacy.budget.ceiling)
@@ -246,22 +257,23 @@ def test_a_person_at_several_sites_is_told_the_square(most: int, cap: int, times
 
 
 def test_a_pool_states_the_sensitivity_with_its_site_column() -> None:
-    sites = studies(asia(100))
+    sites = owners(asia(100))
     one, site = Contrasts((("smoke", "lung"),)), Contrasts((("site", "smoke"),))
     pooled = pool_of(sites)
-    assert pooled.sensitivity(one) == sites["Rome"].opened().sensitivity(one)
+    assert pooled.sensitivity(one) == sites["Rome"].study.opened().sensitivity(one)
     assert pooled.sensitivity(site) == pytest.approx(2 * 2 / 3 * 2 * 1 / 2)
 
 
 def test_every_error_of_a_site_names_it(monkeypatch: Any) -> None:
-    pooled = pool_of(studies(asia(100)))
-    monkeypatch.setattr(pooled.sites[1].queryable, "ready", lambda *given: 1 / 0)
+    sites = owners(asia(100))
+    pooled = pool_of(sites)
+    monkeypatch.setattr(sites["Oslo"].opened(), "ready", lambda *given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         pooled.ask(Release(Counts(("smoke",)), Gaussian(rho=0.01)))
 
     def refused(*given: Any) -> Answer:
         raise DpcurateError("no")
 
-    monkeypatch.setattr(pooled.sites[1].queryable, "ready", refused)
+    monkeypatch.setattr(sites["Oslo"].opened(), "ready", refused)
     with pytest.raises(DpcurateError, match="'Oslo': no"):
         pooled.ask(Release(Counts(("smoke",)), Gaussian(rho=0.01)))

@@ -156,7 +156,7 @@ def test_a_key_whose_secret_everybody_knows_is_refused_before_anything_is_paid()
     keys = [fresh_key() for _ in range(2)]
     turn = round_of([*keys, fresh_key()], keys=(keys[0].public, keys[1].public, "00" * 32))
     with pytest.raises(QueryError, match="would make"):
-        keys[0].check(turn)
+        keys[0].check(turn.keys)
 
 
 @pytest.mark.parametrize(

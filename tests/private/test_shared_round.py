@@ -26,6 +26,7 @@ from dpcurate.private.masking import Masked, Round, fresh_key
 from dpcurate.private.mechanisms import GaussianShareNoise, Sensitivity, build
 from dpcurate.private.noise import Secure
 from dpcurate.private.row_sums import CountRows
+from dpcurate.private.site_parts import SiteParts
 from dpcurate.private.sources.site_column import WithSite
 from dpcurate.queries import (
     Contrasts,
@@ -81,20 +82,21 @@ class Silent(Secure):
         return np.zeros(size, dtype=np.int64)
 
 
-def curators(folder: Path | None = None, schema: Schema = SCHEMA, **known: Any) -> list[Curator]:
+def owners(folder: Path | None = None, schema: Schema = SCHEMA, **known: Any) -> list[SiteParts]:
     made = []
     for name, table in zip(NAMES, tables(1), strict=True):
         ledger = None if folder is None else folder / f"{name}.ledger"
         budget = None if ledger is not None and ledger.exists() else BUDGET
-        made.append(Curator(table, schema, budget=budget, ledger=ledger, **known))
+        made.append(SiteParts(table, schema, budget=budget, ledger=ledger, **known))
     return made
 
 
-def turn_of(some: Sequence[Curator], asked: Sequence[Query[Any]], number: int = 0, site: str | None = None) -> Round:
-    schema = SCHEMA if site is None else with_site(SCHEMA)
-    return shared_round.round_of(
-        asked, schema, ADD, study="study", number=number, keys=[c.site_key for c in some], names=NAMES, site=site
-    )
+def turn_of(some: Sequence[SiteParts], asked: Sequence[Query[Any]], number: int = 0, site: str | None = None) -> Round:
+    """A round whose keys every owner has approved."""
+    schema, keys = SCHEMA if site is None else with_site(SCHEMA), [one.public_key for one in some]
+    for one in some:
+        one.approve(keys)
+    return shared_round.round_of(asked, schema, ADD, study="study", number=number, keys=keys, names=NAMES, site=site)
 
 
 # --- the sum -------------------------------------------------------------------------------------------------
@@ -102,9 +104,9 @@ def turn_of(some: Sequence[Curator], asked: Sequence[Query[Any]], number: int = 
 
 @pytest.mark.parametrize("statistic", SUMS, ids=str)
 def test_the_sum_is_exactly_that_of_one_table_with_a_site_column(statistic: Statistic, monkeypatch: Any) -> None:
-    some, whole = curators(), Curator(united(tables(1)), with_site(SCHEMA), budget=Budget.unlimited())
+    some, whole = owners(), Curator(united(tables(1)), with_site(SCHEMA), budget=Budget.unlimited())
     for one in some:
-        monkeypatch.setattr(one, "_randomness", Silent())
+        monkeypatch.setattr(one.curator, "_randomness", Silent())
     asked = [Release(statistic, GaussianShare(rho=0.05, sites=3))]
     turn = turn_of(some, asked, site="site")
     (found,) = shared_round.combined(asked, turn, [c.masked(asked, turn) for c in some], with_site(SCHEMA), ADD)
@@ -117,7 +119,7 @@ def test_the_sum_is_exactly_that_of_one_table_with_a_site_column(statistic: Stat
 @pytest.mark.parametrize(("factor", "right"), [(1.0, True), (0.7, False), (1.3, False)])
 def test_the_noise_of_the_sum_is_as_large_as_is_stated(factor: float, right: bool, monkeypatch: Any) -> None:
     """2,400 numbers: the estimate of a deviation has an error of 1.5 %, so 0.7 and 1.3 fail at 6 % surely."""
-    some = curators()
+    some = owners()
     drawn = Secure.gaussian
     monkeypatch.setattr(Secure, "gaussian", lambda self, scale, size: drawn(self, factor * scale, size))
     asked = [Release(Counts(("a", "b")), GaussianShare(rho=0.01, sites=3))] * 400
@@ -130,12 +132,12 @@ def test_the_noise_of_the_sum_is_as_large_as_is_stated(factor: float, right: boo
 
 
 def test_a_single_sites_part_says_nothing_and_an_ordinary_question_gets_no_share() -> None:
-    (one, *_), asked = curators(), ASKED[0]
+    (one, *_), asked = owners(), ASKED[0]
     with pytest.raises(QueryError, match="too small to protect"):
-        one.ask(asked)
+        one.curator.ask(asked)
     with pytest.raises(QueryError, match="too small to protect"):
-        one.price([asked])
-    assert one.remaining == 100
+        one.curator.price([asked])
+    assert one.curator.remaining == 100
 
 
 # --- what it costs -------------------------------------------------------------------------------------------
@@ -232,18 +234,18 @@ def test_noise_in_shares_is_checked(change: dict[str, Any], why: str) -> None:
 
 
 def test_a_site_is_charged_before_it_reads_and_reads_nothing_it_cannot_pay_for(monkeypatch: Any) -> None:
-    some, log = curators(), []
+    some, log = owners(), []
     turn = turn_of(some, ASKED)
     one = some[0]
-    charge, read, mask = one.ledger.charge, one._source.totals, one._key.masked  # type: ignore[union-attr]
-    monkeypatch.setattr(one._ledger, "charge", lambda events: (log.append("charge"), charge(events))[1])
-    monkeypatch.setattr(one._source, "totals", lambda sums: (log.append("read"), read(sums))[1])
+    charge, read, mask = one.curator.ledger.charge, one.curator._source.totals, one._key.masked  # type: ignore[union-attr]
+    monkeypatch.setattr(one.curator._ledger, "charge", lambda events: (log.append("charge"), charge(events))[1])
+    monkeypatch.setattr(one.curator._source, "totals", lambda sums: (log.append("read"), read(sums))[1])
     monkeypatch.setattr(one._key, "masked", lambda *given: (log.append("mask"), mask(*given))[1])
     assert one.ready(ASKED, turn) == pytest.approx(1.0)
     assert not log
     one.masked(ASKED, turn)
     assert log == ["charge", "read", "mask"]
-    assert one.remaining == pytest.approx(99.0)
+    assert one.curator.remaining == pytest.approx(99.0)
     dear = [replace(one, noise=replace(SHARE, rho=150.0)) for one in ASKED[:1]]
     log.clear()
     with pytest.raises(BudgetExceeded):
@@ -252,24 +254,25 @@ def test_a_site_is_charged_before_it_reads_and_reads_nothing_it_cannot_pay_for(m
 
 
 def test_a_round_has_one_part_whoever_asks_and_other_questions_are_refused() -> None:
-    some = curators()
+    some = owners()
     turn = turn_of(some, ASKED)
     first, again = some[0].masked(ASKED, turn), some[0].masked(ASKED, turn)
     assert np.array_equal(first.words, again.words)
-    assert some[0].remaining == pytest.approx(99.0)
+    assert some[0].curator.remaining == pytest.approx(99.0)
     with pytest.raises(QueryError, match="a mask is used once"):
         some[0].masked(ASKED[::-1], replace(turn))  # the same shares, by another name of the questions
     new = some[0].masked(ASKED, turn_of(some, ASKED, 1))
     assert not (new.words == first.words).any()
-    assert some[0].remaining == pytest.approx(98.0)
+    assert some[0].curator.remaining == pytest.approx(98.0)
 
 
 def test_other_partners_are_another_round_and_another_charge() -> None:
-    some = curators()
+    some = owners()
     first = some[0].masked(ASKED, turn_of(some, ASKED))
-    other = replace(turn_of(some, ASKED), keys=(some[0].site_key, some[1].site_key, fresh_key().public))
+    other = replace(turn_of(some, ASKED), keys=(some[0].public_key, some[1].public_key, fresh_key().public))
+    some[0].approve(other.keys)
     second = some[0].masked(ASKED, other)
-    assert some[0].remaining == pytest.approx(98.0)
+    assert some[0].curator.remaining == pytest.approx(98.0)
     assert first.round != second.round
     with pytest.raises(QueryError, match="different rounds"):
         shared_round.combined(
@@ -278,15 +281,15 @@ def test_other_partners_are_another_round_and_another_charge() -> None:
 
 
 def test_a_part_that_could_not_be_read_is_paid_once(monkeypatch: Any) -> None:
-    some = curators()
+    some = owners()
     turn = turn_of(some, ASKED)
     with monkeypatch.context() as patch:
-        patch.setattr(some[0]._source, "totals", lambda sums: 1 / 0)
+        patch.setattr(some[0].curator._source, "totals", lambda sums: 1 / 0)
         with pytest.raises(SourceError):
             some[0].masked(ASKED, turn)
-    assert some[0].remaining == pytest.approx(99.0)
+    assert some[0].curator.remaining == pytest.approx(99.0)
     some[0].masked(ASKED, turn)
-    assert some[0].remaining == pytest.approx(99.0)
+    assert some[0].curator.remaining == pytest.approx(99.0)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +303,7 @@ def test_a_part_that_could_not_be_read_is_paid_once(monkeypatch: Any) -> None:
     ],
 )
 def test_what_does_not_add_up_is_no_round(asked: list[Any], why: str) -> None:
-    some = curators()
+    some = owners()
     with pytest.raises(QueryError, match=why):
         turn_of(some, asked)
     turn = turn_of(some, ASKED)
@@ -308,44 +311,48 @@ def test_what_does_not_add_up_is_no_round(asked: list[Any], why: str) -> None:
         some[0].masked(asked, turn)
     with pytest.raises(QueryError, match="of a Round"):
         some[0].masked(ASKED, "round")  # type: ignore[arg-type]
-    assert some[0].remaining == 100
+    assert some[0].curator.remaining == 100
 
 
 def test_a_round_with_other_noise_than_the_table_would_add_is_refused() -> None:
     """A table under the other relation, or with a cap of rows, would add more, and rely on more than it gets."""
-    some = curators()
+    some = owners()
     turn = turn_of(some, ASKED)
     table = tables(1)[0] | {"id": [f"p{i // 2}" for i in range(120)]}
     for other in (
-        Curator(tables(1)[0], SCHEMA, budget=BUDGET, neighbours="replace"),
-        Curator(table, replace(SCHEMA, person=Person("id", 2)), budget=BUDGET),
+        SiteParts(tables(1)[0], SCHEMA, budget=BUDGET, neighbours="replace"),
+        SiteParts(table, replace(SCHEMA, person=Person("id", 2)), budget=BUDGET),
     ):
-        own = replace(turn, keys=(other.site_key, *turn.keys[1:]))
+        own = replace(turn, keys=(other.public_key, *turn.keys[1:]))
+        other.approve(own.keys)
         with pytest.raises(QueryError, match="differ from the study's"):
             other.masked(ASKED, own)
-        assert other.remaining == 100
+        assert other.curator.remaining == 100
 
 
 def test_the_site_column_is_a_new_one_and_some_statistics_cannot_have_it() -> None:
-    some = curators()
+    some = owners()
     with pytest.raises(QueryError, match="give the column that names the site another name"):
         some[0].masked(ASKED, replace(turn_of(some, ASKED), site="a"))
     for statistic in (Moments(("n", "site"), clip=0.5), FeatureNorms((LEVEL,), (1.0,)), Moments(("site",))):
         asked = [Release(statistic, SHARE)]
         with pytest.raises(QueryError, match="pool them without it"):
             some[0].masked(asked, turn_of(some, asked, site="site"))
-    assert some[0].remaining == 100
+    assert some[0].curator.remaining == 100
 
 
-def test_a_table_without_a_guarantee_takes_no_part() -> None:
-    seeded = Curator(tables(1)[0], SCHEMA, budget=BUDGET, insecure_seed=1, allow_unproved=True)
-    some = [seeded, *curators()[1:]]
+def test_a_table_without_a_guarantee_takes_no_part(tmp_path: Path) -> None:
+    file = tmp_path / "Berlin.ledger"
+    Curator(tables(1)[0], SCHEMA, budget=BUDGET, ledger=file, allow_unproved=True).ask(Release(Counts(()), Exact()))
+    one = SiteParts(tables(1)[0], SCHEMA, ledger=file)
     with pytest.raises(NotPrivate, match="rely on its noise"):
-        seeded.masked(ASKED, turn_of(some, ASKED))
+        one.masked(ASKED, turn_of([one, *owners()[1:]], ASKED))
+    with pytest.raises(TypeError):
+        SiteParts(tables(1)[0], SCHEMA, budget=BUDGET, insecure_seed=1)  # type: ignore[call-arg]
 
 
 def test_the_answers_are_those_of_the_questions() -> None:
-    some = curators()
+    some = owners()
     turn = turn_of(some, ASKED)
     said = [c.masked(ASKED, turn) for c in some]
     with pytest.raises(QueryError, match="not the questions"):
@@ -359,58 +366,46 @@ def test_the_answers_are_those_of_the_questions() -> None:
 
 
 def test_a_ledger_says_the_same_again_in_whatever_run_and_never_twice_anew(tmp_path: Path) -> None:
-    some = curators(tmp_path)
+    some = owners(tmp_path)
     turn = turn_of(some, ASKED)
     one = some[0]
     with pytest.raises(LedgerError, match="within a run"):
         one.masked(ASKED, turn)
-    assert one.remaining == 100
-    with one.run(FACTS):
+    assert one.curator.remaining == 100
+    with one.curator.run(FACTS):
         first = one.masked(ASKED, turn)
         assert np.array_equal(one.masked(ASKED, turn).words, first.words)
-    assert one.remaining == pytest.approx(99.0)
-    again = curators(tmp_path)[0]
-    assert again.site_key == one.site_key
+    assert one.curator.remaining == pytest.approx(99.0)
+    again = owners(tmp_path)[0]
+    assert again.public_key == one.public_key
+    again.approve(turn.keys)
     assert np.array_equal(again.masked(ASKED, turn).words, first.words)
-    with again.run(replace(FACTS, command="other")):
+    with again.curator.run(replace(FACTS, command="other")):
         assert np.array_equal(again.masked(ASKED, turn).words, first.words)
         with pytest.raises(QueryError, match="a mask is used once"):
             again.masked(ASKED[::-1], turn)
-    assert again.remaining == pytest.approx(99.0)
-    kept = again.stored(1)
-    assert np.array_equal(kept.masked(ASKED, turn).words, first.words)
-    assert kept.remaining == pytest.approx(99.0)
-    with pytest.raises(NotStored, match="round 1 of shared noise"):
-        kept.masked(ASKED, turn_of(some, ASKED, 1))
+    assert again.curator.remaining == pytest.approx(99.0)
+    kept = again.curator.stored(1)
     with pytest.raises(NotStored):
         kept.ask(Release(Counts(("a", "b")), Gaussian(rho=0.5)))
 
 
-def test_an_analyst_with_a_share_takes_no_part(tmp_path: Path) -> None:
-    """Who may choose the keys of a round could take its masks off."""
-    some = curators(tmp_path)
-    some[0].ledger.grant("ann", 10)
-    analyst = some[0].of_share("ann")
-    with pytest.raises(QueryError, match="the owner's affair"), analyst.run(FACTS):
-        analyst.masked(ASKED, turn_of(some, ASKED))
-    assert some[0].remaining == 100
-
-
 def test_of_two_runs_that_answer_one_round_the_second_forgets_its_part(tmp_path: Path, monkeypatch: Any) -> None:
-    some = curators(tmp_path)
+    some = owners(tmp_path)
     turn = turn_of(some, ASKED)
-    first, second = some[0], curators(tmp_path)[0]
+    first, second = some[0], owners(tmp_path)[0]
+    second.approve(turn.keys)
     drawn = shared_round.noised
     said: list[Masked] = []
 
     def slowly(*given: Any) -> Any:
         monkeypatch.setattr(shared_round, "noised", drawn)
-        with second.run(replace(FACTS, command="other")):
+        with second.curator.run(replace(FACTS, command="other")):
             said.append(second.masked(ASKED, turn))
         return drawn(*given)
 
     monkeypatch.setattr(shared_round, "noised", slowly)
-    with pytest.raises(LedgerError, match="answered by another run"), first.run(FACTS):
+    with pytest.raises(LedgerError, match="answered by another run"), first.curator.run(FACTS):
         first.masked(ASKED, turn)
     assert np.array_equal(first.masked(ASKED, turn).words, said[0].words)
 
@@ -419,7 +414,7 @@ def _killed_at(folder: Path, step: int) -> None:
     """A child that dies before its step-th transaction or draw in a round."""
     from dpcurate.private.ledger.disk_store import DiskStore
 
-    some = curators(folder)
+    some = owners(folder)
     asked, done = ASKED[:1], [0]
 
     def counted(call: Any) -> Any:
@@ -435,30 +430,32 @@ def _killed_at(folder: Path, step: int) -> None:
     DiskStore.keep = counted(DiskStore.keep)  # type: ignore[method-assign]
     Secure.gaussian = counted(Secure.gaussian)  # type: ignore[method-assign]
     turn = turn_of(some, asked)
-    with some[0].run(FACTS):
+    with some[0].curator.run(FACTS):
         some[0].masked(asked, turn)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
 @pytest.mark.parametrize("step", [1, 2, 3, 4])
 def test_a_site_that_is_killed_pays_once_and_says_one_thing(step: int, tmp_path: Path) -> None:
-    curators(tmp_path)
+    owners(tmp_path)
     child = multiprocessing.get_context("spawn").Process(target=_killed_at, args=(tmp_path, step))
     child.start()
     child.join(60)
     assert child.exitcode == (-signal.SIGKILL if step < 4 else 0)
-    some = curators(tmp_path)
+    some = owners(tmp_path)
     turn = turn_of(some, ASKED[:1])
     spent = [100.0, 99.5, 99.5, 99.5][step - 1]
-    assert some[0].remaining == pytest.approx(spent)
-    with some[0].run(FACTS):
+    assert some[0].curator.remaining == pytest.approx(spent)
+    with some[0].curator.run(FACTS):
         said = some[0].masked(ASKED[:1], turn)
-    assert some[0].remaining == pytest.approx(99.5)
-    assert np.array_equal(curators(tmp_path)[0].masked(ASKED[:1], turn).words, said.words)
+    assert some[0].curator.remaining == pytest.approx(99.5)
+    again = owners(tmp_path)[0]
+    again.approve(turn.keys)
+    assert np.array_equal(again.masked(ASKED[:1], turn).words, said.words)
 
 
 def test_what_is_stored_is_a_part_of_the_round() -> None:
-    some = curators()
+    some = owners()
     turn = turn_of(some, ASKED)
     body = shared_round.stored(some[0].masked(ASKED, turn))
     assert shared_round.is_part(body)
@@ -472,21 +469,19 @@ def test_what_is_stored_is_a_part_of_the_round() -> None:
 def test_a_round_is_no_longer_than_an_answer(monkeypatch: Any) -> None:
     monkeypatch.setattr(shared_round, "MOST_NUMBERS", 8)
     with pytest.raises(QueryError, match="at most 8 numbers"):
-        turn_of(curators(), ASKED)
+        turn_of(owners(), ASKED)
 
 
-def test_a_secret_sample_takes_no_part_and_no_sample_is_drawn_of_a_site() -> None:
-    with pytest.raises(QueryError, match="takes no part"):
-        shared_round.check_may_share(private=True, analysts=True)
-    source = WithSite(curators()[0]._source, "site", 0, 3)
+def test_no_sample_is_drawn_of_a_site() -> None:
+    source = WithSite(owners()[0].curator._source, "site", 0, 3)
     for draw in (source.check_sample, lambda: source.sample(1, Secure())):
         with pytest.raises(QueryError, match="not of several"):
             draw()
     assert source.passes([CountRows(("site",), (3,)), CountRows((), ())]) == source.source.passes([CountRows((), ())])
-    assert source.made == curators()[0].passes
+    assert source.made == owners()[0].curator.passes
 
 
 def test_a_schema_with_site_is_that_of_the_round() -> None:
-    some = curators()
+    some = owners()
     turn = turn_of(some, ASKED, site="site")
     assert shared_round.with_site(SCHEMA, turn).columns[0] == Categorical("site", NAMES)

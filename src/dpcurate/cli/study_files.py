@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from dpcurate import Codebook, Discovery, DpcurateError, Inputs, Ledger, OutputFolder, Study, messages, pooling
+from dpcurate import Codebook, Discovery, DpcurateError, Inputs, Ledger, OutputFolder, messages, pooling
 from dpcurate.cli.options import existing, knowledge_file, load_schema, some_table
 from dpcurate.cli.terminal import flush, hand_over, say, show
 from dpcurate.errors import OutputError
@@ -52,20 +52,20 @@ def answer(args: Namespace) -> None:
     book = Codebook() if args.map is None else Codebook.load(existing(args.map, "map"))
     schema = book.at_site(file.schema) if args.schema is None else load_schema(args.schema)
     fresh = not Ledger.exists(args.ledger)
-    study = Study(
+    owner = pooling.SiteOwner(
         some_table(args.table), schema, epsilon=file.epsilon if fresh else None, delta=file.delta if fresh else None,
         neighbours=args.neighbours or (file.neighbours.value if fresh and file.noise == "shared" else None),
         ledger=args.ledger, name=args.name,
     )  # fmt: skip
-    inputs = study.inputs.with_(schema=args.schema, study=args.study, map=args.map)
+    inputs = owner.study.inputs.with_(schema=args.schema, study=args.study, map=args.map)
     folder = OutputFolder.of_file(args.output, inputs, force=args.force, suffixes=_JSON)
-    preview = pooling.preview_answer(file, args.site, study, codebook=book)
+    preview = pooling.preview_answer(file, args.site, owner, codebook=book)
     say(messages.printable(preview))
     if fresh:
         say(f"  ledger  {messages.one_line(args.ledger)}, which is new; this study's epsilon becomes its ceiling")
     if preview.cost and not args.yes and not _agreed():
         raise DpcurateError("stopped before anything was read or spent")
-    answered = pooling.answer_study(file, args.site, study, codebook=book, by=args.by)
+    answered = pooling.answer_study(file, args.site, owner, codebook=book, by=args.by)
     try:
         say(f"written: {folder.write(Path(args.output).name, answered.dumps())}; send it to the coordinator")
     except OutputError:

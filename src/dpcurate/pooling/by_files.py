@@ -14,6 +14,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +37,8 @@ from dpcurate.learn.methods import MeasureOnce, Method
 from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.pooled import Pool, check_method, pooled_schema
 from dpcurate.pooling.received import Received, ReceivedSets, same_numbers
-from dpcurate.pooling.shared_noise import SharedRounds
+from dpcurate.pooling.shared_noise import OwnedSite, SharedRounds
+from dpcurate.pooling.site_owner import OWNERS_ALONE, SiteOwner, owner_of, study_of
 from dpcurate.pooling.sites import Site, differences
 from dpcurate.pooling.slices import Joint, SiteNetwork, joint, price_of
 from dpcurate.pooling.study_file import MOST_ROUNDS, Request, SiteAnswer, StudyFile, loaded
@@ -57,6 +59,8 @@ from dpcurate.study.study import Study
 A = TypeVar("A")
 ROUNDS: Mapping[str, int] = {"auto": 4, "measure-once": 4, "notears-moments": 2}
 """How often each method asks at most; others ask too often for files."""
+HASH_DIGITS = 40
+"""Of the hash of a study's keys: so many that nobody finds two lists of keys with one hash, 2^80 steps."""
 _LOGGED = re.compile(r"round (\d+) of study ([0-9a-f]{32}) as (.*)\Z", re.DOTALL)
 
 
@@ -323,7 +327,9 @@ class AnswerPreview:
         yield f"  in all the study may spend epsilon = {file.epsilon:g} at delta = {file.delta:.3g} here"
 
 
-def preview_answer(file: StudyFile, site: str, study: Study, *, codebook: Codebook | None = None) -> AnswerPreview:
+def preview_answer(
+    file: StudyFile, site: str, study: Study | SiteOwner, *, codebook: Codebook | None = None
+) -> AnswerPreview:
     """What answering will spend and release, before a row is read; whatever can be refused is refused here.
 
     Raises:
@@ -331,6 +337,7 @@ def preview_answer(file: StudyFile, site: str, study: Study, *, codebook: Codebo
         BudgetExceeded: the site's ledger has less left than the round costs.
         SchemaError: the site's table is described differently.
     """
+    study = study_of(study)
     if site not in file.sites:
         raise QueryError(f"{shown(site)} is no site of this study; its sites are {', '.join(map(shown, file.sites))}")
     told = list(differences(file.schema, (codebook or Codebook()).to_study(study.schema)))
@@ -366,30 +373,34 @@ def preview_answer(file: StudyFile, site: str, study: Study, *, codebook: Codebo
 
 
 def answer_study(
-    file: StudyFile, site: str, study: Study, *, codebook: Codebook | None = None, by: str | None = None
+    file: StudyFile, site: str, study: Study | SiteOwner, *, codebook: Codebook | None = None, by: str | None = None
 ) -> SiteAnswer:
     """A site's answer to all rounds of a file; rounds that it has answered before are read from its ledger, free.
 
     Args:
         file: the study's newest file.
         site: which of its sites this is.
-        study: this site's table, opened with a ledger in a file.
+        study: this site's table, opened with a ledger in a file: a `Study`, or with shared noise the `SiteOwner`
+            who has compared the file's keys with the other sites.
         codebook: what this site calls the study's columns and levels.
         by: who answers, for the log (default: the login name).
 
     Raises:
         RefusedError: see `preview_answer`; nothing was read and nothing was spent.
     """
+    owner = owner_of(study) if file.noise == "shared" else None
     preview = preview_answer(file, site, study, codebook=codebook)
     asked = preview.asked
-    own = Site(site, study.opened(), codebook or Codebook())
+    own = Site(site, study_of(study).opened(), codebook or Codebook())
     keeper = own.queryable
     if not isinstance(keeper, Curator):
         raise QueryError("a study is answered from a table here (dpcurate.open with ledger=)")
-    turns = _turns(file)
-    if turns:
+    turns, owned = _turns(file), None
+    if owner is not None:
+        owned = OwnedSite(own, owner.opened())
+        owned.approve([dict(file.keys)[name] for name in file.sites])
         for releases, turn in list(zip(asked, turns, strict=True))[preview.stored :]:
-            own.ready(releases, turn)
+            owned.ready(releases, turn)
     else:
         for release in (release for releases in asked for release in releases):
             own.check(release)
@@ -399,7 +410,11 @@ def answer_study(
             command=command, method=STUDY_RUN, schema=own.queryable.schema.hash, by=login() if by is None else by,
             purpose=file.purpose, result=f"round {number} of study {file.id} as {site}",
         )  # fmt: skip
-        bodies.append(_body(own, keeper, facts, releases, turns[number - 1] if turns else None))
+        if owned is None:
+            bodies.append(encoding.encode(releases, _in_run(own, keeper, facts, partial(own.ask_all, releases))))
+        else:
+            part = _in_run(own, keeper, facts, partial(owned.masked, releases, turns[number - 1]))
+            bodies.append(shared_round.stored(part))
     privacy = own.queryable.privacy()
     return SiteAnswer(
         study=file.id, file=file.hash, site=site, table=keeper.table, neighbours=own.queryable.neighbours,
@@ -428,13 +443,6 @@ def _turns(file: StudyFile) -> list[Round]:
 
 def _named_sites(file: StudyFile) -> tuple[Site, ...]:
     return tuple(Site(name, Received(file, None), Codebook()) for name in file.sites)
-
-
-def _body(own: Site, keeper: Curator, facts: RunFacts, releases: Sequence[Release], turn: Round | None) -> bytes:
-    """What a site says in one round: noised answers, or its masked part of a sum."""
-    if turn is None:
-        return encoding.encode(releases, _in_run(own, keeper, facts, lambda: own.ask_all(releases)))
-    return shared_round.stored(_in_run(own, keeper, facts, lambda: own.masked(releases, turn)))
 
 
 def _in_run(own: Site, keeper: Curator, facts: RunFacts, ask: Callable[[], A]) -> A:
@@ -525,7 +533,8 @@ def _budget(study: Study, file: StudyFile) -> tuple[Budget, bool]:
 
 def _check_shared(file: StudyFile, site: str, study: Study) -> None:
     """Refuse what a round of shared noise would refuse, as far as it is known before the table is opened."""
-    assert study.ledger is not None
+    if study.ledger is None:
+        raise QueryError(OWNERS_ALONE)
     if site_public_key(study.ledger) != dict(file.keys)[site]:
         raise RefusedError(
             f"the study has another public key for site {shown(site)} than this ledger's: it was made with another "
@@ -535,7 +544,8 @@ def _check_shared(file: StudyFile, site: str, study: Study) -> None:
 
 def _keys_hash(file: StudyFile) -> str:
     """What sites compare with each other before they answer."""
-    return hashlib.sha256(json.dumps(list(file.keys)).encode()).hexdigest()[:16]
+    digits = hashlib.sha256(json.dumps(list(file.keys)).encode()).hexdigest()[:HASH_DIGITS]
+    return " ".join(digits[at : at + 8] for at in range(0, HASH_DIGITS, 8))
 
 
 def describe_file(path: str | Path) -> Iterator[str]:
@@ -546,6 +556,8 @@ def describe_file(path: str | Path) -> Iterator[str]:
         yield f"purpose {read.purpose or '-'}"
         yield f"may spend epsilon = {read.epsilon:g} at delta = {read.delta:.3g} at each site; noise: {read.noise}"
         yield f"sites   {', '.join(map(shown, read.sites))}"
+        if read.noise == "shared":
+            yield f"keys    {_keys_hash(read)}"
         yield f"method  {read.method}; deadline: {read.deadline or 'none'}; hash: {read.hash[:16]}"
         for number, request in enumerate(read.requests, 1):
             for one in request:

@@ -19,6 +19,7 @@ from dpcurate.learn import methods
 from dpcurate.pooling.codebook import Codebook
 from dpcurate.pooling.received import Received
 from dpcurate.pooling.shared_noise import SharedRounds, rounds
+from dpcurate.pooling.site_owner import SiteOwner, owner_of
 from dpcurate.pooling.sites import Site, check_alike, opened, smallest
 from dpcurate.pooling.slices import Joint, SiteNetwork, joint, price_of
 from dpcurate.private.ledger import LoggedRun, RunFacts
@@ -31,7 +32,7 @@ from dpcurate.study.study import Study
 
 
 def pool(
-    studies: Sequence[Study] | Mapping[str, Study],
+    studies: Sequence[Study | SiteOwner] | Mapping[str, Study] | Mapping[str, SiteOwner],
     *,
     site: str | None = "site",
     maps: Mapping[str, Codebook] | None = None,
@@ -46,7 +47,7 @@ def pool(
 
     Args:
         studies: one for each site, of a table here (`open`), on a server, or of stored answers (`reopen`); a mapping
-            names the sites. Their schemas must agree.
+            names the sites. Their schemas must agree. With shared noise, `SiteOwner`s in their place.
         site: the name of a column that says which site a row is from. It comes before all others, costs nothing, and
             its edges say what differs between sites. None leaves it out.
         maps: what sites call the study's columns, by site.
@@ -60,7 +61,8 @@ def pool(
 
     Raises:
         SchemaError: the sites' schemas differ; the message names every difference.
-        QueryError: shared noise of fewer than 3 sites, or of sites that do not protect the same.
+        QueryError: shared noise of fewer than 3 sites, of studies that are not in their owners' hands, or of sites that
+            do not protect the same.
 
     Example:
         >>> sites = {name: dpcurate.open(table, schema, epsilon=1) for name, table in tables.items()}
@@ -68,10 +70,14 @@ def pool(
     """
     if noise not in ("own", "shared"):
         raise QueryError(f"noise must be 'own' or 'shared', got {shown(noise)}")
+    owners: list[SiteOwner] = []
+    if noise == "shared":
+        given = studies.values() if isinstance(studies, Mapping) else studies
+        owners = [owner_of(one) for one in given]
     sites, members = opened(studies, maps)
     keeper = Pool(sites, site if len(sites) > 1 else None)
     if noise == "shared":
-        keeper.share_noise(colluding=colluding, sites_per_person=sites_per_person)
+        keeper.share_noise(owners, colluding=colluding, sites_per_person=sites_per_person)
     study = Study.over(keeper)
     inputs = tuple(one for member in members for one in member.inputs.files)
     study.take_context(Inputs(inputs), () if keeper.site is None else (keeper.site,))
@@ -97,10 +103,10 @@ class Pool:
         self._running: int | None = None
         self._rounds: SharedRounds | None = None
 
-    def share_noise(self, *, colluding: int, sites_per_person: int) -> None:
-        """From now on sites share the noise of what they are asked."""
+    def share_noise(self, owners: Sequence[SiteOwner], *, colluding: int, sites_per_person: int) -> None:
+        """From now on the sites of these owners share the noise of what they are asked."""
         self._rounds = rounds(
-            self.sites, self._schema, self.site, colluding=colluding, sites_per_person=sites_per_person
+            self.sites, owners, self._schema, self.site, colluding=colluding, sites_per_person=sites_per_person
         )
 
     @property

@@ -9,12 +9,44 @@ from typing import Any
 
 from dpcurate.accounting.budget import SharedNoise
 from dpcurate.errors import QueryError
+from dpcurate.pooling.site_owner import SiteOwner
 from dpcurate.pooling.sites import Site
 from dpcurate.private import shared_round
 from dpcurate.private.masking import Masked, Round
 from dpcurate.private.preview import sensitivity_of
+from dpcurate.private.site_parts import SiteParts
 from dpcurate.queries import Answer, Gaussian, GaussianShare, Query, Release, Statistic
 from dpcurate.schema import Neighbours, Schema
+
+
+@dataclass(frozen=True)
+class OwnedSite:
+    """A site whose owner takes part in rounds of shared noise, in the names of the study."""
+
+    site: Site
+    _parts: SiteParts
+
+    @property
+    def public_key(self) -> str:
+        """The site's public key."""
+        with self.site.named():
+            return self._parts.public_key
+
+    def approve(self, keys: Sequence[str]) -> None:
+        """Take part in rounds of these keys."""
+        with self.site.named():
+            self._parts.approve(keys)
+
+    def ready(self, releases: Sequence[Release], turn: Round) -> None:
+        """Refuse what the site would refuse in a round; free."""
+        if self.site.replayed is None:
+            with self.site.named():
+                self._parts.ready([self.site.codebook.to_site(one) for one in releases], turn)
+
+    def masked(self, releases: Sequence[Release], turn: Round) -> Masked:
+        """Its part of a round, masked; of a run that the site has finished, what it said then."""
+        with self.site.named():
+            return self._parts.masked([self.site.codebook.to_site(one) for one in releases], turn)
 
 
 @dataclass
@@ -30,6 +62,7 @@ class SharedRounds:
     site: str | None
     neighbours: Neighbours
     trust: SharedNoise
+    _owned: tuple[OwnedSite, ...] = ()
     _study: str = ""
     _number: int = 0
 
@@ -58,13 +91,13 @@ class SharedRounds:
         )  # fmt: skip
 
     def _keys(self) -> Sequence[str]:
-        return [site.here.site_key for site in self.sites]
+        return [one.public_key for one in self._owned]
 
     def _said(self, shared: Sequence[Release], turn: Round) -> list[Masked]:
         """Every site's part, masked."""
-        for site in self.sites:
-            site.ready(shared, turn)
-        return [site.masked(shared, turn) for site in self.sites]
+        for one in self._owned:
+            one.ready(shared, turn)
+        return [one.masked(shared, turn) for one in self._owned]
 
     def shared(self, query: Query[Any]) -> Release:
         """The same release with noise in shares."""
@@ -91,12 +124,18 @@ class SharedRounds:
 
 
 def rounds(
-    sites: tuple[Site, ...], schema: Schema, site: str | None, *, colluding: int, sites_per_person: int
+    sites: tuple[Site, ...],
+    owners: Sequence[SiteOwner],
+    schema: Schema,
+    site: str | None,
+    *,
+    colluding: int,
+    sites_per_person: int,
 ) -> SharedRounds:
-    """The rounds of these sites, which must agree on what they protect.
+    """The rounds of these owners' sites, which must agree on what they protect.
 
     Raises:
-        QueryError: fewer than three sites, sites that are not here, or sites with other relations or caps of rows.
+        QueryError: fewer than three sites, or sites with other relations or caps of rows.
     """
     GaussianShare(rho=1.0, sites=len(sites), colluding=colluding, sites_per_person=sites_per_person)
     relations = {one.queryable.neighbours for one in sites}
@@ -108,8 +147,9 @@ def rounds(
         )
     if any(one.queryable.budget.pure for one in sites):
         raise QueryError("shared noise is Gaussian, which has no pure epsilon: give every site a delta above 0")
-    for one in sites:
-        with one.named():
-            _ = one.here.site_key
+    owned = tuple(OwnedSite(one, owner.opened()) for one, owner in zip(sites, owners, strict=True))
+    keys = [one.public_key for one in owned]
+    for known in owned:
+        known.approve(keys)
     trust = SharedNoise(len(sites), colluding, sites_per_person)
-    return SharedRounds(sites, schema, site, relations.pop(), trust)
+    return SharedRounds(sites, schema, site, relations.pop(), trust, owned)

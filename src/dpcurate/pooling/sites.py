@@ -12,11 +12,9 @@ from dpcurate._messages import shown
 from dpcurate.accounting import Budget
 from dpcurate.errors import DecodeError, DpcurateError, QueryError, SchemaError
 from dpcurate.pooling.codebook import Codebook
+from dpcurate.pooling.site_owner import SiteOwner, study_of
 from dpcurate.private.ledger import LoggedRun, RunFacts
-from dpcurate.private.masking import Masked, Round
 from dpcurate.private.preview import check_answer
-from dpcurate.private.session import Session
-from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Answer, Offering, Queryable, Release, Statistic
 from dpcurate.queries.query import MOST_SITES
 from dpcurate.schema import OWN, Categorical, Column, Numeric, Schema
@@ -69,28 +67,6 @@ class Site:
             for query, answer in zip(asked, found, strict=True):
                 check_answer(query, answer, self.queryable.schema, self.queryable.neighbours)
         return found
-
-    @property
-    def here(self) -> Session:
-        """The open table, which takes part in rounds of shared noise; they are refused if it is elsewhere."""
-        if not isinstance(self.queryable, Session):
-            raise QueryError(
-                f"site {self.name!r} answers from elsewhere, and shared noise is added where a table is: pool tables "
-                "that are open here, or use study files (docs/pooling.md)"
-            )
-        return self.queryable
-
-    def ready(self, releases: Sequence[Release], turn: Round) -> None:
-        """Refuse what the site would refuse in a round; free."""
-        if self.replayed is None:
-            with self.named():
-                self.here.ready([self.codebook.to_site(one) for one in releases], turn)
-
-    def masked(self, releases: Sequence[Release], turn: Round) -> Masked:
-        """Its part of a round, masked."""
-        known = self.replayed if isinstance(self.replayed, StoredAnswers) else self.here
-        with self.named():
-            return known.masked([self.codebook.to_site(one) for one in releases], turn)
 
     def offers(self, columns: tuple[str, ...]) -> bool:
         """Whether the site can be asked for this set of columns; it can, unless it has stored answers alone."""
@@ -155,10 +131,12 @@ def _nothing() -> Iterator[None]:
 
 
 def opened(
-    studies: Sequence[Study] | Mapping[str, Study], maps: Mapping[str, Codebook] | None
+    members: Sequence[Study | SiteOwner] | Mapping[str, Study] | Mapping[str, SiteOwner],
+    maps: Mapping[str, Codebook] | None,
 ) -> tuple[tuple[Site, ...], tuple[Study, ...]]:
     """The sites of these studies, whose tables are opened now, and the studies."""
-    listed = list(studies.items()) if isinstance(studies, Mapping) else [("", study) for study in studies]
+    given = members.items() if isinstance(members, Mapping) else [("", one) for one in members]
+    listed = [(name, study_of(one)) for name, one in given]
     if not 1 <= len(listed) <= MOST_SITES:
         raise QueryError(f"a pool has 1 to {MOST_SITES} sites, got {len(listed)}")
     for _, study in listed:

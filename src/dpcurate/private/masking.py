@@ -36,6 +36,8 @@ KEY_BYTES = 32
 LONGEST_NAME = 200
 SUFFIX = "-site-key"
 """What follows the ledger's name in the name of the file that holds a site's secret."""
+_FIELD = 2**255 - 19
+"""Public keys are numbers below it; curve 25519 takes larger texts for other ways to write one of them."""
 _LABEL = b"dpcurate shared noise, version 1: "
 
 
@@ -65,12 +67,9 @@ class Round:
             raise QueryError(f"names of a round are text of at most {LONGEST_NAME} characters")
         if type(self.number) is not int or not 0 <= self.number < 1 << 32:
             raise QueryError(f"rounds are numbered from 0, got {shown(self.number)}")
-        if type(self.keys) is not tuple or not 3 <= len(self.keys) <= MOST_SITES:
-            raise QueryError(f"a round of shared noise has 3 to {MOST_SITES} sites")
-        for key in self.keys:
-            check_public(key)
-        if len(set(self.keys)) < len(self.keys):
-            raise QueryError("two sites of a round have one public key, so one of them could be left out: refuse it")
+        if type(self.keys) is not tuple:
+            raise QueryError("the keys of a round are a tuple")
+        check_keys(self.keys)
         if type(self.shares) is not tuple or any(type(one) is not float or not one > 0 for one in self.shares):
             raise QueryError("a round says how large each share of noise is")
         if type(self.names) is not tuple or len(self.names) != len(self.keys):
@@ -88,13 +87,26 @@ class Round:
         return hashlib.sha256(_LABEL + json.dumps(facts).encode()).hexdigest()
 
 
+def check_keys(keys: Sequence[str]) -> None:
+    """Refuse public keys that no round has: too few or too many, one twice, or one that no site makes."""
+    if not 3 <= len(keys) <= MOST_SITES:
+        raise QueryError(f"a round of shared noise has 3 to {MOST_SITES} sites")
+    for key in keys:
+        check_public(key)
+    if len(set(keys)) < len(keys):
+        raise QueryError("two sites of a round have one public key, so one of them could be left out: refuse it")
+
+
 def check_public(key: object) -> bytes:
-    """The bytes of a public key, which is written as 64 hexadecimal digits."""
+    """The bytes of a public key, which is written as 64 hexadecimal digits, in one way."""
     digits = isinstance(key, str) and len(key) == 2 * KEY_BYTES and set(key) <= set("0123456789abcdef")
     if not digits:
         raise QueryError(f"a site's public key is {2 * KEY_BYTES} hexadecimal digits, got {shown(key)}")
     assert isinstance(key, str)
-    return bytes.fromhex(key)
+    found = bytes.fromhex(key)
+    if int.from_bytes(found, "little") >= _FIELD:
+        raise QueryError("a site's public key is not written as a site writes it: it may be another site's once more")
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,25 +147,25 @@ class SiteKey(Unique):
         """The public key, which goes into the study that all sites approve."""
         return self._public
 
-    def place_in(self, turn: Round) -> int:
-        """Which of the sites of a round this is."""
-        if self._public not in turn.keys:
+    def place_in(self, keys: Sequence[str]) -> int:
+        """Which of the sites with these keys this is."""
+        if self._public not in keys:
             raise QueryError(
                 f"this site's public key, {self._public[:16]}..., is not among those of the round's sites: the "
                 "study was made with another key or another ledger. Nothing was read and nothing was spent"
             )
-        return turn.keys.index(self._public)
+        return keys.index(self._public)
 
-    def check(self, turn: Round) -> None:
-        """Refuse, before anything is charged, a round whose masks this site could not make."""
-        mine = self.place_in(turn)
-        for place, key in enumerate(turn.keys):
+    def check(self, keys: Sequence[str]) -> None:
+        """Refuse, before anything is charged, keys of rounds whose masks this site could not make."""
+        mine = self.place_in(keys)
+        for place, key in enumerate(keys):
             if place != mine:
                 _primitives().exchange(self._private, check_public(key))
 
     def masked(self, turn: Round, integers: IntArray) -> Masked:
         """Noised integers with this site's masks of the round added; the masks of all sites add up to 0."""
-        mine = self.place_in(turn)
+        mine = self.place_in(turn.keys)
         words: Words = integers.astype(np.int64).view(np.uint64).copy()
         for place, key in enumerate(turn.keys):
             if place != mine:

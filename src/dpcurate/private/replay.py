@@ -19,6 +19,7 @@ from dpcurate.private.noise import Randomness as Randomness
 from dpcurate.private.noise import Secure, Seeded
 from dpcurate.private.row_sums import RowSum, no_rows
 from dpcurate.private.session import Session
+from dpcurate.private.site_parts import SiteParts
 from dpcurate.private.sources import InMemory, Source, open_source
 from dpcurate.private.statistics import registry
 from dpcurate.queries import Answer, Gate, GaussianShare, Query, Release, Statistic, T
@@ -94,7 +95,7 @@ class OpenPair:
         books = [Ledger(AMPLE, neighbours=self.neighbours.value) for _ in sources]
         return Coalition(
             tuple(
-                Session(source, self.schema, self.neighbours, book, noise, allow_unproved=False)
+                AuditedParts(Session(source, self.schema, self.neighbours, book, noise, allow_unproved=False))
                 for source, book in zip(sources, books, strict=True)
             ),
             share,
@@ -105,7 +106,7 @@ class OpenPair:
         if isinstance(asked, Release) and isinstance(asked.noise, GaussianShare):
             coalition = self.coalition(0, Seeded(0), asked.noise)
             coalition.ask_all([asked])
-            (event,) = coalition.sites[0].ledger.events
+            (event,) = coalition.sites[0]._session.ledger.events
             return event
         session = self.unlimited(0, Seeded(0))
         session.open(asked) if isinstance(asked, Gate) else session.ask(asked)
@@ -124,6 +125,13 @@ class OpenPair:
         return min(integer_scale(mechanism.sigma, unit) for unit in computed.units)
 
 
+class AuditedParts(SiteParts):
+    """The parts of a session that an auditor has opened, of a table that is nobody's."""
+
+    def __init__(self, session: Session) -> None:
+        self._begin(session)
+
+
 @dataclass(eq=False)
 class Coalition:
     """What colluding sites see in rounds of shared noise: the sum of all parts, less what they added themselves.
@@ -131,19 +139,21 @@ class Coalition:
     The first site has the table; all others have no rows, and the last of them collude.
     """
 
-    sites: tuple[Session, ...]
+    sites: tuple[AuditedParts, ...]
     share: GaussianShare
     _number: int = 0
 
     def ask_all(self, queries: Sequence[Release]) -> list[Answer]:
         """A round, in which the colluding sites' masks and noise are known and taken out."""
-        one = self.sites[0]
+        one = self.sites[0]._session
         names = [f"site {place}" for place in range(len(self.sites))]
-        keys = [site.site_key for site in self.sites]
+        keys = [site.public_key for site in self.sites]
         turn = shared_round.round_of(
             queries, one.schema, one.neighbours, study="audit", number=self._number, keys=keys, names=names
         )
         self._number += 1
+        for site in self.sites:
+            site.approve(keys)
         said = [site.masked(queries, turn) for site in self.sites]
         for place in range(self.share.honest, self.share.sites):
             key = self.sites[place]._own_key()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -16,10 +15,8 @@ import numpy as np
 from dpcurate import _validation
 from dpcurate._messages import shown
 from dpcurate.accounting import Budget, Cost, Event, Privacy, amplified
-from dpcurate.errors import BudgetError, GateClosed, LedgerError, NotPrivate, QueryError, SourceError
-from dpcurate.private import shared_round
+from dpcurate.errors import BudgetError, GateClosed, NotPrivate, QueryError, SourceError
 from dpcurate.private.ledger import Ledger, LedgerRun, RunFacts
-from dpcurate.private.masking import Masked, Round, SiteKey, fresh_key, key_beside
 from dpcurate.private.mechanisms import (
     Exponential,
     FirstAbove,
@@ -33,7 +30,6 @@ from dpcurate.private.process import Unique
 from dpcurate.private.reader import Parts, Reader
 from dpcurate.private.row_sums import CountRows
 from dpcurate.private.sources import Source
-from dpcurate.private.sources.site_column import WithSite
 from dpcurate.private.statistics.numbers import QuantileTransformation, score_steps
 from dpcurate.private.statistics.registry import check_kind, sensitivity, transformation
 from dpcurate.private.statistics.transformation import Transformation
@@ -111,8 +107,6 @@ class Session(Unique):
         self._unanswered: set[tuple[Query[Any], ...]] = set()
         self._known: dict[Statistic, tuple[Transformation, Sensitivity]] = {}
         self._long: Statistic | None = None
-        self._key: SiteKey | None = None
-        self._rounds: dict[str, tuple[str, Masked | None]] = {}
 
     @property
     def schema(self) -> Schema:
@@ -174,7 +168,7 @@ class Session(Unique):
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
         """Answers to many queries: all are validated, then all charged, then all read."""
-        _check_list(queries)
+        check_list(queries)
         with self._lock:
             asked = [self._validated(query) for query in queries]
             if queries and self._outer is None and self._ledger.keeps:
@@ -227,100 +221,6 @@ class Session(Unique):
         noise = Ahead(self._randomness, len(asked))
         return [one.answer([next(parts) for _ in one.transformations], noise) for one in asked]
 
-    # --- rounds of several sites: docs/proofs/shared-noise.md ---------------------------------------------------------
-
-    @property
-    def site_key(self) -> str:
-        """The site's public key, for studies with shared noise; its secret is kept beside the ledger."""
-        return self._own_key().public
-
-    def ready(self, queries: Sequence[Query[Answer]], turn: Round) -> float:
-        """What the site would be charged for its part of a round; what it would refuse is refused, and nothing read."""
-        with self._lock:
-            return float(sum(part.event.cost.within(self.budget) for part in self._prepared(queries, turn)[0]))
-
-    def masked(self, queries: Sequence[Query[Answer]], turn: Round) -> Masked:
-        """The site's part of a round: charged, read, noised with its share, masked. A round has one, whoever asks.
-
-        For the site's owner, who has approved the keys of the round: whoever has the secrets of all other keys could
-        take the masks off, and one share of noise protects nobody. No route of a service leads here.
-        """
-        with self._lock:
-            parts, source = self._prepared(queries, turn)
-            key, on_disk = self._own_key(), self._ledger.facts is not None
-            asked = shared_round.request(queries, turn, self._schema, self._neighbours)
-
-            def say() -> Masked:
-                return key.masked(turn, shared_round.noised(parts, Reader(source).read, self._randomness))
-
-            answer = self._said_durably if on_disk else self._said
-            return answer(turn, asked, [part.event for part in parts], say)
-
-    def _prepared(self, queries: Sequence[Query[Answer]], turn: Round) -> tuple[list[shared_round.Part], Source]:
-        """A validated part of a round, and what it will read."""
-        _check_list(queries)
-        if type(turn) is not Round:
-            raise QueryError(f"a part is of a Round, got {type(turn).__name__}")
-        analysts = self._outer is not None or self._ledger.of_analyst
-        shared_round.check_may_share(private=self._ledger.private, analysts=analysts)
-        key = self._own_key()
-        key.check(turn)
-        source = self._source
-        if turn.site is not None:
-            source = WithSite(source, turn.site, key.place_in(turn), turn.sites)
-        parts = shared_round.parts_of(queries, shared_round.with_site(self._schema, turn), self._neighbours)
-        shared_round.check_fits(parts, turn)
-        for row_sum in (row_sum for part in parts for row_sum in part.computed.row_sums):
-            source.check(row_sum)
-        return parts, source
-
-    def _own_key(self) -> SiteKey:
-        with self._lock:
-            if self._key is None:
-                facts = self._ledger.facts
-                self._key = fresh_key() if facts is None else key_beside(Path(facts.path), facts.identity)
-            return self._key
-
-    def _said(self, turn: Round, asked: str, events: list[Event], say: Callable[[], Masked]) -> Masked:
-        """A part that this session remembers; a round that was paid and could not be read is not charged again."""
-        if turn.identity in self._rounds:
-            known, said = self._rounds[turn.identity]
-            shared_round.check_same(known, asked)
-            if said is not None:
-                return said
-        else:
-            self._charge(events)
-            self._rounds[turn.identity] = asked, None
-        said = say()
-        self._rounds[turn.identity] = asked, said
-        return said
-
-    def _said_durably(self, turn: Round, asked: str, events: list[Event], say: Callable[[], Masked]) -> Masked:
-        """A part that the ledger stores before it is returned; if it is stored already, that one and no other."""
-        keeps = self._ledger.keeps
-        found = self._ledger.round(turn.identity)
-        if found is not None:
-            shared_round.check_same(found.request, asked)
-            if not keeps or found.run != self._ledger.running_number:
-                return shared_round.restored(found.body, turn)
-        if not keeps:
-            raise LedgerError(
-                "a round is answered within a run of the ledger, which keeps what was said: a round must never be "
-                "answered twice with different noise. Nothing was read and nothing was spent"
-            )
-        paid = self._ledger.pay(asked, events, once=True)
-        if not paid.owed:
-            self._note(events)
-        if paid.stored is not None:
-            return shared_round.restored(paid.stored, turn)
-        try:
-            said = say()
-            self._ledger.keep(paid.name, shared_round.stored(said), turn.identity)
-        except BaseException:
-            self._ledger.owe(paid.name)
-            raise
-        return said
-
     @property
     def passes(self) -> int:
         """Passes made over the table so far; queries, schema and engine decide, never the rows."""
@@ -328,7 +228,7 @@ class Session(Unique):
 
     def passes_for(self, queries: Sequence[Query[object]]) -> int:
         """How many passes over the table these would take now; nothing is charged or read."""
-        _check_list(queries)
+        check_list(queries)
         with self._lock:
             return self._reader.passes(
                 [needed for query in queries for needed in self._validated(query).transformations]
@@ -336,7 +236,7 @@ class Session(Unique):
 
     def cells_for(self, asked: Sequence[Query[Any] | Score]) -> int:
         """How many cells of tables and other numbers these would read or release; nothing is charged or read."""
-        _check_list(asked)
+        check_list(asked)
         with self._lock:
             needed = [computed for one in asked for computed in self._needed(one)]
         tables = {row_sum for computed in needed for row_sum in computed.row_sums if isinstance(row_sum, CountRows)}
@@ -346,7 +246,7 @@ class Session(Unique):
 
     def numbers_for(self, asked: Sequence[Query[Any] | Score]) -> int:
         """How many numbers the answers to these would hold; nothing is charged or read."""
-        _check_list(asked)
+        check_list(asked)
         with self._lock:
             needed = [computed for one in asked if isinstance(one, Release) for computed in self._needed(one)]
         return len(asked) + sum(math.prod(shape) for one in needed for shape in one.shapes)
@@ -358,7 +258,7 @@ class Session(Unique):
 
     def price(self, queries: Sequence[Query[Any]]) -> float:
         """What these would be charged, in the budget's currency; nothing is charged or read."""
-        _check_list(queries)
+        check_list(queries)
         with self._lock:
             return float(sum(self._validated(query).event.cost.within(self.budget) for query in queries))
 
@@ -522,7 +422,7 @@ class OpenThreshold(Unique):
 
     def first(self, scores: Sequence[Score]) -> int | None:
         """The first of many, asked in turn, to which the gate says yes; it then closes. Read together."""
-        _check_list(scores)
+        check_list(scores)
         with self._session._lock:
             return self._first(scores)
 
@@ -568,8 +468,8 @@ def _noised(parts: Parts, units: tuple[Fraction, ...], mechanism: Mechanism, ran
     return tuple(noised)
 
 
-def _check_list(given: object) -> None:
-    """A list of another kind could run the analyst's code, or fork, while it is gone through."""
+def check_list(given: object) -> None:
+    """Refuse lists of other kinds, which could run the analyst's code, or fork, while they are gone through."""
     if type(given) is not list and type(given) is not tuple:
         raise QueryError(f"queries and scores come as a list or tuple, got {type(given).__name__}")
 

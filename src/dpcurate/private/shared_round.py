@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcurate._typing import IntArray
 from dpcurate.accounting import Event
-from dpcurate.errors import DecodeError, NotPrivate, QueryError
+from dpcurate.errors import DecodeError, QueryError
 from dpcurate.private import masking
 from dpcurate.private.masking import Masked, Round
 from dpcurate.private.mechanisms import GaussianShareNoise, build
@@ -213,14 +213,6 @@ def restored(body: bytes, turn: Round) -> Masked:
     if said.round != turn.identity:
         raise DecodeError("what is stored is a part of another round")
     return said
-
-
-def check_may_share(*, private: bool, analysts: bool) -> None:
-    """Refuse a session of an analyst, who cannot approve keys, and one whose noise protects nobody."""
-    if analysts:
-        raise QueryError("an analyst's share, or a secret sample, takes no part in rounds: keys are the owner's affair")
-    if not private:
-        raise NotPrivate("a table opened without a guarantee takes no part in rounds: other sites rely on its noise")
 
 
 def check_same(known: str, asked: str) -> None:

@@ -15,7 +15,6 @@ from dpcurate.private.ledger import LoggedRun
 from dpcurate.private.ledger import path as ledger_path
 from dpcurate.private.ledger.disk_store import StoredRun, stored_runs
 from dpcurate.private.ledger.units import float_down
-from dpcurate.private.masking import Masked, Round
 from dpcurate.private.noise import Secure
 from dpcurate.private.preview import check_fits, describe, named, sensitivity_of
 from dpcurate.private.statistics.registry import transformation
@@ -147,14 +146,6 @@ class StoredAnswers:
             self._pass_over(name)
             return [named(query, answer, self._schema) for query, answer in self._pairs[name]]
         return [cast(T, self._from_sets(query)) for query in queries]
-
-    def masked(self, queries: Sequence[Query[Answer]], turn: Round) -> Masked:
-        """What the run said in a round of several sites."""
-        name = f"{shared_round.request(queries, turn, self._schema, self._neighbours)}.0"
-        if name not in self._run.answers:
-            self._refuse(f"a part of round {turn.number} of shared noise")
-        self._given.add(name)
-        return shared_round.restored(self._run.answers[name][1], turn)
 
     def _pass_over(self, name: str) -> None:
         """What was given as a whole is not given again set by set."""

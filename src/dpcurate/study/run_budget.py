@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -271,9 +271,17 @@ class RunBudget:
         amount = min(amounts)
         return Budget(epsilon=amount, delta=0) if self.budget.pure else Budget(rho=amount, delta=self.budget.delta)
 
-    def open(self, table: Any, schema: Schema, *, name: str | None = None, insecure_seed: int | None = None) -> Curator:
-        """A curator on the table that keeps this budget."""
-        return Curator(
+    def open(
+        self,
+        table: Any,
+        schema: Schema,
+        *,
+        name: str | None = None,
+        insecure_seed: int | None = None,
+        make: Callable[..., Curator] = Curator,
+    ) -> Curator:
+        """A curator on the table that keeps this budget; `make` makes it."""
+        return make(
             table,
             schema,
             budget=None if self.shared else self.budget,

@@ -26,6 +26,7 @@ from dpcurate.learn.power import Power
 from dpcurate.models.fitting import check_part, file_name, fit_model, model_graph
 from dpcurate.models.model import Model
 from dpcurate.planning.estimate import Outlook
+from dpcurate.private.curator import Curator
 from dpcurate.private.ledger import Ledger, LoggedRun
 from dpcurate.private.stored import StoredAnswers
 from dpcurate.queries import Means, Queryable
@@ -137,11 +138,12 @@ class Study:
         ledger: str | Path | None = None,
         name: str | None = None,
         insecure_seed: int | None = None,
+        make: Callable[..., Curator] = Curator,
     ) -> None:
         self.schema: Schema = Schema.of(schema)
         self.ledger: Path | None = None if ledger is None else Path(ledger)
         """The file that keeps the budget, if one does."""
-        self._table, self._name, self._insecure_seed = table, name, insecure_seed
+        self._table, self._name, self._insecure_seed, self._make = table, name, insecure_seed, make
         self._inputs = Inputs.of(table=table, schema=schema, ledger=ledger)
         self._schema_file = Path(schema).name if isinstance(schema, (str, Path)) else ""
         self._delta, self._neighbours = delta, neighbours
@@ -165,8 +167,14 @@ class Study:
         """
         if self._curator is None:
             whole = RunBudget.whole(self.ledger, ceiling=self._ceiling, neighbours=self._neighbours)
-            self._curator = whole.open(self._table, self.schema, name=self._name, insecure_seed=self._insecure_seed)
+            self._curator = self._opened(whole)
         return self._curator
+
+    def _opened(self, budget: RunBudget) -> Curator:
+        seed, make = self._insecure_seed, self._make
+        curator = budget.open(self._table, self.schema, name=self._name, insecure_seed=seed, make=make)
+        self._make = Curator  # nothing leads from an open study to the owner who may have made it
+        return curator
 
     def take_context(self, inputs: Inputs, columns: tuple[str, ...]) -> None:
         """Note the files behind its queryable, and columns that no other column drives, such as the site of a row."""
@@ -383,7 +391,7 @@ class Study:
         """Decide what may be spent, open the table, begin the run or resume it, and record how it ended."""
         budget = self._budget(spec)
         if self._curator is None:
-            self._curator = budget.open(self._table, self.schema, name=self._name, insecure_seed=self._insecure_seed)
+            self._curator = self._opened(budget)
         curator = self._curator
         before = curator.privacy()
         with running(curator, spec, budget.share) as queryable:

@@ -174,12 +174,6 @@ class Ledger(Filter):
             ledger._purse = f"the share of {name}"
             return ledger
 
-    @property
-    def of_analyst(self) -> bool:
-        """Whether it spends from an analyst's share, not from the whole budget."""
-        with self._mine():
-            return isinstance(self._store, DiskStore) and self._store.share is not None
-
     # --- runs: docs/proofs/answers.md ----------------------------------------------------------------------
 
     def run(self, facts: RunFacts, *, share: Number | None = None) -> AbstractContextManager[LedgerRun]:
