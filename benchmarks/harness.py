@@ -20,8 +20,14 @@ def command(doc: str | None, results: str | None = None, page: str | None = None
     return words
 
 
+BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->"
+
+
 def tell(text: str, page: Path | None) -> None:
-    """Print the page, and write it if that was asked for."""
+    """Print the page, and write it if that was asked for; in a page with marks, what is between them."""
     print(text)
     if page:
-        page.write_text(text, encoding="utf-8")
+        before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN) if page.exists() else ("", "", "")
+        _, end, after = rest.partition(END)
+        whole = f"{before}{begin}\n{text}{end}{after}" if end else text
+        page.write_text(whole, encoding="utf-8")

@@ -1,6 +1,6 @@
 """Whether the estimate before a run is right: what the default finds on tables whose truth is known, beside it.
 
-    python -m benchmarks.plan_check [--networks FILE ...] [--most-columns 12] [--fit] [--write docs/planning.md]
+    python -m benchmarks.plan_check [--networks FILE ...] [--most-columns 12] [--fit] [--write docs/choosing-epsilon.md]
 
 Tables are the shipped networks, BIF files that are named, and random worlds of three kinds; each has a few cells of
 rows and epsilon. Half of them are for fitting: `--fit` prints the curves of `learn/power.py` from these alone. The
@@ -125,7 +125,7 @@ def worth(world: World, rows: int, epsilon: float) -> bool:
 
 
 def main() -> None:
-    words = command(__doc__, results="speed/plan_check.jsonl", page="docs/planning.md")
+    words = command(__doc__, results="speed/plan_check.jsonl", page="docs/choosing-epsilon.md")
     words.add_argument("--networks", nargs="+", default=[], metavar="FILE", help="BIF files beside those shipped")
     words.add_argument("--most-columns", type=int, default=12, help="leave wider tables out")
     words.add_argument("--fit", action="store_true", help="print the curves that fit the tables for fitting")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ import dpcurate
 network = dpcurate.networks.load("asia")
 found = dpcurate.discover(network.sample(100_000, seed=1), network.schema, epsilon=1, delta=1e-10)
 effect = found.effect("smoke", "lung")
-print(effect)  # smoke -> lung: yes instead of no raises P(lung = yes) by 0.092 (0.089 to 0.095); or nothing, if ...
+print(effect)  # smoke -> lung: yes instead of no raises P(lung = yes) by 0.092 (0.089 to 0.095); or no effect, if ...
 effect.estimate, effect.error, effect.low, effect.high, effect.adjusted_for
 print(found.effect("either", "xray").table)  # P(xray | do(either)) for every level, with errors
 found.effect("smoke", "lung", to="no", instead_of="yes", level="no")
@@ -40,26 +40,23 @@ identifies it (Perkovic, Textor, Kalisch and Maathuis 2018).
 
 **Levels.** The table of cause, outcome and adjustment set is built from released contrasts, and P(outcome | cause,
 stratum) is averaged over strata. This is exact for any network, and needs the contrasts of all subsets of the columns.
-Pairs are always there; triples and larger sets are released around edges where noise is small. Otherwise the effect is
-*not determined*, and `study.fit_model` (`dpcurate.quantify`) releases what is missing. A stratum hidden by noise widens
-the interval by its share.
+Pairs are always there; larger sets are released around edges where noise is small. Otherwise the effect is *not
+determined*, and `study.fit_model` (`dpcurate.quantify`) releases what is missing. A stratum hidden by noise widens the
+interval by its share.
 
-**Numbers.** A joint normal distribution is fitted that would have released what was released. The effect is a
-regression coefficient in it, the mean slope for one more unit of the cause. Where columns do not look normal, links may
-bend: *not determined*.
+**Numbers.** A joint normal distribution is fitted that would have released the same answers. The effect is a regression
+coefficient in it, the mean slope for one more unit of the cause. Where columns do not look normal, links may bend: *not
+determined*.
 
 **Numbers and levels together.** A table is simulated along each DAG that the graph leaves possible, such that it would
-have released what was released; then the cause is set in it. Effects of several parents add up, and a misfit widens the
-error or is refused ([models](models.md)). Each DAG takes a second or two. Reports leave out effects that need many
-simulations, and say so; `found.effects()` has them. With hidden causes, or if no DAG has the arrows that were found:
-*not determined*.
+have released the same answers; then the cause is set in it ([models](models.md)). Each DAG takes a second or two.
+Reports leave out effects that need many simulations, and say so; `found.effects()` has them. With hidden causes, or if
+no DAG has the arrows that were found: *not determined*.
 
 **The error** covers sampling and the noise of every answer that was used; intervals are 1.96 errors on either side.
 They take the graph as true: a wrong arrow is not included.
 
 ## How often intervals cover the truth
-Written by `python -m benchmarks.effects`. Tables that mix numbers and levels are checked by `python -m
-benchmarks.mixed_effects`; the figures are on the page about [models](models.md).
 """
 
 
@@ -67,9 +64,11 @@ def page(cells: Sequence[Any]) -> str:
     """Coverage in the true graph and in the found one, by kind and epsilon."""
     tables = sorted({c.table for c in cells})
     intro = (
-        f"{len(tables)} worlds of 100,000 rows, delta = 1e-10: the true effect is known from the world itself (`do`). "
-        "Effects of every column on its descendants, at most 40 per world. Numbers with bent links are there to be "
-        "refused: a link that bends between columns that look normal is not seen, and its interval means nothing.\n"
+        f"{len(tables)} worlds of 100,000 rows, delta = 1e-10, whose effects are known; of every column on its "
+        "descendants, at most 40 per world. A cell holds how many of the 95 % intervals cover the truth, their median "
+        "half width, and in brackets the share of effects that are not determined. Numbers with bent links are there "
+        "to be refused: where a bend between columns that look normal is not seen, the interval means nothing. Written "
+        "by `python -m benchmarks.effects`; for tables that mix numbers and levels see [models](models.md).\n"
     )
     return "\n".join(
         [
@@ -85,23 +84,18 @@ def page(cells: Sequence[Any]) -> str:
 
 
 def _table(cells: Sequence[Any], graph: str) -> str:
-    lines = [
-        "| worlds | epsilon | effects | not determined | covered by their 95 % interval | median half width |",
-        "|---|---|---|---|---|---|",
-    ]
     epsilons = sorted({c.epsilon for c in cells})
+    lines = [f"| worlds | {' | '.join(f'epsilon {e:g}' for e in epsilons)} |", "|---" * (len(epsilons) + 1) + "|"]
     for kind, name in KINDS.items():
-        for epsilon in epsilons:
-            chosen = [c for c in cells if (c.kind, c.epsilon) == (kind, epsilon)]
-            if chosen:
-                lines.append(_line(name, epsilon, [row for c in chosen for row in getattr(c, graph)]))
+        rows = [[row for c in cells if (c.kind, c.epsilon) == (kind, e) for row in getattr(c, graph)] for e in epsilons]
+        if any(rows):
+            lines.append(f"| {name} | {' | '.join(map(_cell, rows))} |")
     return "\n".join(lines) + "\n"
 
 
-def _line(name: str, epsilon: float, rows: Iterable[Sequence[Any]]) -> str:
-    every = list(rows)
-    known = [row for row in every if row[0] in ("estimated", "several", "none")]
-    share = 1 - len(known) / max(len(every), 1)
-    held = f"{np.mean([row[1] for row in known]):.1%}" if known else ""
-    width = f"{np.median([row[2] for row in known]):.3g}" if known else ""
-    return f"| {name} | {epsilon:g} | {len(every)} | {share:.0%} | {held} | {width} |"
+def _cell(rows: Sequence[Sequence[Any]]) -> str:
+    known = [row for row in rows if row[0] in ("estimated", "several", "none")]
+    unknown = f"({1 - len(known) / max(len(rows), 1):.0%} of {len(rows)})"
+    if not known:
+        return unknown
+    return f"{np.mean([row[1] for row in known]):.1%}, ±{np.median([row[2] for row in known]):.3g} {unknown}"

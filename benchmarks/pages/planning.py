@@ -1,4 +1,4 @@
-"""What was estimated beside what was found, as a page; and the curves that fit."""
+"""What was estimated beside what was found, as a table of docs/choosing-epsilon.md; and the curves that fit."""
 
 from __future__ import annotations
 
@@ -15,15 +15,6 @@ if TYPE_CHECKING:
 
 HALF_A_STEP = 0.005
 """Figures are shown to two places."""
-HEAD = """# Planning: how accurate plans are
-
-`dpcurate plan`, the announcement before `dpcurate discover` and the verdict after it share one estimate: the skeleton
-F1 of the graph that a result shows (pairs more likely linked than not), and a range that should cover 8 of 10 tables.
-This page compares the estimate with what runs on simulated tables found. The tables are the shipped networks, networks
-with random tables (Dirichlet), mixtures of numbers, ordinals and categories, and linear Gaussian tables; 200 to 100,000
-rows, epsilon from 0.03 to 5, delta = 1e-10, one run each, without runs in which noise hides everything. The curves were
-fitted to half of the tables; these figures are about the other half. Written by `python -m benchmarks.plan_check`.
-"""
 
 
 def f1(counts: Sequence[int]) -> float:
@@ -33,7 +24,7 @@ def f1(counts: Sequence[int]) -> float:
 
 def page(cells: Sequence[Cell]) -> str:
     said = [(c, _said(Power(effect=c.effect, columns=c.columns))) for c in cells if not c.fitted]
-    return "\n".join([HEAD, *_table(said)]) + "\n"
+    return "\n".join(_table(said)) + "\n"
 
 
 Said = Sequence[tuple["Cell", tuple[float, float, float]]]

@@ -46,8 +46,8 @@ def test_what_was_run_is_kept(tmp_path, monkeypatch, capsys) -> None:
 def test_the_page_counts_intervals_and_leaves_out_what_is_not_determined() -> None:
     rows = (("estimated", True, 0.1), ("estimated", False, 0.3), ("not determined", False, 0.0), ("none", True, 0.0))
     told = page([Cell("asia", "network", 1.0, rows, rows[:1])])
-    assert "| the six shipped networks | 1 | 4 | 25% | 66.7% | 0.1 |" in told
-    assert "| the six shipped networks | 1 | 1 | 0% | 100.0% | 0.1 |" in told
+    assert "| the six shipped networks | 66.7%, ±0.1 (25% of 4) |" in told
+    assert "| the six shipped networks | 100.0%, ±0.1 (0% of 1) |" in told
 
 
 def test_truths_of_mixed_worlds_are_slopes_and_the_page_counts_them() -> None:

@@ -28,9 +28,12 @@ def test_what_was_run_is_kept(tmp_path, monkeypatch, capsys):
     cells = list(map(json.loads, kept.read_text().splitlines()))
     assert [(c["table"], c["fitted"]) for c in cells] == [("cancer", True), ("earthquake", False)]
     assert text.read_text() in capsys.readouterr().out
+    figures, table = "<!-- figures -->\n\n{}<!-- end of figures -->\n", text.read_text()
+    text.write_text(f"# Guide\n\n{figures.format('| old |')}\nAfter.\n")
     monkeypatch.setattr(plan_check, "found", None)
     plan_check.main()
     assert list(map(json.loads, kept.read_text().splitlines())) == cells
+    assert text.read_text() == f"# Guide\n\n{figures.format(table)}\nAfter.\n"
 
 
 def test_the_page_counts_what_lies_where(monkeypatch):
