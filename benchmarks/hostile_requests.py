@@ -525,7 +525,6 @@ def section(attacker: Attacker, words: str) -> Iterator[str]:
     yield "| what | how often |"
     yield "|---|---:|"
     yield from (f"| {what} | {n:,} |" for what, n in sorted(attacker.tried.items()) if what != "requests")
-    yield from (f"| answered with status {status} | {n:,} |" for status, n in sorted(attacker.statuses.items()))
     yield from (f"\n* FAULT {text}" for text in attacker.faults)
 
 
@@ -541,7 +540,8 @@ def main() -> int:
     start = time.monotonic()
     attacker = run(options.count, options.seed, options.slow)
     text = list(section(attacker, f"--count {options.count} --seed {options.seed}"))
-    print("\n".join(text), f"\n{time.monotonic() - start:.0f} s")
+    statuses = ", ".join(f"{status}: {n:,}" for status, n in sorted(attacker.statuses.items()))
+    print("\n".join(text), f"\nstatuses {statuses}; {time.monotonic() - start:.0f} s")
     if options.page:
         write_section(options.page, "## Hostile requests", text)
     return 1 if attacker.faults else 0
