@@ -13,12 +13,9 @@ from benchmarks.service_section import write_section
 HEAD = "## The service"
 MOST = 20
 HOW = """
-Servers and clients are forks of one process. More than half of the servers kill themselves just before a statement of
-SQLite or a send on a socket; the other kills fall at a random moment. A client that is told of a lost service, and one
-that is started again after a kill, makes the same call until its run has ended; one that is killed after the end and
-before it has noted it begins another run, and the answers of the first stay free to read.
-
-Shares are .3 and .7 of the ceiling, reserved or first come; in races also .8 and .8.
+More than half of the servers kill themselves just before a statement of SQLite or a send on a socket; the other kills
+fall at a random moment. A client that is told of a lost service, or was killed, makes the same call until its run has
+ended. Shares are .3 and .7 of the ceiling, reserved or first come; in races also .8 and .8.
 `python -m benchmarks.chaos.service --self-test` breaks the store in three ways, each of which must be seen."""
 HIDDEN = ("refused", "failed")
 ROW = re.compile(r"^\| ([a-z ]+) \| ([\d,]+) \|$", re.MULTILINE)
