@@ -23,7 +23,7 @@ from dpcurate.audit import (
     forecast,
     pairs,
 )
-from dpcurate.audit.__main__ import main, write
+from dpcurate.audit.__main__ import main, proved_table, rows_of, summary, write
 from dpcurate.audit.cases import AuditCase, cases, methods, sample_of_equal_rows, study
 from dpcurate.audit.controls import published, reachable
 from dpcurate.audit.examples import examples
@@ -503,7 +503,9 @@ def test_a_study_audits_a_case_with_all_and_with_seven_tenths_of_its_noise(capsy
     assert main(["--only", "exponential mechanism, replace", "--workers", "1"]) == 0
     shown = capsys.readouterr()
     assert shown.out.count("| exponential mechanism, replace |") == 1
-    assert "0.7 of the noise was accused in 1 of 1 cases" in shown.out
+    assert (
+        "0.7 of the noise was accused in 1 of the 1 that are meant to have power, and in 0 of the 0 others" in shown.out
+    )
     assert "1 of 1 audited" in shown.err
 
 
@@ -518,6 +520,27 @@ def test_the_page_has_a_row_for_every_proved_statistic():
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| ")]
     assert {kind.__name__ for kind in proved_statistics()} <= {row[2].strip() for row in rows}
+
+
+def test_some_cases_that_are_audited_again_take_their_place_among_the_rows_of_a_page(tmp_path):
+    page = tmp_path / "audit.md"
+    rows = [
+        f"| {name} |  | {end} |"
+        for name, end in (("quantile, add-remove", "yes"), ("a case of old", "yes"), ("em-pc", "no"))
+    ]
+    page.write_text(f"<!-- proved -->\nhead\n---\n{chr(10).join(rows)}\n<!-- end of proved -->\n")
+    found = study(named("exponential mechanism, add-remove"), 1)
+    for _ in range(2):
+        every = rows_of(page, [found])
+        assert [row.split(" | ")[0] for row in every] == [
+            "| exponential mechanism, add-remove", "| quantile, add-remove", "| em-pc",
+        ]  # fmt: skip
+        assert every[1:] == rows[::2]
+        write(page, {"proved": proved_table(every)})
+    assert "These are 3 of the" in summary(every)
+    assert "in 2 of the 2 that are meant to have power, and in 0 of the 1 others" in summary(every)
+    assert "With all of the noise, 0 were" in summary(every)
+    assert "With all of the noise, 1 were" in summary([*every, "| em-pc |  | 1 ACCUSED | no |"])
 
 
 def test_tables_go_between_their_marks(tmp_path):

@@ -46,6 +46,12 @@ def test_a_column_knows_its_public_facts():
     assert (age.has_levels, colour.has_levels) == (True, True)
 
 
+def test_a_unit_of_privacy_is_a_row_or_a_person_with_so_many_rows():
+    columns = (Categorical("a", ("x", "y")),)
+    assert Schema(columns).unit == "one row"
+    assert Schema(columns, person=Person("id", 3)).unit == "one person, at most 3 rows each"
+
+
 def test_a_number_is_a_number_unless_it_is_given_bins():
     age = Numeric("age", 0, 100)
     assert (age.bins, age.edges, age.has_levels) == (None, (), False)

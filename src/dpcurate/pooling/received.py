@@ -86,9 +86,7 @@ class Received:
 
     def privacy(self) -> Privacy:
         """The site's own promise; the study has spent what its rounds cost."""
-        person = self.schema.person
-        unit = "one row" if person is None else f"one person, {person.cap}"
-        ledger = self._ledger
+        ledger, unit = self._ledger, self.schema.unit
         budget = ledger.budget if self._answer is None else self._answer.budget
         spent = ledger.spent if self._answer is None else self._answer.spent
         return Privacy(budget, self.neighbours.value, unit, spent, ledger.events, ledger.private, ledger.spent)

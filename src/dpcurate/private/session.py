@@ -156,10 +156,8 @@ class Session(Unique):
 
     def privacy(self) -> Privacy:
         """What has been spent on what, in public words."""
-        person = self._schema.person
-        unit = "one row" if person is None else f"one person, {person.cap}"
         ledger = self._ledger
-        paid, facts = float(self._paid), (ledger.budget, self._neighbours.value, unit)
+        paid, facts = float(self._paid), (ledger.budget, self._neighbours.value, self._schema.unit)
         return Privacy(*facts, ledger.spent, ledger.events, ledger.private, paid)
 
     def ask(self, query: Query[T]) -> T:

@@ -184,8 +184,7 @@ class StoredAnswers:
 
     def privacy(self) -> Privacy:
         """That of the ledger; this run has spent nothing."""
-        person, run = self._schema.person, self._run
-        unit = "one row" if person is None else f"one person, {person.cap}"
+        run, unit = self._run, self._schema.unit
         return Privacy(run.facts.budget, run.facts.neighbours, unit, run.spent, run.events, run.private, 0.0)
 
     def _refuse(self, what: str) -> NoReturn:

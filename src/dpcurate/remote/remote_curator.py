@@ -106,11 +106,8 @@ class RemoteCurator:
 
     def privacy(self) -> Privacy:
         """What was asked here, at what cost, and what all runs on the table have spent."""
-        person = self._schema.person
-        unit = "one row" if person is None else f"one person, {person.cap}"
-        return Privacy(
-            self._budget, self._neighbours.value, unit, self._spent, tuple(self._steps), True, self._paid
-        )  # fmt: skip
+        facts = self._budget, self._neighbours.value, self._schema.unit
+        return Privacy(*facts, self._spent, tuple(self._steps), True, self._paid)
 
     # --- questions ----------------------------------------------------------------------------------------------------
 

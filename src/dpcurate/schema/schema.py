@@ -217,6 +217,11 @@ class Schema:
         return 1 if self.person is None else self.person.rows
 
     @property
+    def unit(self) -> str:
+        """What one unit of privacy is, in words."""
+        return "one row" if self.person is None else f"one person, {self.person.cap}"
+
+    @property
     def hash(self) -> str:
         """A fingerprint of the public facts, for the ledger and the report."""
         return hashlib.sha256(self.dumps().encode()).hexdigest()[:16]

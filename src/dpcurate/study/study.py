@@ -94,7 +94,7 @@ class Preview:
         hidden = ", with latent confounders" if getattr(self.spec.recipe, "latent", False) else ""
         yield f"before any row is read: this run may spend {self.budget}"
         yield f"  on      the edges among {columns} columns of {self.spec.table_name} ({comb(columns, 2)} pairs)"
-        yield f"  method  {self.spec.method}{hidden}; neighbours: {self.budget.neighbours.value}; unit: {_unit(schema)}"
+        yield f"  method  {self.spec.method}{hidden}; neighbours: {self.budget.neighbours.value}; unit: {schema.unit}"
         if self.spec.quantify is not None:
             yield f"  model   {self.spec.quantify:.0%} of it is reserved for a model of the graph"
 
@@ -107,11 +107,7 @@ class Preview:
         if self.noise is not None:
             of = "sum and count behind the means" if isinstance(question, Means) else "count"
             yield f"  error   noise of standard deviation {self.noise:.4g} on every {of}"
-        yield f"  unit    {_unit(schema)}; neighbours: {budget.neighbours.value}"
-
-
-def _unit(schema: Schema) -> str:
-    return "one row" if schema.person is None else f"one person, {schema.person.cap}"
+        yield f"  unit    {schema.unit}; neighbours: {budget.neighbours.value}"
 
 
 class Study:
