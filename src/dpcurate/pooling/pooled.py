@@ -47,7 +47,7 @@ def pool(
 
     Args:
         studies: one for each site, of a table here (`open`), on a server, or of stored answers (`reopen`); a mapping
-            names the sites. Their schemas must agree. With shared noise, `SiteOwner`s in their place.
+            names the sites. Their schemas must agree. With shared noise, each is a `SiteOwner`.
         site: the name of a column that says which site a row is from. It comes before all others, costs nothing, and
             its edges say what differs between sites. None leaves it out.
         maps: what sites call the study's columns, by site.
