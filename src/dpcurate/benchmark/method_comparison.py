@@ -52,7 +52,7 @@ def compare(
     """Compare methods on worlds; with `results`, a file, what it has is not run again.
 
     Args:
-        methods: names ('auto', 'em-pc:published', 'curate-pc:statistic=g'), recipes, or methods that need the rows (`RowMethod`).
+        methods: names ('auto', 'em-pc:published', 'curate-pc:statistic=g'), recipes, or a `RowMethod`.
         worlds: networks by name or file, families of random worlds, 'FILE:NAME', or functions of a seed and rows.
         epsilons: the budget of each run, with `delta`; methods without privacy run once.
         add: files with methods of one's own, `FILE` or `FILE:NAME`.
