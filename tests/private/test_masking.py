@@ -161,7 +161,15 @@ def test_a_key_whose_secret_everybody_knows_is_refused_before_anything_is_paid()
 
 @pytest.mark.parametrize(
     "change",
-    [{"number": -1}, {"number": 1.0}, {"study": 3}, {"shares": (0.0,)}, {"names": ("a",)}, {"asked": "x" * 999}],
+    [
+        {"keys": ["0" * 64] * 3},
+        {"number": -1},
+        {"number": 1.0},
+        {"study": 3},
+        {"shares": (0.0,)},
+        {"names": ("a",)},
+        {"asked": "x" * 999},
+    ],
 )
 def test_rounds_are_checked(change: dict[str, object]) -> None:
     with pytest.raises(QueryError):

@@ -390,3 +390,18 @@ def test_noise_that_protects_nobody_is_refused_everywhere(host, noise):
         assert said.status_code in (403, 422), said.text
         assert "answers" not in said.json()
     assert host.share("alice").spent == spent
+
+
+def test_an_analyst_cannot_pass_for_the_owner_who_answers_a_study_by_files(host, tmp_path):
+    """The log is where a site looks up what it has answered; a run over the service says of itself what it likes."""
+    network = dpcurate.networks.load("cancer")
+    file = dpcurate.pooling.new_study(network.schema, sites=("Oslo", "Rome"), epsilon=0.2)
+    study = dpcurate.open(network.sample(200, seed=1), network.schema, ledger=tmp_path / "patients.ledger")
+    for number, site in ((1, "Oslo"), (2, "Oslo"), (1, "Rome")):
+        told = facts(command=f"c{number}{site}", method="study", result=f"round {number} of study {file.id} as {site}")
+        run = host.runs.begin("alice", f"r{number}{site}", told, None)
+        run.ask([Release(Counts(("Smoker",)), Gaussian(rho=1e-7))])
+        host.runs.finish(run, "finished")
+    assert dpcurate.pooling.preview_answer(file, "Oslo", study).stored == 0
+    assert dpcurate.pooling.answer_study(file, "Oslo", study).round == 1
+    assert dpcurate.pooling.preview_answer(file, "Oslo", study).stored == 1

@@ -61,6 +61,8 @@ ROUNDS: Mapping[str, int] = {"auto": 4, "measure-once": 4, "notears-moments": 2}
 """How often each method asks at most; others ask too often for files."""
 HASH_DIGITS = 40
 """Of the hash of a study's keys: so many that nobody finds two lists of keys with one hash, 2^80 steps."""
+_COMMAND = re.compile(r"[0-9a-f]{64}\Z")
+"""A command of the owner; that of an analyst begins with the analyst's name."""
 _LOGGED = re.compile(r"round (\d+) of study ([0-9a-f]{32}) as (.*)\Z", re.DOTALL)
 
 
@@ -502,6 +504,8 @@ def _stored(file: StudyFile, site: str, commands: Sequence[str], log: Sequence[L
     for run in log:
         logged = _LOGGED.match(run.facts.result) if run.facts.method == STUDY_RUN else None
         if logged is None or logged[2] != file.id or not run.units:
+            continue
+        if not _COMMAND.match(run.facts.command):  # over a service an analyst may give a run any name
             continue
         number, other = int(logged[1]), logged[3]
         if other != site:

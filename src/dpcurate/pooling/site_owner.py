@@ -20,7 +20,7 @@ OWNERS_ALONE = (
 
 
 class SiteOwner:
-    """A table as its owner opens it for studies with shared noise; do not hand it to an analyst.
+    """A table as its owner opens it for studies with shared noise; do not hand it to an analyst, or a pool made of it.
 
     The arguments are those of `dpcurate.open`. `study` answers ordinary questions on the same budget, and may be handed
     on: it gives no parts of rounds.
