@@ -75,7 +75,7 @@ def test_columns_of_one_alone_are_named_and_not_compared():
     assert found.lines[1:] == (
         "only the first has x: edges with them are not compared",
         "only the second has y: edges with them are not compared",
-        "1 edge is drawn alike in both",
+        "1 edge is the same in both",
     )
 
 

@@ -91,7 +91,7 @@ def test_other_views_are_free_and_respect_what_is_typed_later(tmp_path):
     assert "a &lt;b&gt;test&lt;/b&gt;" in visitor.get(f"{project}/read").text
     effect = visitor.get(f"{project}/read?cause=age&outcome=blood_pressure").text
     assert 'id="effect" role="status"><p class="note">' in effect
-    assert "drawn alike in both" in visitor.get(f"{project}/read?other=hidden").text
+    assert "the same in both" in visitor.get(f"{project}/read?other=hidden").text
     visitor.post(f"{project}/order", do="say:apart", a="sex", b="outcome")
     assert "forbidden_edges" in visitor.get(f"{project}/file/knowledge.toml").text
     visitor.post(f"{project}/read", at="0.9", run="1")

@@ -256,21 +256,21 @@ class Plan:
     def remarks(self) -> tuple[str, ...]:
         """What a reader of the figures has to know."""
         less = f" ({self.simulated_rows:,} were simulated; more do better)" if self.simulated_rows < self.rows else ""
-        worlds = "1 random world" if self.worlds == 1 else f"{self.worlds} random worlds"
+        worlds = "1 random network" if self.worlds == 1 else f"{self.worlds} random networks"
         of_sites = "" if self.sites == 1 else f" at each of {self.sites} sites"
         return (
             f"{len(self.schema.names)} columns and {self.rows:,} rows{of_sites}; delta = {self.delta:g}, "
             f"{self.neighbours}. No private data was touched.",
-            "Figures are about the graph that a result shows: pairs that are more likely linked than not.",
-            "Skeleton F1: 1 is every edge found and none false. 8 of 10 tables are to lie in the range shown.",
-            "Weaker effects and rarer levels than usual need more, stronger ones less.",
+            "Figures are about the graph that a result shows: pairs with P(edge) of at least 0.5.",
+            "Skeleton F1 is 1 if every edge is found and none is false. In 8 of 10 tables it lies in the range shown.",
+            "Weak effects and rare levels need more budget or rows than this, strong effects less.",
             *(f"{m}: {SITES[m]}, at this epsilon at every site." for m in self.methods if m in SITES),
             *(
                 f"{m}: the estimate that `discover` announces before a run."
                 for m in self.methods
                 if m in ESTIMATED and m not in SITES
             ),
-            *([f"All else is from {worlds} with {self._edges} edges{less}."] if self.runs else []),
+            *([f"Everything else is from {worlds} with {self._edges} edges{less}."] if self.runs else []),
             *(
                 []
                 if self.runs or self.sites > 1

@@ -142,7 +142,7 @@ class Difference:
             some = self.of(kind)
             lines += [_counted(len(some), *heads)] if some else []
             lines += [f"  {change}" for change in some]
-        lines.append(_counted(self.same, "1 edge is drawn alike in both", "{} edges are drawn alike in both"))
+        lines.append(_counted(self.same, "1 edge is the same in both", "{} edges are the same in both"))
         return *lines, *([NOISE_NOTE] if self.changes and self._noise_differs() else [])
 
     def __str__(self) -> str:

@@ -67,7 +67,7 @@ class Discovery(Exports):
     def graph(self) -> Cpdag | Dag | Pag:
         """Arrows and lines, with `to_networkx()` and `edges`.
 
-        Pairs more likely linked than not, as arrows where one way round has at least 0.8; `at` draws
+        Pairs more likely linked than not, as arrows where one direction has at least 0.8; `at` draws
         another cut. Where the verdict is *mostly noise*, nothing but required edges. Of a method without
         probabilities, what it found. With `latent` a `Pag`, whose marks are drawn where they have at least 0.8.
         """

@@ -96,7 +96,7 @@ def verdict_on_directions(fit: GoodnessOfFit, noise: NoiseLevel | None) -> Direc
     return DirectionVerdict(
         level="readable",
         sentences=(
-            f"{_unexplained(fit)} That gives no sign of a missing common cause of many columns.",
+            f"{_unexplained(fit)} That is no sign of a missing common cause of many columns.",
             "A cause of a few columns may still be missing: read what each arrow says.",
         ),
     )

@@ -103,7 +103,7 @@ def draft_schema(
 
 WARNING = """\
 # DRAFT: dpcurate LOOKED AT THE DATA to write this. Check every line before use:
-# a level or a bound that only one person's row holds would tell that the person is in the table.
+# a level or a bound that only one person has would reveal that this person is in the table.
 # Put what is known beforehand (a codebook, a questionnaire, physical limits) in its place,
 # add levels that could occur, then delete these four lines.
 """
