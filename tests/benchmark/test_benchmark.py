@@ -15,9 +15,8 @@ import pytest
 from dpcurate import Budget, Curator, Dag, Numeric, Schema, benchmark, methods, networks
 from dpcurate.benchmark import Case, FitResult, Run, Skeleton, compare, orient
 from dpcurate.benchmark.benchmark_worlds import find
-from dpcurate.benchmark.candidates import DEFAULT
-from dpcurate.benchmark.noised_covariance import NoisedCovariance
-from dpcurate.benchmark.table import text
+from dpcurate.benchmark.candidates import DEFAULT, NoisedCovariance
+from dpcurate.benchmark.method_comparison import table_of
 from dpcurate.cli import main
 from dpcurate.errors import DpcurateError, QueryError
 from dpcurate.graphs.pag import Pag
@@ -303,7 +302,7 @@ def test_means_are_over_worlds_and_say_over_how_many():
         replace(BASE, method="b", guarantee="claimed", skeleton_f1=0.4, brier=0.125),
         replace(BASE, method="b", guarantee="claimed", world="y", problem="too slow"),
     ]
-    head, rule, a, b = lines(text(runs))
+    head, rule, a, b = lines(table_of(runs))
     row = dict(zip(head, a, strict=True))
     assert set("".join(rule)) == {"-"}
     assert (row["x"], row["y"], row["skeleton F1"]) == ("0.60", "1.00", "0.800 ± 0.029")
@@ -315,9 +314,9 @@ def test_means_are_over_worlds_and_say_over_how_many():
 
 def test_rows_without_a_proof_are_marked():
     proved = replace(BASE, skeleton_f1=1.0)
-    assert "NOT PRIVATE" not in text([proved])
-    assert "NOT PRIVATE" in text([proved, replace(proved, method="b", guarantee="claimed")])
-    assert "| *none* " in text([replace(proved, guarantee="none", epsilon=None)])
+    assert "NOT PRIVATE" not in table_of([proved])
+    assert "NOT PRIVATE" in table_of([proved, replace(proved, method="b", guarantee="claimed")])
+    assert "| *none* " in table_of([replace(proved, guarantee="none", epsilon=None)])
 
 
 # --- methods from files, and the command --------------------------------------------------------------------

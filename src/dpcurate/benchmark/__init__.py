@@ -4,7 +4,7 @@
     print(benchmark.compare(methods=["auto", "em-pc"], worlds=["cancer"], epsilons=[1.0], rows=20_000, seeds=2))
 
 `benchmark_worlds` draws tables, `candidates` has what is compared, `measure` does one run, `method_comparison` all of
-them, kept in a file (`run_file`), and `table` prints means. A method of one's own is a recipe, or a `RowMethod`:
+them, kept in a file (`run_file`), and prints means. A method of one's own is a recipe, or a `RowMethod`:
 docs/benchmark.md.
 """
 
