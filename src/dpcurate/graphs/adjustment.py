@@ -10,15 +10,15 @@ has (IDA; Maathuis, Kalisch and Buehlmann 2009, Annals of Statistics 37).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base_graph import Arrow, UnorderedPair, find_cycle, require_known
+from dpcurate.graphs.base_graph import Arrow, UnorderedPair, children_of, find_cycle, reachable, require_known
 from dpcurate.graphs.graph import Cpdag, Dag
-from dpcurate.graphs.orient import extension
+from dpcurate.graphs.orient import extension, unshielded_colliders
 
 MOST_LINES = 10
 """Lines at the cause beyond which not every choice of its parents is looked at."""
@@ -60,7 +60,7 @@ def _in_dag(dag: Dag, cause: str, outcome: str) -> Adjustment:
 
 def _above(dag: Dag, outcome: str) -> Dag:
     """The part of a DAG from which the outcome can be reached."""
-    kept = _below(outcome, _children((b, a) for a, b in dag.arrows)) | {outcome}
+    kept = reachable(outcome, children_of((b, a) for a, b in dag.arrows)) | {outcome}
     nodes = tuple(name for name in dag.nodes if name in kept)
     return Dag(nodes, frozenset((a, b) for a, b in dag.arrows if b in kept))
 
@@ -74,8 +74,8 @@ def optimal_set(dag: Dag, cause: str, outcome: str) -> tuple[str, ...]:
 
 def forbidden(dag: Dag, cause: str, outcome: str) -> set[str]:
     """What lies on or below a directed path, the cause left out: adjusting for it takes a part of the effect away."""
-    children = _children(dag.arrows)
-    return set().union(*({name} | _below(name, children) for name in _on_paths(dag, cause, outcome)))
+    children = children_of(dag.arrows)
+    return set().union(*({name} | reachable(name, children) for name in _on_paths(dag, cause, outcome)))
 
 
 def is_valid(dag: Dag, cause: str, outcome: str, given: Iterable[str]) -> bool:
@@ -99,27 +99,9 @@ def _least(dag: Dag, cause: str, outcome: str, given: tuple[str, ...]) -> tuple[
 
 def _on_paths(dag: Dag, cause: str, outcome: str) -> set[str]:
     """The columns on directed paths from the cause to the outcome, that included and the cause not."""
-    below = _below(cause, _children(dag.arrows))
-    above = _below(outcome, _children((b, a) for a, b in dag.arrows)) | {outcome}
+    below = reachable(cause, children_of(dag.arrows))
+    above = reachable(outcome, children_of((b, a) for a, b in dag.arrows)) | {outcome}
     return below & above
-
-
-def _children(arrows: Iterable[Arrow]) -> Mapping[str, list[str]]:
-    children: dict[str, list[str]] = {}
-    for a, b in arrows:
-        children.setdefault(a, []).append(b)
-    return children
-
-
-def _below(start: str, children: Mapping[str, list[str]]) -> set[str]:
-    reached: set[str] = set()
-    todo = list(children.get(start, ()))
-    while todo:
-        name = todo.pop()
-        if name not in reached:
-            reached.add(name)
-            todo += children.get(name, ())
-    return reached
 
 
 def _possible(graph: Cpdag, cause: str, outcome: str) -> Iterator[Adjustment]:
@@ -194,7 +176,11 @@ def _member(graph: Cpdag, some: Dag, cause: str, more: tuple[str, ...]) -> Dag |
     if find_cycle(graph.nodes, arrows):
         return None
     dag = Dag(graph.nodes, arrows)
-    return dag if _colliders(dag, near) == _colliders(graph, near) else _turned(graph, frozenset(turned))
+    return (
+        dag
+        if unshielded_colliders(dag, near) == unshielded_colliders(graph, near)
+        else _turned(graph, frozenset(turned))
+    )
 
 
 def _turned(graph: Cpdag, turned: frozenset[Arrow]) -> Dag | None:
@@ -202,13 +188,13 @@ def _turned(graph: Cpdag, turned: frozenset[Arrow]) -> Dag | None:
     if find_cycle(graph.nodes, graph.arrows | turned):
         return None
     dag = extension(Cpdag(graph.nodes, graph.arrows | turned, graph.lines - frozenset(map(frozenset, turned))))
-    return dag if dag is not None and _colliders(dag, graph.nodes) == _colliders(graph, graph.nodes) else None
+    return dag if dag is not None and unshielded_colliders(dag) == unshielded_colliders(graph) else None
 
 
 def _joined(graph: Cpdag, cause: str) -> frozenset[str]:
     """What lines connect with the cause, itself included."""
-    ways = _children((a, b) for pair in graph.lines for a, b in (tuple(pair), tuple(pair)[::-1]))
-    return frozenset(_below(cause, ways) | {cause})
+    ways = children_of((a, b) for pair in graph.lines for a, b in (tuple(pair), tuple(pair)[::-1]))
+    return frozenset(reachable(cause, ways) | {cause})
 
 
 def _toward(cause: str, pair: UnorderedPair, parents: tuple[str, ...]) -> Arrow:
@@ -216,25 +202,11 @@ def _toward(cause: str, pair: UnorderedPair, parents: tuple[str, ...]) -> Arrow:
     return (other, cause) if other in parents else (cause, other)
 
 
-def _colliders(graph: Cpdag | Dag, at: Iterable[str]) -> set[tuple[str, UnorderedPair]]:
-    """Arrows that meet at some columns, from columns that are not adjacent."""
-    parents: dict[str, list[str]] = {name: [] for name in at}
-    for a, b in graph.arrows:
-        if b in parents:
-            parents[b].append(a)
-    edges, found = graph.edges, set()
-    for name, above in parents.items():
-        for pair in map(frozenset, combinations(above, 2)):
-            if pair not in edges:
-                found.add((name, pair))
-    return found
-
-
 def _locally(graph: Cpdag, cause: str, outcome: str, more: tuple[str, ...]) -> Adjustment:
     """From the parents alone; what is neither a parent nor below the cause in any way is not moved by it."""
     parents = {*graph.parents(cause), *more}
     ways = [*graph.arrows, *(tuple(pair) for pair in graph.lines), *(tuple(pair)[::-1] for pair in graph.lines)]
-    open_ways = _children((a, b) for a, b in ways if b != cause and not (a == cause and b in parents))
-    if outcome in parents or outcome not in _below(cause, open_ways):
+    open_ways = children_of((a, b) for a, b in ways if b != cause and not (a == cause and b in parents))
+    if outcome in parents or outcome not in reachable(cause, open_ways):
         return Adjustment(False)
     return Adjustment(True, (tuple(name for name in graph.nodes if name in parents),))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -20,6 +20,7 @@ Mark = Literal["tail", "arrow", "circle"]
 Arrow = tuple[str, str]
 UnorderedPair = frozenset[str]
 EdgeOrArrow = TypeVar("EdgeOrArrow", Arrow, UnorderedPair)
+Step = TypeVar("Step", bound=Hashable)
 
 
 def checked_nodes(nodes: Iterable[str]) -> tuple[str, ...]:
@@ -125,6 +126,35 @@ def find_cycle(nodes: tuple[str, ...], arrows: Iterable[Arrow]) -> str | None:
     except GraphError as error:
         return str(error)
     return None
+
+
+def children_of(arrows: Iterable[Arrow]) -> dict[str, list[str]]:
+    """Where arrows lead from each node that has any."""
+    children: dict[str, list[str]] = {}
+    for a, b in arrows:
+        children.setdefault(a, []).append(b)
+    return children
+
+
+def reachable(start: Step, steps: Mapping[Step, Iterable[Step]]) -> set[Step]:
+    """What one or more steps lead to; the start only if they lead back to it."""
+    reached: set[Step] = set()
+    todo = list(steps.get(start, ()))
+    while todo:
+        name = todo.pop()
+        if name not in reached:
+            reached.add(name)
+            todo += steps.get(name, ())
+    return reached
+
+
+def neighbour_sets(nodes: Iterable[str], edges: Iterable[Iterable[str]]) -> dict[str, set[str]]:
+    """The nodes that each node has an edge with."""
+    near: dict[str, set[str]] = {name: set() for name in nodes}
+    for a, b in edges:
+        near[a].add(b)
+        near[b].add(a)
+    return near
 
 
 class BaseGraph:

@@ -8,11 +8,11 @@ Colombo and Maathuis (2014), JMLR 15, for why order matters.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base_graph import Arrow, UnorderedPair, find_cycle
+from dpcurate.graphs.base_graph import Arrow, UnorderedPair, children_of, find_cycle, neighbour_sets, reachable
 from dpcurate.graphs.graph import Cpdag, Dag, Skeleton, ordered_edges
 from dpcurate.graphs.knowledge import Knowledge
 
@@ -45,18 +45,14 @@ def orient(skeleton: Skeleton, knowledge: Knowledge | None = None) -> Cpdag:
 def dag_to_cpdag(dag: Dag) -> Cpdag:
     """The CPDAG of a DAG's Markov class."""
     place = {name: i for i, name in enumerate(dag.order())}
-    parents: dict[str, list[str]] = {name: [] for name in dag.nodes}
-    around: dict[str, set[str]] = {name: set() for name in dag.nodes}
-    for a, b in dag.arrows:
-        parents[b].append(a)
-        around[a].add(b)
-        around[b].add(a)
+    parents = children_of((b, a) for a, b in dag.arrows)
+    around = neighbour_sets(dag.nodes, dag.arrows)
     separators = {}
     for near in around.values():
         for a, b in combinations(near, 2):
             if b not in around[a]:
                 # A node's parents separate it from everything that is not below it.
-                separators[frozenset((a, b))] = tuple(parents[max(a, b, key=place.__getitem__)])
+                separators[frozenset((a, b))] = tuple(parents.get(max(a, b, key=place.__getitem__), ()))
     return orient(Skeleton(dag.nodes, dag.edges, separators))
 
 
@@ -65,8 +61,8 @@ class PartialGraph:
 
     def __init__(self, skeleton: Skeleton) -> None:
         self.nodes: tuple[str, ...] = skeleton.nodes
-        self.around: dict[str, set[str]] = _near(skeleton.nodes, skeleton.edges)
-        self.lines: dict[str, set[str]] = _near(skeleton.nodes, skeleton.edges)
+        self.around: dict[str, set[str]] = neighbour_sets(skeleton.nodes, skeleton.edges)
+        self.lines: dict[str, set[str]] = neighbour_sets(skeleton.nodes, skeleton.edges)
         self.parents: dict[str, set[str]] = {name: set() for name in skeleton.nodes}
         self.arrows: set[Arrow] = set()
         self.disputed: set[UnorderedPair] = set()
@@ -106,26 +102,13 @@ class PartialGraph:
 
     def _below(self, arrows: set[Arrow]) -> dict[str, set[str]]:
         """For each node, the nodes a directed path leads to."""
-        children: dict[str, list[str]] = {name: [] for name in self.nodes}
-        for a, b in arrows:
-            children[a].append(b)
-        return {name: _reach(name, children) for name in self.nodes}
+        children = children_of(arrows)
+        return {name: reachable(name, children) for name in self.nodes}
 
     def cpdag(self) -> Cpdag:
         """The graph as it is directed so far."""
         lines = frozenset(frozenset((a, b)) for a in self.nodes for b in self.lines[a])
         return Cpdag(self.nodes, frozenset(self.arrows), lines)
-
-
-def _reach(start: str, children: dict[str, list[str]]) -> set[str]:
-    reached: set[str] = set()
-    todo = list(children[start])
-    while todo:
-        name = todo.pop()
-        if name not in reached:
-            reached.add(name)
-            todo.extend(children[name])
-    return reached
 
 
 def _forced(skeleton: Skeleton, knowledge: Knowledge) -> set[Arrow]:
@@ -173,7 +156,7 @@ def _reasons(partial: PartialGraph, a: str, b: str) -> Iterator[bool]:
 
 def extension(cpdag: Cpdag) -> Dag | None:
     """A DAG with these arrows and no new collider (Dor and Tarsi 1992), or None if there is none."""
-    around, lines = _near(cpdag.nodes, cpdag.edges), _near(cpdag.nodes, cpdag.lines)
+    around, lines = neighbour_sets(cpdag.nodes, cpdag.edges), neighbour_sets(cpdag.nodes, cpdag.lines)
     arrows, place = set(cpdag.arrows), {name: i for i, name in enumerate(cpdag.nodes)}
     waiting = list(place.values())
     while waiting:
@@ -185,14 +168,6 @@ def extension(cpdag: Cpdag) -> Dag | None:
                 lines[other].discard(name)
                 heapq.heappush(waiting, place[other])  # who may not be last may be so once a neighbour is gone
     return None if around else Dag(cpdag.nodes, frozenset(arrows))
-
-
-def _near(nodes: tuple[str, ...], edges: frozenset[UnorderedPair]) -> dict[str, set[str]]:
-    near: dict[str, set[str]] = {name: set() for name in nodes}
-    for a, b in edges:
-        near[a].add(b)
-        near[b].add(a)
-    return near
 
 
 def _may_be_last(name: str, around: dict[str, set[str]], lines: dict[str, set[str]], arrows: frozenset[Arrow]) -> bool:
@@ -228,7 +203,7 @@ def member(graph: Cpdag | Dag, way: DirectionProbability, knowledge: Knowledge |
     likely = _likely(graph, way)
     if extension(graph) is None:
         return Dag(graph.nodes, _turned(graph, likely, _anything), f"{OUTSIDE}: {given}")
-    known = _colliders(graph)
+    known = unshielded_colliders(graph)
     return Dag(graph.nodes, _turned(graph, likely, lambda g: _extends(g, known)), f"{INSIDE}: {given}")
 
 
@@ -275,19 +250,17 @@ def _anything(_: Cpdag) -> bool:
     return True
 
 
-def _extends(graph: Cpdag, colliders: set[tuple[UnorderedPair, str]]) -> bool:
+def _extends(graph: Cpdag, colliders: set[tuple[str, UnorderedPair]]) -> bool:
     """Whether some DAG has its arrows and these colliders alone."""
-    return _colliders(graph) == colliders and extension(graph) is not None
+    return unshielded_colliders(graph) == colliders and extension(graph) is not None
 
 
-def _colliders(graph: Cpdag) -> set[tuple[UnorderedPair, str]]:
-    """Triples a -> c <- b where a and b have no edge, as ({a, b}, c)."""
-    parents: dict[str, list[str]] = {}
-    for a, c in graph.arrows:
-        parents.setdefault(c, []).append(a)
+def unshielded_colliders(graph: Cpdag | Dag, at: Collection[str] | None = None) -> set[tuple[str, UnorderedPair]]:
+    """Triples a -> c <- b where a and b have no edge, as (c, {a, b}); with `at`, those that meet there."""
+    parents = children_of((c, a) for a, c in graph.arrows if at is None or c in at)
     linked, found = graph.edges, set()
     for c, above in parents.items():
         for pair in map(frozenset, combinations(above, 2)):
             if pair not in linked:
-                found.add((pair, c))
+                found.add((c, pair))
     return found

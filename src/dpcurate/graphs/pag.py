@@ -29,7 +29,9 @@ from dpcurate.graphs.base_graph import (
     Mark,
     UnorderedPair,
     checked_nodes,
+    children_of,
     put,
+    reachable,
     require_known,
     topological,
 )
@@ -193,25 +195,12 @@ def refuse_cycles(nodes: tuple[str, ...], marks: Marks) -> None:
 
 def reached(nodes: Iterable[str], marks: Marks) -> dict[str, set[str]]:
     """For each node, those that a path of arrows leads to."""
-    children: dict[str, list[str]] = {name: [] for name in nodes}
-    for a, b in _arrows(marks):
-        children[a].append(b)
-    return {name: _below(name, children) for name in children}
+    children = children_of(_arrows(marks))
+    return {name: reachable(name, children) for name in nodes}
 
 
 def _arrows(marks: Marks) -> list[Arrow]:
     return [(a, b) for (a, b), mark in marks.items() if mark == "arrow" and marks[b, a] == "tail"]
-
-
-def _below(start: str, children: Mapping[str, list[str]]) -> set[str]:
-    found: set[str] = set()
-    todo = list(children[start])
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            found.add(name)
-            todo += children[name]
-    return found
 
 
 def _checked_marks(nodes: tuple[str, ...], given: Marks) -> dict[Arrow, Mark]:

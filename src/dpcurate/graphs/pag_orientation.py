@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.base_graph import Arrow, Mark, UnorderedPair
+from dpcurate.graphs.base_graph import Arrow, Mark, UnorderedPair, reachable
 from dpcurate.graphs.graph import SeparatingSets, Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag, reached
@@ -203,7 +203,7 @@ def rule_5(marks: PagMarks) -> set[End]:
     steps = [(a, b) for a, b in marks.edges() if marks.at[a][b] == marks.at[b][a] == "circle"]
     after = {(a, b): [(b, c) for c in marks.at[b] if marks.chain(a, b, c)] for a, b in steps}
     onward = {step: [next_ for next_ in found if next_ in after] for step, found in after.items()}
-    rings = [step for step in onward if step in _walked(onward, onward[step])]
+    rings = [step for step in onward if step in reachable(step, onward)]
     return {end for a, b in rings for end in ((a, b, "tail"), (b, a, "tail"))}
 
 
@@ -282,16 +282,6 @@ def _reach(marks: PagMarks, a: str, b: str) -> set[str]:
         seen |= fresh
         todo += fresh
     return {y for _, y in seen} - {b}
-
-
-def _walked(onward: dict[Walk, list[Walk]], first: list[Walk]) -> set[Walk]:
-    """All that can be reached from these."""
-    seen, todo = set(first), list(first)
-    while todo:
-        fresh = set(onward[todo.pop()]) - seen
-        seen |= fresh
-        todo += fresh
-    return seen
 
 
 HIDDEN: tuple[tuple[PagRule, ...], ...] = ((rule_1, rule_2, rule_3), (rule_4,), (rule_8, rule_9, rule_10))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpcurate.graphs.base_graph import Arrow
+from dpcurate.graphs.base_graph import Arrow, neighbour_sets
 
 if TYPE_CHECKING:
     from dpcurate.graphs.graph import Skeleton
@@ -74,10 +74,7 @@ def blocks(skeleton: Skeleton) -> list[frozenset[str]]:
     """Biconnected components (Hopcroft and Tarjan 1973): a node lies on a path between the ends of an edge if and
     only if it is in the edge's block.
     """
-    around: dict[str, list[str]] = {name: [] for name in skeleton.nodes}
-    for a, b in skeleton.edges:
-        around[a].append(b)
-        around[b].append(a)
+    around = neighbour_sets(skeleton.nodes, skeleton.edges)
     found: list[frozenset[str]] = []
     seen: dict[str, int] = {}
     for start in skeleton.nodes:
@@ -86,7 +83,7 @@ def blocks(skeleton: Skeleton) -> list[frozenset[str]]:
     return found
 
 
-def _from(start: str, around: dict[str, list[str]], seen: dict[str, int]) -> Iterator[frozenset[str]]:
+def _from(start: str, around: dict[str, set[str]], seen: dict[str, int]) -> Iterator[frozenset[str]]:
     """Depth first: `seen` is when a node was met, `low` the earliest node that its part reaches back to."""
     low, path = {start: len(seen)}, [start]
     seen[start] = len(seen)

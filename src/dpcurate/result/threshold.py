@@ -10,7 +10,7 @@ from numbers import Real
 
 from dpcurate._messages import shown
 from dpcurate.errors import QueryError
-from dpcurate.graphs.base_graph import Arrow, Mark, UnorderedPair, find_cycle, hint
+from dpcurate.graphs.base_graph import Arrow, Mark, UnorderedPair, find_cycle, hint, reachable
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.result.fit import FitResult
@@ -166,16 +166,6 @@ def _without_cycles(nodes: tuple[str, ...], sure: dict[Arrow, float]) -> frozens
         return frozenset(sure)
     children: dict[str, list[str]] = {name: [] for name in nodes}
     for a, b in sorted(sure, key=lambda arrow: -sure[arrow]):  # stable: equals stay in the columns' order
-        if not _leads(children, b, a):
+        if a not in reachable(b, children):
             children[a].append(b)
     return frozenset((a, b) for a, below in children.items() for b in below)
-
-
-def _leads(children: dict[str, list[str]], start: str, end: str) -> bool:
-    """Whether a directed path goes from start to end."""
-    seen, todo = {start}, [start]
-    while todo and end not in seen:
-        fresh = [name for name in children[todo.pop()] if name not in seen]
-        seen.update(fresh)
-        todo += fresh
-    return end in seen

@@ -14,7 +14,7 @@ from typing import Literal
 
 from dpcurate._validation import check_choice
 from dpcurate.errors import QueryError
-from dpcurate.graphs.base_graph import UnorderedPair
+from dpcurate.graphs.base_graph import UnorderedPair, reachable
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.pag import Pag
@@ -81,22 +81,13 @@ def _possible_causes(skeleton: Skeleton) -> dict[str, set[str]]:
     sure = {(middle, ends) for middle, ends in marks.colliders if _tested(marks, middle, ends)}
     marks.settle({(end, middle, "arrow") for middle, ends in sure for end in ends})
     before = {node: [x for x in marks.at[node] if marks.at[node][x] != "arrow"] for node in skeleton.nodes}
-    return {node: _reached(node, before) for node in skeleton.nodes}
+    return {node: {node} | reachable(node, before) for node in skeleton.nodes}
 
 
 def _tested(marks: PagMarks, middle: str, ends: UnorderedPair) -> bool:
     """Whether the middle was found to depend on both ends given what separates them: sets of neighbours were tried."""
     given = marks.separators[ends]
     return all(marks.at[end].keys() >= set(given) or marks.at[middle].keys() >= set(given) for end in ends)
-
-
-def _reached(start: str, before: Mapping[str, list[str]]) -> set[str]:
-    seen, todo = {start}, [start]
-    while todo:
-        fresh = set(before[todo.pop()]) - seen
-        seen |= fresh
-        todo += fresh
-    return seen
 
 
 def _passable(marks: PagMarks, start: str) -> set[str]:

@@ -13,7 +13,7 @@ from itertools import combinations, islice
 from typing import Literal, Protocol
 
 from dpcurate.errors import BudgetExceeded
-from dpcurate.graphs.base_graph import UnorderedPair
+from dpcurate.graphs.base_graph import UnorderedPair, neighbour_sets
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.queries import MOST_CELLS
@@ -64,11 +64,7 @@ class WorkingGraph:
     ) -> WorkingGraph:
         """Every pair adjacent that `allows` lets be, the knowledge's own unless given."""
         may_link = allows or (knowledge or Knowledge()).allows
-        around: dict[str, set[str]] = {n: set() for n in nodes}
-        for a, b in combinations(nodes, 2):
-            if may_link(a, b):
-                around[a].add(b)
-                around[b].add(a)
+        around = neighbour_sets(nodes, (pair for pair in combinations(nodes, 2) if may_link(*pair)))
         fixed: frozenset[UnorderedPair] = frozenset() if knowledge is None else knowledge.required_pairs()
         return cls(nodes, around, fixed)
 
