@@ -21,8 +21,8 @@ from dpcurate.published import (
     schedules,
 )
 from dpcurate.published.claims import ALLOCATIONS
-from dpcurate.published.reproduction import adaptive_comparisons, adaptivity, texts
-from dpcurate.published.reproduction.adaptive_comparisons import gaps
+from dpcurate.published.reproduction import adaptivity, texts
+from dpcurate.published.reproduction.adaptive_comparisons import between, gaps
 from dpcurate.published.reproduction.comparisons import View, features, less_leakage
 from dpcurate.published.reproduction.grid import FAMILIES, GridCell, world
 from dpcurate.published.reproduction.paper_page import gap_rows, verdict_rows
@@ -206,7 +206,7 @@ class TestComparisons:
     def test_an_allocation_that_spent_something_else_is_not_compared(self):
         opt, same = cell("allocation", "OPT", 1.0, 0.5, 1.0), cell("allocation", "uniform", 1.0, 0.7, 1.05)
         less = cell("allocation", "uniform", 1.0, 0.7, 0.6)
-        rule, view = adaptive_comparisons.allocation("allocation", "uniform"), View("pc_f1", "", "")
+        rule, view = between("allocation", "OPT", "uniform"), View("pc_f1", "", "")
         assert list(rule(Runs([*opt, *same]), view)) == [("cancer 1", -1)]
         assert list(rule(Runs([*opt, *less]), view)) == []
 

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import asdict
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -71,21 +72,25 @@ def _frozen(value: Any) -> Any:
 
 
 def spread(work: Callable[..., Answer], jobs: Iterable[tuple[Any, ...]], workers: int) -> Iterator[Answer]:
-    """Answers of `work` to all jobs as they come; more than one worker are processes of one thread each.
-
-    Threads that wait would count as work.
-    """
+    """Answers of `work` to all jobs as they come, from this process or from several."""
     if workers <= 1:
         for job in jobs:
             yield work(*job)
         return
+    with processes(workers) as pool:
+        for ended in as_completed([pool.submit(work, *job) for job in jobs]):
+            yield ended.result()
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes of one thread each, because threads that wait would count as work; ended when the caller is stopped."""
     before, others = {name: os.environ.get(name) for name in _THREADS}, set(active_children())
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_leave_to_parent) as pool:
             try:
-                for ended in as_completed([pool.submit(work, *job) for job in jobs]):
-                    yield ended.result()
+                yield pool
             except BaseException:  # Ctrl-C above all: what runs is not worth waiting for
                 pool.shutdown(wait=False, cancel_futures=True)
                 for process in set(active_children()) - others:

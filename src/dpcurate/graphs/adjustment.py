@@ -176,11 +176,9 @@ def _member(graph: Cpdag, some: Dag, cause: str, more: tuple[str, ...]) -> Dag |
     if find_cycle(graph.nodes, arrows):
         return None
     dag = Dag(graph.nodes, arrows)
-    return (
-        dag
-        if unshielded_colliders(dag, near) == unshielded_colliders(graph, near)
-        else _turned(graph, frozenset(turned))
-    )
+    if unshielded_colliders(dag, near) == unshielded_colliders(graph, near):
+        return dag
+    return _turned(graph, frozenset(turned))
 
 
 def _turned(graph: Cpdag, turned: frozenset[Arrow]) -> Dag | None:

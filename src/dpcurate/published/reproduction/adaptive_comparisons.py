@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from dpcurate.published.reproduction.comparisons import Outcomes, Rule, View
 from dpcurate.published.reproduction.grid import FAMILIES, INCREMENT_FIRSTS, CellKind
@@ -61,35 +62,16 @@ def gaps(runs: Runs, kind: CellKind, ours: str, theirs: str, metric: str) -> Ite
                 yield Gap(network, target, first, second, (spent.mean, other.mean))
 
 
-def allocation(kind: CellKind, other: str) -> Rule:
-    """OPT against another allocation of the same loop."""
+def between(kind: CellKind, ours: str, theirs: str, metric: str = "", *, best: Literal[1, -1] = 1) -> Rule:
+    """One allocation of a kind against another where both spent the same, by the view's metric unless one is named.
+
+    `best` is -1 of a metric that is better when it is smaller.
+    """
 
     def outcomes(runs: Runs, view: View) -> Outcomes:
-        for gap in gaps(runs, kind, "OPT", other, view.metric):
+        for gap in gaps(runs, kind, ours, theirs, metric or view.metric):
             if gap.equal:
-                yield f"{gap.network} {gap.target:g}", gap.sign
-
-    return outcomes
-
-
-def tests_saved(other: str) -> Rule:
-    """OPT asks fewer tests than another allocation."""
-
-    def outcomes(runs: Runs, _: View) -> Outcomes:
-        for gap in gaps(runs, "allocation", "OPT", other, "answered"):
-            if gap.equal:
-                yield f"{gap.network} {gap.target:g}", -gap.sign
-
-    return outcomes
-
-
-def later(ours: str, theirs: str, kind: CellKind = "shape") -> Rule:
-    """One schedule against another, both sharing the same total."""
-
-    def outcomes(runs: Runs, _: View) -> Outcomes:
-        for gap in gaps(runs, kind, ours, theirs, "skeleton_f1"):
-            if gap.equal:
-                yield f"{gap.network} {gap.target:g}", gap.sign
+                yield f"{gap.network} {gap.target:g}", best * gap.sign
 
     return outcomes
 
@@ -102,15 +84,5 @@ def increments(other: str) -> Rule:
             readings = f"multiplicative {first:g}", f"{other} {first:g}"
             for gap in gaps(runs, "increment", *readings, "skeleton_f1"):
                 yield f"{gap.network} {gap.target:g} {first:g}", gap.sign
-
-    return outcomes
-
-
-def default(other: str) -> Rule:
-    """Our default against the same budget released in another way."""
-
-    def outcomes(runs: Runs, _: View) -> Outcomes:
-        for gap in gaps(runs, "adaptive", "adaptive", other, "skeleton_f1"):
-            yield f"{gap.network} {gap.target:g}", gap.sign
 
     return outcomes

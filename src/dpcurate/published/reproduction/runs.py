@@ -92,10 +92,8 @@ def run(cell: GridCell) -> list[CellRecord]:
         return [_exact(cell)]
     if cell.kind in ("allocation", "proved allocation"):
         return list(_allocated(cell))
-    if cell.kind in ("proved shape", "adaptive"):
+    if cell.kind in ("proved shape", "adaptive") or cell.reading == "proved":
         return list(_of_ours(cell))
-    if cell.reading == "proved":
-        return list(_proved(cell))
     return list(_timed(cell) if cell.kind == "time" else _published(cell))
 
 
@@ -271,22 +269,13 @@ def _timed(cell: GridCell) -> Iterator[CellRecord]:
 # --- ours ---------------------------------------------------------------------------------------------
 
 
-def _proved(cell: GridCell) -> Iterator[CellRecord]:
-    place, method = world(cell.network, cell.rows), methods.get(cell.method)
+def _of_ours(cell: GridCell) -> Iterator[CellRecord]:
+    """A proved method, or one of several forms of it, with the whole budget."""
+    forms = {"proved shape": adaptivity.PROVED_SHAPES, "adaptive": adaptivity.ADAPTIVE}.get(cell.kind)
+    place, method = world(cell.network, cell.rows), methods.get(cell.method) if forms is None else forms[cell.reading]
     for seed in range(cell.runs):
         queryable = place.natural.curator(Budget(epsilon=cell.target, delta=DELTA), _number(cell, seed))
         found, seconds = _clocked(method.fit, queryable)
-        facts = {"claimed": cell.target, "proved": cell.target, "seconds": seconds, **_tests(found)}
-        yield scored(cell, place, found.graph, seed, **facts)
-
-
-def _of_ours(cell: GridCell) -> Iterator[CellRecord]:
-    """A proved method in several forms, each with the whole budget."""
-    place = world(cell.network, cell.rows)
-    forms = adaptivity.PROVED_SHAPES if cell.kind == "proved shape" else adaptivity.ADAPTIVE
-    for seed in range(cell.runs):
-        queryable = place.natural.curator(Budget(epsilon=cell.target, delta=DELTA), _number(cell, seed))
-        found, seconds = _clocked(forms[cell.reading].fit, queryable)
         facts = {"claimed": cell.target, "proved": cell.target, "seconds": seconds, **_tests(found)}
         yield scored(cell, place, found.graph, seed, **facts)
 

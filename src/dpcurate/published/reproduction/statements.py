@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from dpcurate.published.reproduction.adaptive_comparisons import allocation, default, increments, later, tests_saved
+from dpcurate.published.reproduction.adaptive_comparisons import between, increments
 from dpcurate.published.reproduction.comparisons import (
     SAME,
     Statement,
@@ -183,12 +183,12 @@ STATEMENTS = (
         "Algorithm 1 with OPT against the same loop with another allocation, at equal spent leakage, each network and "
         "total.",
         {
-            "uniform": allocation("allocation", "uniform"),
-            "uniform, planned once": allocation("allocation", "uniform, planned once"),
-            "OPT, planned once": allocation("allocation", "OPT, planned once"),
-            "order 0 only": allocation("allocation", "order 0 only"),
-            "proved: uniform": allocation("proved allocation", "uniform"),
-            "proved: order 0 only": allocation("proved allocation", "order 0 only"),
+            "uniform": between("allocation", "OPT", "uniform"),
+            "uniform, planned once": between("allocation", "OPT", "uniform, planned once"),
+            "OPT, planned once": between("allocation", "OPT", "OPT, planned once"),
+            "order 0 only": between("allocation", "OPT", "order 0 only"),
+            "proved: uniform": between("proved allocation", "OPT", "uniform"),
+            "proved: order 0 only": between("proved allocation", "OPT", "order 0 only"),
         },
         "allocation",
     ),
@@ -197,7 +197,10 @@ STATEMENTS = (
         "the adaptive choice of privacy budgets makes the initial CI tests more accurate, and therefore, CURATE tends "
         "to run a smaller number of CI tests",
         "Answered tests of Algorithm 1 with OPT against the same loop with uniform budgets, at equal spent leakage.",
-        {"uniform": tests_saved("uniform"), "uniform, planned once": tests_saved("uniform, planned once")},
+        {
+            other: between("allocation", "OPT", other, "answered", best=-1)
+            for other in ("uniform", "uniform, planned once")
+        },
     ),
     Statement(
         "III",
@@ -213,9 +216,9 @@ STATEMENTS = (
         "Skeleton F1 of budgets that rise 16-fold, and of the multiplicative ones reversed so that they rise, "
         "against even ones and against the falling ones; 200 gradients share the total.",
         {
-            "16-fold, even": later("rising", "even"),
-            "reversed, even": later("reversed", "even"),
-            "reversed, falling": later("reversed", "multiplicative"),
+            "16-fold, even": between("shape", "rising", "even", "skeleton_f1"),
+            "reversed, even": between("shape", "reversed", "even", "skeleton_f1"),
+            "reversed, falling": between("shape", "reversed", "multiplicative", "skeleton_f1"),
         },
     ),
     Statement(
@@ -224,8 +227,8 @@ STATEMENTS = (
         "Skeleton F1 of the default against the same budget in one release, and against a second release of all "
         "triples. Not a sentence of the paper.",
         {
-            "one release": default("one release of all pairs"),
-            "all triples": default("pairs, then all triples"),
+            "one release": between("adaptive", "adaptive", "one release of all pairs", "skeleton_f1"),
+            "all triples": between("adaptive", "adaptive", "pairs, then all triples", "skeleton_f1"),
         },
     ),
 )

@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import math
-import multiprocessing
 import os
-import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import version
 from itertools import pairwise
@@ -22,12 +19,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dpcurate._files import NO_INPUTS, OutputFolder, save_text
+from dpcurate.benchmark.run_file import processes
 from dpcurate.networks import SHIPPED
 from dpcurate.published.reproduction.grid import ALL_READINGS, LITERAL, GridCell
 from dpcurate.published.reproduction.runs import COLUMNS, run
 from dpcurate.published.reproduction.time_left import TimeLeft
-
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def run_grid(
@@ -77,40 +73,13 @@ def run_group(cells: Sequence[GridCell], kept: Path) -> None:
 
 
 def _in_parallel(groups: list[list[GridCell]], kept: Path, workers: int, bar: _Progress) -> None:
-    context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
-    with _environment(), ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_to_parent) as pool:
+    with processes(workers) as pool:
         open_: set[Future[None]] = {pool.submit(run_group, group, kept) for group in groups}
-        try:
-            while open_:
-                done, open_ = wait(open_, timeout=0.5)
-                for future in done:
-                    future.result()
-                bar.draw()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in set(multiprocessing.active_children()) - others:
-                process.terminate()
-            raise
-
-
-def _leave_to_parent() -> None:
-    """Ctrl-C is the parent's affair."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextmanager
-def _environment() -> Iterator[None]:
-    """One thread for each worker's linear algebra."""
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        while open_:
+            done, open_ = wait(open_, timeout=0.5)
+            for future in done:
+                future.result()
+            bar.draw()
 
 
 def _file(kept: Path, cell: GridCell) -> Path:
