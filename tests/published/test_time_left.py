@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcurate.published.reproduction.grid import GridCell
-from dpcurate.published.reproduction.time_left import TimeLeft
+from dpcurate.published.reproduction.store import TimeLeft
 
 
 def cells(method, runs, network="cancer"):
