@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from dpcurate.accounting import DELTA, Budget
 from dpcurate.audit.examples import ABC, examples
-from dpcurate.audit.pairs import Pair, equal_rows, mixed, quarters
+from dpcurate.audit.pairs import Pair, mixed, quarters
 from dpcurate.audit.run import CONFIDENCE, WEAK, Audit, Audited, all_controls, audit, measure, target_of
 from dpcurate.audit.targets import OpenedGate, Sampled, Script
 from dpcurate.learn.measure_once import Constants, MeasureOnce
@@ -135,13 +135,6 @@ def ranked(relation: Neighbours) -> Quantile:
     row = CELLS // 8, 3 * CELLS // 8, 7 * CELLS // 8
     fine = [*range(row[0] + 32, row[1], 32), *range(row[1] + 32, row[2], 32)]
     return Quantile(column="a", probability=0.5, epsilon=CHOICE, cuts=(0, *fine, CELLS))
-
-
-def sample_of_equal_rows(relation: Neighbours, epsilon: float) -> AuditCase:
-    """For a coin that equal rows share; the sample of twenty rows hides how much noise there is."""
-    margin = Release(Counts(ABC[:1]), Laplace(epsilon=epsilon))
-    sampled = Sampled(rate=0.25, epsilon=epsilon, release=margin)
-    return AuditCase("sample of equal rows", sampled, relation, 8_000, pair=equal_rows(relation), powerful=False)
 
 
 def methods() -> dict[str, Method]:

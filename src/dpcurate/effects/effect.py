@@ -359,6 +359,16 @@ def covariance_of(draws: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("sij,skj->jik", centred, centred) / max(len(draws) - 1, 1))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class IfSet:
+    """Means of an outcome (one of a number, the chances of levels) under settings of its cause, and their errors."""
+
+    values: FloatArray
+    """(settings, outcomes)."""
+    covariances: FloatArray
+    """(outcomes, settings, settings)."""
+
+
 def mean_table(causes: Sequence[str], means: FloatArray, covariance: FloatArray) -> EffectTable:
     """The table of an outcome that is a number."""
     return EffectTable(tuple(causes), (MEAN_COLUMN,), np.asarray(means)[:, None], np.asarray(covariance)[None])

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from dpcurate._typing import BoolArray, FloatArray
-from dpcurate.effects.effect import INTERVAL_ERRORS, Effect, EffectQuestion, EffectTable
+from dpcurate.effects.effect import INTERVAL_ERRORS, Effect, EffectQuestion, EffectTable, IfSet
 from dpcurate.graphs.adjustment import Adjustment
 from dpcurate.learn.measure_once.blocks import Columns, helmert, sorted_set, subsets
 from dpcurate.learn.measure_once.central_moments import Released
@@ -89,15 +89,7 @@ MOST_UNSEEN = 0.5
 """Beyond this share of rows in strata that do not count for a level of the cause, nothing is said."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Standardised:
-    """The table of P(outcome | do(cause)), rows being the cause's levels, and its errors as an EffectTable has them."""
-
-    values: FloatArray
-    covariances: FloatArray
-
-
-def standardised(table: NoisedCounts) -> Standardised | None:
+def standardised(table: NoisedCounts) -> IfSet | None:
     """From a table whose first axes are the cause and the outcome; None where too much of it is hidden by noise.
 
     What cannot be seen of P(outcome | cause, stratum) lies between 0 and 1, and widens the interval by as much.
@@ -118,7 +110,7 @@ def standardised(table: NoisedCounts) -> Standardised | None:
         [table.covariance(_gradients(table, conditional, weights, seen, values, j)) for j in range(outcomes)]
     )
     furthest = np.maximum(values, 1 - values).clip(0, 1) * unseen[:, None] / INTERVAL_ERRORS
-    return Standardised(values, covariances + np.einsum("xy,xw->yxw", furthest**2, np.eye(causes)))
+    return IfSet(values, covariances + np.einsum("xy,xw->yxw", furthest**2, np.eye(causes)))
 
 
 def _seen(table: NoisedCounts, with_cause: FloatArray) -> BoolArray:

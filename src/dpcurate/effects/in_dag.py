@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from dpcurate._typing import FloatArray
-from dpcurate.effects.effect import Effect, EffectQuestion, EffectTable, mean_table, place_of, short_number, usual
+from dpcurate.effects.effect import (
+    Effect,
+    EffectQuestion,
+    EffectTable,
+    IfSet,
+    mean_table,
+    place_of,
+    short_number,
+    usual,
+)
 from dpcurate.effects.matching import Matched, matched, means_and_slopes, sizes
 from dpcurate.effects.simulated import SimulatedNumber, Simulator, even_numbers
 from dpcurate.graphs.adjustment import Adjustment, covering
@@ -26,16 +35,6 @@ ROWS, TURNS = 1 << 14, 4
 """Rows simulated for an effect, and how often."""
 NUMBER_STEP = 0.2
 """How far a number is moved to either side, in standard deviations: what is said is the mean slope."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class IfSet:
-    """Means of an outcome (one of a number, the chances of levels) under settings of its cause, and their errors."""
-
-    values: FloatArray
-    """(settings, outcomes)."""
-    covariances: FloatArray
-    """(outcomes, settings, settings)."""
 
 
 def effect_of(model: Matched, schema: Schema, asked: EffectQuestion) -> Effect:

@@ -11,18 +11,17 @@ import numpy as np
 
 from dpcurate._typing import FloatArray, IntArray
 from dpcurate.accounting import Budget, Event
-from dpcurate.errors import RefusedError
 from dpcurate.private import shared_round
 from dpcurate.private.ledger import Ledger
 from dpcurate.private.mechanisms import GaussianNoise, GaussianShareNoise, build, integer_scale
 from dpcurate.private.noise import Randomness as Randomness
 from dpcurate.private.noise import Secure, Seeded
-from dpcurate.private.row_sums import RowSum, no_rows
+from dpcurate.private.row_sums import no_rows
 from dpcurate.private.session import Session
 from dpcurate.private.site_parts import SiteParts
 from dpcurate.private.sources import InMemory, Source, open_source
 from dpcurate.private.statistics import registry
-from dpcurate.queries import Answer, Gate, GaussianShare, Query, Release, Statistic, T
+from dpcurate.queries import Answer, Gate, GaussianShare, Query, Release, Statistic
 from dpcurate.schema import Neighbours, Schema
 
 AMPLE = Budget(rho=1e9)
@@ -166,73 +165,3 @@ class Coalition:
 def proved_statistics() -> tuple[type[Statistic], ...]:
     """Every statistic a session answers whose sensitivity is proved, from the registry."""
     return tuple(registry.PROVED)
-
-
-# --- the order of charging and reading --------------------------------------------------------------
-
-
-class _WatchedSource:
-    """A source that tells when it is read."""
-
-    def __init__(self, inner: Source, log: list[str]) -> None:
-        self._inner, self._log = inner, log
-        self.check, self.check_sample = inner.check, inner.check_sample
-        self.passes, self.made = inner.passes, inner.made
-
-    def totals(self, row_sums: Sequence[RowSum]) -> list[IntArray]:
-        self._log.append("read")
-        return self._inner.totals(row_sums)
-
-    def sample(self, rate: int, randomness: Randomness) -> Source:
-        self._log.append("read")
-        return _WatchedSource(self._inner.sample(rate, randomness), self._log)
-
-
-class _Noted(Ledger):
-    """A ledger that tells when it is charged, before it decides."""
-
-    steps: list[str]
-
-    def charge(self, events: Sequence[Event]) -> None:
-        self.steps.append("charge")
-        super().charge(events)
-
-
-class _NotedNoise:
-    """Noise that tells when it is drawn."""
-
-    def __init__(self, inner: Randomness, log: list[str]) -> None:
-        self._inner, self._log = inner, log
-
-    def __getattr__(self, name: str) -> Any:
-        self._log.append("draw")
-        return getattr(self._inner, name)
-
-
-def order_of(
-    pair: OpenPair, asked: Query[object] | Gate[object], budget: Budget, kind: type[Session] = Session
-) -> tuple[str, ...]:
-    """What happened, in order, when a fresh session was asked: 'charge', 'read', 'draw', 'refused'."""
-    log: list[str] = []
-    ledger = _Noted(budget, neighbours=pair.neighbours.value)
-    ledger.steps = log
-    noise: Any = _NotedNoise(Seeded(0), log)
-    session = kind(
-        _WatchedSource(pair.sources[0], log), pair.schema, pair.neighbours, ledger, noise, allow_unproved=False
-    )
-    try:
-        session.open(asked) if isinstance(asked, Gate) else session.ask(asked)
-    except RefusedError:
-        log.append("refused")
-    return tuple(log)
-
-
-class ChargesLate(Session):
-    """A negative control: it reads and answers first and charges afterwards."""
-
-    def ask_all(self, queries: Sequence[Query[T]]) -> list[T]:
-        """Answers first, and the charge afterwards."""
-        asked = [self._validated(query) for query in queries]
-        answers = self._answers(asked)
-        self._charge([one.event for one in asked])
-        return answers

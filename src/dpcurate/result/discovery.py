@@ -275,7 +275,6 @@ class Discovery(Exports):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything public, as plain values."""
-        p = self.privacy
         return {
             "graph": json.loads(dumps(self.graph, "json")),
             "cut": self._cut_named(),
@@ -287,17 +286,9 @@ class Discovery(Exports):
             "directions": None if self.directions is None else self.directions.to_dict(),
             "fit": None if self.fit is None else self.fit.to_dict(),
             "method": self.method,
-            "privacy": {
-                "private": p.private,
-                "statement": str(p),
-                "neighbours": p.neighbours,
-                "unit": p.unit,
-                "budget": {"epsilon": _number(p.budget.epsilon), "delta": p.delta, "rho": _number(p.budget.rho)},
-                "spent": {"epsilon": _number(p.epsilon), "rho": _number(p.rho)},
-                "spent_by_this_run": {"epsilon": _number(p.run_epsilon)},
-                "events": len(p.events),
-            }
-            | ({"sites": [_site(one) for one in p.sites]} if p.sites else {}),
+            "privacy": _promise(self.privacy)
+            | {"events": len(self.privacy.events)}
+            | ({"sites": [_site(one) for one in self.privacy.sites]} if self.privacy.sites else {}),
             "site_differences": None if self.site_differences is None else self.site_differences.to_dict(),
             "tests": list(self.learned.tests),
             "unfinished": {str(o): [sorted(x) for x in left] for o, left in self.learned.unfinished.items()},
@@ -423,10 +414,12 @@ def _result(found: Discovery | str | Path) -> Finding:
 
 def _site(one: SitePrivacy) -> dict[str, Any]:
     """One of several sites, as a result's JSON holds it."""
-    p = one.privacy
+    return {"name": one.name, "ledger": one.ledger, **_promise(one.privacy)}
+
+
+def _promise(p: Privacy) -> dict[str, Any]:
+    """What is promised and what was spent, as a result's JSON holds it."""
     return {
-        "name": one.name,
-        "ledger": one.ledger,
         "private": p.private,
         "statement": str(p),
         "neighbours": p.neighbours,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from random import Random
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol, Self, get_args
 
 import numpy as np
 
@@ -119,20 +119,26 @@ def row_count(queryable: Queryable) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GaussianBIC:
-    """BIC of linear models with normal noise: means, and a covariance for each pair that is joined."""
+class _GaussianScore:
+    """A score of normal columns, from their correlations."""
 
     correlation: FloatArray
     rows: float
 
     @classmethod
-    def of_moments(cls, answer: Answer, columns: Sequence[Column]) -> GaussianBIC:
+    def of_moments(cls, answer: Answer, columns: Sequence[Column]) -> Self:
         """The score of released moments."""
         return cls(*_standardised(answer, columns))
 
     def fits(self, columns: Columns) -> bool:
         """Whether the set is small enough to score."""
         return True
+
+
+class GaussianBIC(_GaussianScore):
+    """BIC of linear models with normal noise: means, and a covariance for each pair that is joined."""
+
+    __slots__ = ()
 
     def of(self, sets: Sequence[Columns]) -> FloatArray:
         """The scores of sets of columns of one size."""
@@ -141,25 +147,14 @@ class GaussianBIC:
         return -0.5 * self.rows * _log_determinants(self.correlation, sets) - 0.5 * math.log(self.rows) * free
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BGe:
+class BGe(_GaussianScore):
     """Log marginal likelihood of Gaussian DAGs (Geiger and Heckerman 2002, with Kuipers et al. 2014's correction).
 
     Columns are standardised; the prior has mean 0 with weight 1, d + 2 degrees of freedom and the matrix I / 2,
     which is alpha_mu (alpha_w - d - 1) / (alpha_mu + 1) I.
     """
 
-    correlation: FloatArray
-    rows: float
-
-    @classmethod
-    def of_moments(cls, answer: Answer, columns: Sequence[Column]) -> BGe:
-        """The score of released moments."""
-        return cls(*_standardised(answer, columns))
-
-    def fits(self, columns: Columns) -> bool:
-        """Whether the set is small enough to score."""
-        return True
+    __slots__ = ()
 
     def of(self, sets: Sequence[Columns]) -> FloatArray:
         """The scores of sets of columns of one size."""
