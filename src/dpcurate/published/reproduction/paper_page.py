@@ -6,7 +6,8 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from dpcurate import networks
@@ -62,7 +63,7 @@ def page(runs: Runs, made: Provenance | None = None, *, drawn: bool = True, data
     parts = [_head(runs, made or Provenance()), texts.RULES.format(data=data)]
     for title, numbers, names, words in texts.SECTIONS:
         parts.append(f"## {title}\n")
-        parts += [_picture(name, texts.PICTURES[name]) for name in names]
+        parts += [f"![{texts.PICTURES[name]}](figures/{name}.png)\n" for name in names]
         parts.append(words + "\n" if words else "")
         parts.append(_statements(runs, numbers))
         parts += [TABLES[name](runs) for name in names if name in TABLES]
@@ -179,16 +180,18 @@ def _run_counts(runs: Runs) -> str:
     return table(["runs per cell", *runs.networks], rows)
 
 
-def _gap_table(runs: Runs, kind: CellKind, metric: str, others: Sequence[str]) -> str:
+def _gap_table(runs: Runs, words: str, kind: CellKind, metric: str = "skeleton_f1", without: str = "") -> str:
     """Gaps to the first reading at equal leakage, averaged over the networks, by total."""
-    first, family = FAMILIES[kind].readings[0], FAMILIES[kind]
+    family = FAMILIES[kind]
+    first, *readings = family.readings
+    others = [reading for reading in readings if reading != without]
     targets = [t for t in family.targets if any(g.target == t for g in gaps(runs, kind, others[0], first, metric))]
     rows = []
     for other in others:
         found = [g for g in gaps(runs, kind, other, first, metric) if g.equal or other == NOMINAL]
         cells = [_mean_gap([g for g in found if g.target == t]) for t in targets]
         rows.append([other, *cells])
-    return table([f"minus {first}", *(f"{t:g}" for t in targets)], rows)
+    return f"{words}\n{table([f'minus {first}', *(f'{t:g}' for t in targets)], rows)}"
 
 
 def _mean_gap(found: Sequence[Gap]) -> str:
@@ -197,24 +200,6 @@ def _mean_gap(found: Sequence[Gap]) -> str:
     mean = sum(g.mean for g in found) / len(found)
     half = math.sqrt(sum(g.half**2 for g in found)) / len(found)
     return f"{mean:+.3f}±{half:.3f}"
-
-
-def _allocation_table(runs: Runs) -> str:
-    others = [r for r in FAMILIES["allocation"].readings[1:] if r != "OPT, planned once"]
-    return f"{texts.GAPS}\n{_gap_table(runs, 'allocation', 'pc_f1', others)}"
-
-
-def _proved_allocation_table(runs: Runs) -> str:
-    others = FAMILIES["proved allocation"].readings[1:]
-    return f"{texts.PROVED_GAPS}\n{_gap_table(runs, 'proved allocation', 'skeleton_f1', others)}"
-
-
-def _shape_table(runs: Runs) -> str:
-    return f"{texts.SHAPES}\n{_gap_table(runs, 'shape', 'skeleton_f1', FAMILIES['shape'].readings[1:])}"
-
-
-def _adaptive_table(runs: Runs) -> str:
-    return f"{texts.ADAPTIVE_GAPS}\n{_gap_table(runs, 'adaptive', 'skeleton_f1', FAMILIES['adaptive'].readings[1:])}"
 
 
 def _other_tests(runs: Runs) -> str:
@@ -238,11 +223,11 @@ def _tests(runs: Runs) -> str:
     return f"{texts.TESTS}\n{table(['answered tests', *runs.networks], rows)}"
 
 
-TABLES = {
-    "allocation": _allocation_table,
-    "allocation-proved": _proved_allocation_table,
-    "shapes": _shape_table,
-    "adaptive": _adaptive_table,
+TABLES: Mapping[str, Callable[[Runs], str]] = {
+    "allocation": partial(_gap_table, words=texts.GAPS, kind="allocation", metric="pc_f1", without="OPT, planned once"),
+    "allocation-proved": partial(_gap_table, words=texts.PROVED_GAPS, kind="proved allocation"),
+    "shapes": partial(_gap_table, words=texts.SHAPES, kind="shape"),
+    "adaptive": partial(_gap_table, words=texts.ADAPTIVE_GAPS, kind="adaptive"),
     "spent-skeleton": _other_tests,
     "tests": _tests,
 }
@@ -256,10 +241,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
-
-
-def _picture(name: str, words: str) -> str:
-    return f"![{words}](figures/{name}.png)\n"
 
 
 def _number(value: float) -> str:
@@ -288,11 +269,11 @@ def conclusions(runs: Runs) -> str:
         low_uniform=_counts(low),
         high_uniform=_counts(high),
         once=_counts(once),
-        dip_before=_f1(runs, "survey", 1.0, "OPT"),
-        dip=_f1(runs, "survey", 5.0, "OPT"),
-        dip_front=_f1(runs, "survey", 5.0, "order 0 only"),
-        dip_share=_percent(runs, "survey", 5.0),
-        nominal=_mean_of(runs, "step", "child", 10.0, "uniform"),
+        dip_before=_mean_of(runs, "pc_f1", "survey", 1.0, "OPT", "{:.2f}"),
+        dip=_mean_of(runs, "pc_f1", "survey", 5.0, "OPT", "{:.2f}"),
+        dip_front=_mean_of(runs, "pc_f1", "survey", 5.0, "order 0 only", "{:.2f}"),
+        dip_share=_mean_of(runs, "first", "survey", 5.0, "OPT", "{:.0%}").replace("%", " %"),
+        nominal=_mean_of(runs, "step", "child", 10.0, "uniform", "{:,.0f}"),
         shapes=_counts(g for s in FAMILIES["shape"].readings[1:] for g in _all(runs, "shape", s, "skeleton_f1")),
         saving=_saving(runs),
         one_release=_mean(_all(runs, "adaptive", "one release of all pairs", "skeleton_f1")),
@@ -320,19 +301,10 @@ def _verdict(runs: Runs, number: int, part: str) -> StatementVerdict:
     return STATEMENTS[number - 1].verdict(runs, part, View("pc_f1", "spent", "printed"))
 
 
-def _f1(runs: Runs, network: str, target: float, reading: str) -> str:
-    found = runs.of("pc_f1", network, "curate-pc", target, reading, "allocation")
-    return "-" if found is None else f"{found.mean:.2f}"
-
-
-def _percent(runs: Runs, network: str, target: float) -> str:
-    found = runs.of("first", network, "curate-pc", target, "OPT", "allocation")
-    return "-" if found is None else f"{100 * found.mean:.0f} %"
-
-
-def _mean_of(runs: Runs, column: str, network: str, target: float, reading: str) -> str:
+def _mean_of(runs: Runs, column: str, network: str, target: float, reading: str, form: str) -> str:
+    """A number of Algorithm 1 with an allocation, a mean over runs."""
     found = runs.of(column, network, "curate-pc", target, reading, "allocation")
-    return "-" if found is None else f"{found.mean:,.0f}"
+    return "-" if found is None else form.format(found.mean)
 
 
 def _saving(runs: Runs) -> str:
