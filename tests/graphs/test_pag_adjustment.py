@@ -5,9 +5,8 @@ from itertools import combinations, pairwise, product
 import pytest
 
 from dpcurate.errors import GraphError
-from dpcurate.graphs.adjustment import Adjustment, is_valid
+from dpcurate.graphs.adjustment import Adjustment, is_valid, pag_adjustment, visible
 from dpcurate.graphs.graph import Pag
-from dpcurate.graphs.pag_adjustment import pag_adjustment, visible
 from dpcurate.networks import random_dag
 from dpcurate.networks.interventions import ancestors, true_pag
 

@@ -121,8 +121,8 @@ class Pag(BaseGraph):
         return self.marks.get((a, b))
 
     def adjustments(self, cause: str, outcome: str) -> tuple[Adjustment, ...]:
-        """What to adjust for; nothing where the effect is not identified. See `graphs.pag_adjustment`."""
-        from dpcurate.graphs.pag_adjustment import pag_adjustment  # built on this module
+        """What to adjust for; nothing where the effect is not identified. See `graphs.adjustment`."""
+        from dpcurate.graphs.adjustment import pag_adjustment  # built on this module
 
         found = pag_adjustment(self, cause, outcome)
         return () if found is None else (found,)
