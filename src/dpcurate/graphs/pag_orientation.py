@@ -112,7 +112,7 @@ def _other(mark: Mark) -> Mark:
 
 
 # --- The orientation rules of Zhang (2008), Artificial Intelligence 172, section 3 -----------------------------------
-# The orientation rules of Zhang (2008), Artificial Intelligence 172, section 3: each a function of the marks so far.
+# Each is a function of the marks so far.
 #
 # Every rule returns all that it asks for and changes nothing, so no result depends on an order. Letters are the
 # paper's in Latin: a, b, c, d for alpha, beta, gamma, theta. Where the paper has an unshielded triple whose

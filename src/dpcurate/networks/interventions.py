@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,17 +19,6 @@ from dpcurate.graphs.pag_orientation import HIDDEN, HIDDEN_AND_SELECTED, orient_
 from dpcurate.schema import Schema, did_you_mean
 
 
-class Settable(Protocol):
-    """A world that draws rows with some columns set."""
-
-    @property
-    def dag(self) -> Dag:
-        """The true graph."""
-
-    def sample(self, rows: int, *, seed: int, do: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Rows drawn with this seed, with columns set by `do`."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervened:
     """`world` with columns set: their parents do not move them any more, and all else is as it was.
@@ -36,7 +26,7 @@ class Intervened:
     Rows of one seed have the same noise however columns are set, so differences between settings are exact.
     """
 
-    world: Settable
+    world: SettableWorld
     values: Mapping[str, Any]
 
     def __post_init__(self) -> None:
@@ -128,6 +118,33 @@ class HiddenWorld:
     def hide(self, *names: str) -> HiddenWorld:
         """With these columns hidden too."""
         return HiddenWorld(self.world, (*self.hidden, *(name for name in names if name not in self.hidden)))
+
+
+class SettableWorld(ABC):
+    """A world whose columns can be set from outside, or hidden."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        dag: Dag
+
+        @property
+        def schema(self) -> Schema:
+            """The public facts of its columns."""
+
+    @abstractmethod
+    def sample(self, rows: int, *, seed: int, do: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Draw `rows` rows, one array per column; columns in `do` are set."""
+
+    def do(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> Intervened:
+        """The world with columns set from outside: `do(X1=2.0).sample(...)`.
+
+        To a level, to one number, or in worlds of numbers alone to one for each row.
+        """
+        return Intervened(self, {**(values or {}), **more})
+
+    def hide(self, *names: str) -> HiddenWorld:
+        """The same world without these columns in its tables, as common causes are missing from real ones."""
+        return HiddenWorld(self, names)
 
 
 # The graph of the visible columns: Richardson and Spirtes (2002), Annals of Statistics 30. Two columns are adjacent if

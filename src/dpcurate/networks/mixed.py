@@ -20,7 +20,7 @@ from scipy.special import ndtr, ndtri
 from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.graph import Dag
-from dpcurate.networks.interventions import HiddenWorld, Intervened, set_to
+from dpcurate.networks.interventions import SettableWorld, set_to
 from dpcurate.networks.network import stream, streams, whole
 from dpcurate.schema import Categorical, Column, Numeric, Ordinal, Schema
 
@@ -72,7 +72,7 @@ class MixedColumn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MixedWorld:
+class MixedWorld(SettableWorld):
     """A DAG and a MixedColumn for each node."""
 
     dag: Dag
@@ -90,10 +90,6 @@ class MixedWorld:
             return Numeric(name, low, high)
         levels = tuple(str(i) for i in range(column.levels))
         return Ordinal(name, levels) if column.kind == "ordinal" else Categorical(name, levels)
-
-    def do(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> Intervened:
-        """The world with columns set from outside, to a level or a number: `do(X1="2").sample(...)`."""
-        return Intervened(self, {**(values or {}), **more})
 
     def sample(self, rows: int, *, seed: int, do: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Draw `rows` rows, one array per column; columns in `do` are set."""
@@ -137,10 +133,6 @@ class MixedWorld:
         noise, weights = np.polynomial.hermite_e.hermegauss(21)
         shown = MARGINS[column.margin](np.clip((total + noise) / spread, -FAR, FAR))
         return np.asarray(shown @ weights[:, None] / weights.sum())
-
-    def hide(self, *names: str) -> HiddenWorld:
-        """The same world without these columns in its tables, as common causes are missing from real ones."""
-        return HiddenWorld(self, names)
 
     def _drawn(self, node: str, signals: Mapping[str, Any], source: np.random.Generator, count: int) -> tuple[Any, Any]:
         """A column's signal for its children (levels themselves for a category), and what a table shows of it."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpcurate._typing import FloatArray
 from dpcurate.errors import DomainTooLarge, GraphError, QueryError
 from dpcurate.graphs.graph import Dag
-from dpcurate.networks.interventions import HiddenWorld, Intervened, set_to
+from dpcurate.networks.interventions import SettableWorld, set_to
 from dpcurate.networks.network import MAX_CELLS, Network, Variable, stream, streams, whole
 from dpcurate.schema import Numeric, Schema
 
@@ -121,7 +121,7 @@ def _dirichlet(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearWorld:
+class LinearWorld(SettableWorld):
     """X_j = sum of weights[i, j] X_i over its parents, plus N(0, variances[j]); order of dag.nodes."""
 
     dag: Dag
@@ -168,14 +168,6 @@ class LinearWorld:
         place = {name: i for i, name in enumerate(self.dag.nodes)}
         return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.weights[place[i], place[j]] * x, do)
 
-    def do(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> Intervened:
-        """The world with columns set from outside, to one number or to one for each row: `do(X1=2.0).sample(...)`."""
-        return Intervened(self, {**(values or {}), **more})
-
-    def hide(self, *names: str) -> HiddenWorld:
-        """The same world without these columns in its tables, as common causes are missing from real ones."""
-        return HiddenWorld(self, names)
-
 
 @dataclass(frozen=True, slots=True)
 class ParentEffect:
@@ -194,7 +186,7 @@ class ParentEffect:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NonlinearWorld:
+class NonlinearWorld(SettableWorld):
     """X_j = sum of the effects of its parents, plus N(0, variances[j]); variances in order of dag.nodes."""
 
     dag: Dag
@@ -222,14 +214,6 @@ class NonlinearWorld:
     def sample(self, rows: int, *, seed: int, do: Mapping[str, Any] | None = None) -> dict[str, FloatArray]:
         """Draw `rows` rows, one array per column; columns in `do` are set."""
         return _simulate(self.dag, self.variances, rows, seed, lambda i, j, x: self.effects[i, j](x), do)
-
-    def do(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> Intervened:
-        """The world with columns set from outside, to one number or to one for each row: `do(X1=2.0).sample(...)`."""
-        return Intervened(self, {**(values or {}), **more})
-
-    def hide(self, *names: str) -> HiddenWorld:
-        """The same world without these columns in its tables, as common causes are missing from real ones."""
-        return HiddenWorld(self, names)
 
 
 def random_linear(dag: Dag, *, weights: Range = (0.5, 2.0), variances: Range = (1.0, 1.0), seed: int) -> LinearWorld:

@@ -71,16 +71,8 @@ def page(plan: Plan, advice: str | None) -> str:
 
 
 def _rows(plan: Plan) -> Iterator[str]:
-    for cell in plan.cells.values():
-        yield _row(cell, "no noise" if math.isinf(cell.epsilon) else f"{cell.epsilon:g}")
-    for cell in plan.ceiling.values():
-        yield _row(cell, "without privacy")
-
-
-def _row(cell: Expectation, epsilon: str) -> str:
-    spread = f"{cell.low:.2f} to {cell.high:.2f}"
-    cells = (epsilon, f"{cell.f1:.2f}", spread, f"{cell.missed:.1f}", f"{cell.false:.1f}")
-    return f"<tr><td>{escape(cell.method)}</td>{''.join(f'<td>{text}</td>' for text in cells)}</tr>"
+    for row in plan.table_rows:
+        yield f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>"
 
 
 def _chart(plan: Plan) -> str:
@@ -287,15 +279,19 @@ class Plan:
         few, many = (edge_count(len(self.schema.names), degree) for degree in DEGREE)
         return f"{few}" if few == many else f"{few} to {many}"
 
+    @property
+    def table_rows(self) -> list[tuple[str, ...]]:
+        """The figures as text: method, epsilon, skeleton F1, its range, missed and false edges."""
+        rows = [_shown(cell, _name(cell.epsilon)) for cell in self.cells.values()]
+        return rows + [_shown(cell, "without privacy") for cell in self.ceiling.values()]
+
     def __str__(self) -> str:
         return "\n".join([*self.remarks, *(line for m in self.methods for line in self._chart(m)), *self._limits()])
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         heads = ("method", "epsilon", "skeleton F1", "8 of 10 tables", "missed edges", "false edges")
-        rows = [_shown(cell, _name(cell.epsilon)) for cell in self.cells.values()]
-        rows += [_shown(cell, "without privacy") for cell in self.ceiling.values()]
-        return table_html(heads, rows) + "".join(f"<p>{safe(remark)}</p>" for remark in self.remarks)
+        return table_html(heads, self.table_rows) + "".join(f"<p>{safe(remark)}</p>" for remark in self.remarks)
 
     def _chart(self, method: str) -> Iterator[str]:
         yield f"\n{method:12}{'skeleton F1':{BAR + 10}}{'range':>11}{'missed':>9}{'false':>8}"
@@ -325,13 +321,9 @@ class Plan:
 
     def report_text(self, path: str | Path, *, accuracy: float | None = None) -> str:
         """What `report` writes to a file of this name."""
-        suffix, advice = (
-            check_suffix(path, self.SUFFIXES).suffix.lower(),
-            None if accuracy is None else self.advice(accuracy),
-        )
+        suffix = check_suffix(path, self.SUFFIXES).suffix.lower()
+        advice = None if accuracy is None else self.advice(accuracy)
         if suffix == ".html":
-            from dpcurate.planning.plan import page
-
             return page(self, advice)
         if suffix == ".json":
             return json.dumps(self.to_dict() | {"advice": advice}, indent=2) + "\n"
