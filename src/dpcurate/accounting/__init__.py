@@ -2,6 +2,7 @@
 
 from dpcurate.accounting.budget import DELTA, SMALLEST_DELTA, Budget, Cost, Event, Privacy, cautions
 from dpcurate.accounting.conversions import (
+    LEAST_STEPS,
     after_sampling,
     amplified,
     before_sampling,
@@ -9,9 +10,10 @@ from dpcurate.accounting.conversions import (
     epsilon_of,
     gaussian_epsilon,
     gaussian_multiplier,
+    log_ratio,
     rho_of,
+    summed_rho,
 )
-from dpcurate.accounting.summed_noise import LEAST_STEPS, log_ratio, summed_rho
 
 __all__ = [
     "DELTA", "LEAST_STEPS", "SMALLEST_DELTA", "Budget", "Cost", "Event", "Privacy",
