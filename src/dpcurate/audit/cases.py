@@ -82,11 +82,14 @@ class AuditCase:
 
 def cases() -> list[AuditCase]:
     """Every statistic with either noise and relation, every mechanism, every method."""
-    return [
-        *(case for relation in Neighbours for case in _releases(relation)),
-        *(case for relation in Neighbours for case in _mechanisms(relation)),
-        *(case for name, method in methods().items() for case in _of_method(name, method)),
-    ]
+    found: list[AuditCase] = []
+    for relation in Neighbours:
+        found += _releases(relation)
+    for relation in Neighbours:
+        found += _mechanisms(relation)
+    for name, method in methods().items():
+        found += _of_method(name, method)
+    return found
 
 
 def _releases(relation: Neighbours) -> list[AuditCase]:

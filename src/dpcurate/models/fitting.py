@@ -281,12 +281,12 @@ def _noise_share(released: Released, bought: Mapping[Columns, float], wanted: Se
     if () not in released.sums:
         return 1.0
     pairs = sorted({u for family in wanted for u in subsets(family) if len(u) == 2})
-    noise = [
-        sum(
-            prod(released.levels[a] - 1 for a in u) / prod(released.levels[a] for a in pair if a not in u)
-            / (_precision(released, u) + bought[u])
-            for u in subsets(pair)
-        )
-        for pair in pairs
-    ]  # fmt: skip
+    noise = []
+    for pair in pairs:
+        parts = []
+        for u in subsets(pair):
+            contrasts = prod(released.levels[a] - 1 for a in u)
+            spread = prod(released.levels[a] for a in pair if a not in u)
+            parts.append(contrasts / spread / (_precision(released, u) + bought[u]))
+        noise.append(sum(parts))
     return float(np.mean(noise) / (np.mean(noise) + released.rows)) if noise else 1.0

@@ -125,9 +125,8 @@ def _either_way(acting: Sequence[Effect]) -> tuple[str, ...]:
 
 def reasons(edges: Sequence[DrawnEdge]) -> str:
     """Why some effects are not known, once for all edges."""
-    return "".join(
-        f" {text}" for state, text in UNKNOWN_EFFECTS.items() if any(state in said for e in edges for said in e.effects)
-    )
+    told = [said for edge in edges for said in edge.effects]
+    return "".join(f" {text}" for state, text in UNKNOWN_EFFECTS.items() if any(state in said for said in told))
 
 
 def effect_cell(edge: DrawnEdge) -> TableCell:

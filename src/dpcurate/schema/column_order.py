@@ -23,10 +23,11 @@ Order = tuple[tuple[str, ...], ...]
 def checked_order(given: Any, names: Sequence[str]) -> Order:
     """Groups of a schema's columns; a mistake is told with the nearest name."""
     groups = _groups(given)
-    for name in (name for group in groups for name in group):
+    told = [name for group in groups for name in group]
+    for name in told:
         if name != REST and name not in names:
             raise _refused(f"names an unknown column {shown(name)}{did_you_mean(name, names)}")
-    repeated = [name for name, times in Counter(name for group in groups for name in group).items() if times > 1]
+    repeated = [name for name, times in Counter(told).items() if times > 1]
     if repeated:
         raise _refused(f"names {shown(repeated[0])} more than once; a column is in one group")
     if groups and REST in names:
@@ -40,8 +41,14 @@ def tiers_of(order: Order, names: Sequence[str]) -> Order:
     """The groups, with the columns that "*" stands for."""
     named = {name for group in order for name in group}
     rest = tuple(name for name in names if name not in named)
-    groups = [tuple(one for name in group for one in (rest if name == REST else (name,))) for group in order]
-    return tuple(group for group in groups if group)
+    groups = []
+    for group in order:
+        columns: list[str] = []
+        for name in group:
+            columns += rest if name == REST else (name,)
+        if columns:
+            groups.append(tuple(columns))
+    return tuple(groups)
 
 
 def parsed_order(text: str) -> Order:
