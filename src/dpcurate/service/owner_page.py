@@ -8,9 +8,6 @@ nothing to this page, and a request from another site is refused before it is lo
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +25,7 @@ from dpcurate.errors import DpcurateError, LedgerError
 from dpcurate.service.host import ServiceHost
 from dpcurate.service.logbook import telling
 from dpcurate.web.pages import SHARED, Assets, templates
-from dpcurate.web.security import SameOrigin
+from dpcurate.web.security import Door, SameOrigin
 
 OWN = "dpcurate.service"
 LONGEST_FORM = 4096
@@ -74,42 +71,30 @@ class _OwnerPage:
     """Answers of the page. Everything that reads a file works in a thread of its own."""
 
     def __init__(self, host: ServiceHost, key: str, *, secure: bool) -> None:
-        self._host, self._key, self._secure = host, key, secure
-        self._session = secrets.token_urlsafe(32)
-        # Browsers send a cookie to every port of a host, so that two services need two names.
-        name = f"dpcurate-owner-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
-        self._cookie = f"__Host-{name}" if secure else name
+        self._host, self._door = host, Door("dpcurate-owner", key, secure=secure)
         self.assets = Assets({**SHARED, "owner.css": OWN, "owner.js": OWN})
         self._templates = templates(OWN)
 
     async def show(self, request: Request) -> Response:
         """The page, or the form that asks for the key."""
-        if not self._is_owner(request):
+        if not self._door.admits(request):
             return self._page("owner_key.html", status=403, problem="")
         return await run_in_threadpool(self._state)
 
     async def open(self, request: Request) -> Response:
         """Exchange the key for a cookie."""
         form = await _form(request)
-        if not _same(form.get("key", "").strip(), self._key):
+        if not self._door.fits(form.get("key", "").strip()):
             return self._page("owner_key.html", status=403, problem="This is not the owner's key of this service.")
-        answer = RedirectResponse("/", status_code=303)
-        answer.set_cookie(
-            self._cookie, self._session, httponly=True, samesite="strict", secure=self._secure, path="/"
-        )  # fmt: skip
-        return answer
+        return self._door.let_in()
 
     async def close(self, request: Request) -> Response:
         """Forget the owner in this browser and in every other."""
-        if self._is_owner(request):
-            self._session = secrets.token_urlsafe(32)
-        answer = RedirectResponse("/", status_code=303)
-        answer.delete_cookie(self._cookie, path="/", secure=self._secure, httponly=True, samesite="strict")
-        return answer
+        return self._door.close(request)
 
     async def decide(self, request: Request) -> Response:
         """Approve or deny a waiting run."""
-        if not self._is_owner(request):
+        if not self._door.admits(request):
             return self._page("owner_key.html", status=403, problem="")
         form = await _form(request)
         number, decision = form.get("number", ""), form.get("decision", "")
@@ -120,9 +105,6 @@ class _OwnerPage:
         except LedgerError as error:  # the run has begun, or there is no such request
             return self._page("owner_problem.html", status=409, problem=str(error))
         return RedirectResponse("/", status_code=303)
-
-    def _is_owner(self, request: Request) -> bool:
-        return _same(request.cookies.get(self._cookie, ""), self._session)
 
     def _state(self) -> Response:
         try:
@@ -182,7 +164,3 @@ async def _form(request: Request) -> dict[str, str]:
         return {}
     fields = parse_qs(body.decode("ascii", errors="replace"))
     return {name: values[-1] for name, values in fields.items()}
-
-
-def _same(given: str, known: str) -> bool:
-    return hmac.compare_digest(given.encode(errors="replace"), known.encode())

@@ -6,9 +6,6 @@ without the cookie there is no page. Requests under another host name, or from a
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,12 +14,12 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from dpcurate.studio import choose_page, describe_page, order_page, plan_page, read_page, run_page, server_page
 from dpcurate.studio.visit import StudioSite, Visit, answering
-from dpcurate.web.security import KnownHosts, SameOrigin, SecurityHeaders
+from dpcurate.web.security import Door, KnownHosts, SameOrigin, SecurityHeaders
 
 GET, POST = "GET", "POST"
 PAGES: tuple[tuple[str, str, Callable[[Visit], Response]], ...] = (
@@ -49,31 +46,6 @@ PAGES: tuple[tuple[str, str, Callable[[Visit], Response]], ...] = (
 )
 
 
-class Doorkeeper:
-    """The token of the link, and the cookie that it is exchanged for."""
-
-    def __init__(self, token: str) -> None:
-        self._token, self._session = token, secrets.token_urlsafe(32)
-        # Browsers send a cookie to every port of a host, so that two studios need two names.
-        self._cookie = f"dpcurate-studio-{hashlib.sha256(token.encode()).hexdigest()[:8]}"
-
-    def admits(self, request: Request) -> bool:
-        """Whether the request comes from a browser that was given the link."""
-        return _same(request.cookies.get(self._cookie, ""), self._session)
-
-    def opened(self, request: Request) -> Response | None:
-        """The answer to the link; None if its token is not ours."""
-        if not _same(request.path_params["token"], self._token):
-            return None
-        answer = RedirectResponse("/", status_code=303)
-        answer.set_cookie(self._cookie, self._session, httponly=True, samesite="strict", path="/")
-        return answer
-
-
-def _same(given: str, known: str) -> bool:
-    return hmac.compare_digest(given.encode(errors="replace"), known.encode())
-
-
 def create_app(site: StudioSite, token: str, hosts: Collection[str]) -> Starlette:
     """The application.
 
@@ -82,13 +54,13 @@ def create_app(site: StudioSite, token: str, hosts: Collection[str]) -> Starlett
         token: what the link must hold.
         hosts: the names, with the port, under which requests are accepted.
     """
-    door = Doorkeeper(token)
+    door = Door("dpcurate-studio", token)
 
     def refused() -> Response:
         return site.page("locked.html", status=403)
 
     async def open_link(request: Request) -> Response:
-        return door.opened(request) or refused()
+        return door.let_in() if door.fits(request.path_params["token"]) else refused()
 
     def guarded(work: Callable[[Visit], Response]) -> Callable[[Request], Awaitable[Any]]:
         answer = answering(site, work)

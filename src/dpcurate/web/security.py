@@ -1,14 +1,18 @@
 """Who may talk to a page: security headers, known hosts, and requests from the page's own origin alone.
 
-Three layers of ASGI middleware. None of them knows what the pages do.
+Three layers of ASGI middleware, and a door that a key opens. None of them knows what the pages do.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
 from collections.abc import Collection, Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CONTENT_POLICY = (
@@ -89,3 +93,40 @@ def is_same_origin(method: str, headers: Headers) -> bool:
         return False
     own = origin is None or origin.partition("://")[2].lower() == headers.get("host", "").lower()
     return own and site in (None, "same-origin")
+
+
+class Door:
+    """Exchanges a key for a cookie once; whoever has the cookie may come in. `secure`: by HTTPS alone."""
+
+    def __init__(self, name: str, key: str, *, secure: bool = False) -> None:
+        self._key, self._secure = key, secure
+        self._session = secrets.token_urlsafe(32)
+        # Browsers send a cookie to every port of a host, so that two servers need two names.
+        name = f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+        self._cookie = f"__Host-{name}" if secure else name
+
+    def fits(self, key: str) -> bool:
+        """Whether this is the key."""
+        return _same(key, self._key)
+
+    def admits(self, request: Request) -> bool:
+        """Whether the request comes from a browser that has shown the key."""
+        return _same(request.cookies.get(self._cookie, ""), self._session)
+
+    def let_in(self) -> Response:
+        """To the first page, with the cookie."""
+        answer = RedirectResponse("/", status_code=303)
+        answer.set_cookie(self._cookie, self._session, httponly=True, samesite="strict", secure=self._secure, path="/")
+        return answer
+
+    def close(self, request: Request) -> Response:
+        """Forget the cookie in this browser, and in every other if this one was let in."""
+        if self.admits(request):
+            self._session = secrets.token_urlsafe(32)
+        answer = RedirectResponse("/", status_code=303)
+        answer.delete_cookie(self._cookie, path="/", secure=self._secure, httponly=True, samesite="strict")
+        return answer
+
+
+def _same(given: str, known: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="replace"), known.encode())
