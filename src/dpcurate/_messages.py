@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from difflib import get_close_matches
 
 LONGEST = 80
@@ -71,3 +71,15 @@ def did_you_mean(name: object, known: Sequence[str]) -> str:
     if near is not None:
         return f"; did you mean {near!r}?"
     return f"; it has {', '.join(map(shown, known[:8]))}{', ...' if len(known) > 8 else ''}"
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
+    """Rows as lines of columns of one width, two blanks apart; columns in `right` end at one place."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = []
+        for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            cells.append(cell.rjust(width) if i in right else cell.ljust(width))
+        lines.append("  ".join(cells).rstrip())
+    return lines

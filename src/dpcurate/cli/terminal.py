@@ -41,15 +41,7 @@ def flush() -> None:
 
 def aligned(rows: Iterable[tuple[str, ...]], *, right: frozenset[int] = frozenset()) -> str:
     """Rows as aligned text; columns in `right` are right-aligned."""
-    table = [tuple(messages.one_line(cell) for cell in row) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = []
-    for row in table:
-        cells = []
-        for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            cells.append(cell.rjust(width) if i in right else cell.ljust(width))
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    return "\n".join(messages.aligned([tuple(map(messages.one_line, row)) for row in rows], right))
 
 
 class Bar:

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from dpcurate._messages import did_you_mean, one_line
+from dpcurate._messages import aligned, did_you_mean, one_line
 from dpcurate._typing import FloatArray
 from dpcurate.errors import QueryError
 from dpcurate.graphs.adjustment import Adjustment
@@ -82,16 +82,10 @@ class EffectTable:
         return min(most, 1.0)
 
     def __str__(self) -> str:
-        heads = self.outcomes
-        width = max(len(x) for x in self.causes)
-        cells = []
-        for values, errors in zip(self.values, self.errors, strict=True):
-            cells.append([f"{v:.3g} ± {e:.1g}" for v, e in zip(values, errors, strict=True)])
-        wide = [max(len(h), *(len(row[j]) for row in cells)) for j, h in enumerate(heads)]
-        lines = [" " * width + "  " + "  ".join(h.rjust(w) for h, w in zip(heads, wide, strict=True))]
-        for name, row in zip(self.causes, cells, strict=True):
-            lines.append(name.ljust(width) + "  " + "  ".join(c.rjust(w) for c, w in zip(row, wide, strict=True)))
-        return "\n".join(lines)
+        rows = [["", *self.outcomes]]
+        for cause, values, errors in zip(self.causes, self.values, self.errors, strict=True):
+            rows.append([cause, *(f"{v:.3g} ± {e:.1g}" for v, e in zip(values, errors, strict=True))])
+        return "\n".join(aligned(rows, range(1, len(rows[0]))))
 
 
 def place_of(level: str, levels: tuple[str, ...], whose: str) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate._messages import did_you_mean, how_many, shown
+from dpcurate._messages import aligned, did_you_mean, how_many, shown
 from dpcurate._typing import FloatArray
 from dpcurate.effects.effect import Effect, place_of
 from dpcurate.effects.from_features import all_numbers
@@ -58,12 +58,7 @@ class ColumnRegression:
         rows = [["", *self.features]]
         rows += [[name, *(f"{w:.3f}" for w in line)] for name, line in zip(self.given, self.weights, strict=True)]
         rows.append(["left over", *(f"{v:.3f}" for v in np.diag(self.rest))])
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = []
-        for row in rows:
-            cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-            lines.append("  ".join([row[0].ljust(widths[0]), *cells]).rstrip())
-        return "\n".join(lines)
+        return "\n".join(aligned(rows, range(1, len(rows[0]))))
 
 
 @dataclass(frozen=True, eq=False)

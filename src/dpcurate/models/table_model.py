@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurate._messages import how_many
+from dpcurate._messages import aligned, how_many
 from dpcurate._typing import FloatArray
 from dpcurate.effects.effect import Effect, EffectTable, covariance_of, place_of
 from dpcurate.errors import QueryError
@@ -249,7 +249,7 @@ class ConditionalTable:
             )
         ]
         left = len(rows) - MOST_ROWS
-        lines = _aligned([heads, *rows[:MOST_ROWS]])
+        lines = aligned([heads, *rows[:MOST_ROWS]])
         return "\n".join(lines + ([f"and {left} more rows"] if left > 0 else []))
 
 
@@ -261,8 +261,3 @@ def _cell(probability: float, error: float) -> str:
 def combinations_of(levels: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     """Every combination of some columns' levels, the last column changing fastest."""
     return tuple(product(*levels))
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from itertools import product
 from typing import Any
 
+from dpcurate._messages import aligned
 from dpcurate._typing import FloatArray
 from dpcurate.errors import DpcurateError, QueryError
 from dpcurate.queries.statistics import Counts, Means, Statistic, Tables
@@ -54,8 +54,11 @@ class Estimates:
         return (row.value, row.low, row.high) if self._intervals else (row.value, row.error)
 
     def __str__(self) -> str:
+        head = self._head()
         cells = [(*row.of, *map(_digits(row), self._numbers(row))) for row in self.rows]
-        return "\n".join([*_aligned([self._head(), *cells], len(self.names)), *(f"({note})" for note in self.notes)])
+        table = [[cell.replace("\n", "\\n") for cell in row] for row in (head, *cells)]
+        lines = aligned(table, range(len(self.names), len(head)))
+        return "\n".join([*lines, *(f"({note})" for note in self.notes)])
 
     def to_csv(self) -> str:
         """The table with a head, all digits."""
@@ -110,15 +113,6 @@ def _digits(row: Estimate) -> Any:
     shown = f"{{:,.{places}f}}" if spread else "{:,.6g}"
     whole = row.value if row.value.is_integer() else None  # a count is a whole number, whatever its error
     return lambda number: "" if number is None else f"{number:,.0f}" if number == whole else shown.format(number)
-
-
-def _aligned(table: list[tuple[str, ...]], left: int) -> Iterator[str]:
-    """Lines of equal columns, the first `left` to the left and numbers to the right."""
-    rows = [tuple(cell.replace("\n", "\\n") for cell in row) for row in table]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-        yield "  ".join(cells).rstrip()
 
 
 def counted(schema: Schema, columns: tuple[str, ...], part: FloatArray, scale: float) -> Estimates:

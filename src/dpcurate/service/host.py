@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpcurate._messages import shown
 from dpcurate.accounting import Budget
 from dpcurate.errors import LedgerError, QueryError, RefusedError, WaitingForConsent
 from dpcurate.private.curator import Curator
@@ -192,10 +191,7 @@ class ServiceHost:
 
     def share(self, analyst: str) -> Share:
         """The share of an analyst."""
-        for share in self.shares():
-            if share.name == analyst:
-                return share
-        raise LedgerError(f"there is no share of {shown(analyst)}")
+        return self.records.share(analyst)
 
     def begin(self, analyst: str, wanted: RunRequest) -> ServerRun:
         """Begin a run of an analyst, or resume one, if the owner has nothing against it.

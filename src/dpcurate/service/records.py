@@ -153,7 +153,7 @@ class Records:
 
     def needs_consent(self, analyst: str) -> bool:
         """Whether every run of this analyst waits for the owner."""
-        return self._share(analyst).approval or self.approve_all
+        return self.share(analyst).approval or self.approve_all
 
     def consent(self, analyst: str, request: Mapping[str, object]) -> str:
         """What the owner says to a run: "approved", "waiting" or "denied"; a new request is noted and waits.
@@ -223,7 +223,8 @@ class Records:
                 key = connection.execute("SELECT key FROM entry WHERE request = ?", (number,)).fetchone()[0]
                 logbook.add(connection, _CONSENT + state, found.analyst, facts={}, request=number, key=key)
 
-    def _share(self, analyst: str) -> Share:
+    def share(self, analyst: str) -> Share:
+        """The share of an analyst."""
         for share in self._ledger.shares:
             if share.name == analyst:
                 return share

@@ -15,7 +15,7 @@ from dpcurate.studio.example_tables import EXAMPLES, make_example
 from dpcurate.studio.looks import LAYOUT
 from dpcurate.studio.project import STATE, Workplace, near_ledgers
 from dpcurate.studio.visit import Visit
-from dpcurate.studio.words import BudgetBar, bar_of, promise, total_promise
+from dpcurate.studio.words import BudgetBar, bar_of, promise, total_promise, typed_number
 
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx", ".dta", ".sav", ".sas7bdat", ".xpt")
 MOST_LISTED = 500
@@ -113,8 +113,7 @@ def _table(given: str, folder: Path) -> tuple[str, str]:
             )
         return given, rest.rpartition("#")[2].rpartition("/")[2] or scheme
     place, hash_, part = given.partition("#")
-    path = Path(place).expanduser()
-    path = path if path.is_absolute() else folder / path
+    path = folder / Path(place).expanduser()  # an absolute one stays as it is
     if not path.exists() and not any(c in place for c in "*?["):
         raise FormatError(f"there is no file or folder {str(path)!r}")
     name = path.name
@@ -156,8 +155,7 @@ def save(visit: Visit) -> Response:
         visit.site.looks.again(project, _layout(visit))
         return visit.go("choose")
     if action == "schema":
-        path = Path(visit.text("schema")).expanduser()
-        schema = Schema.load(path if path.is_absolute() else visit.site.workplace.folder / path)
+        schema = Schema.load(visit.site.workplace.folder / Path(visit.text("schema")).expanduser())
         file = {name: getattr(schema.file, name) for name in (*LAYOUT, "missing")}
         file = {name: list(value) if isinstance(value, tuple) else value for name, value in file.items() if value}
         project.change(cards=known(schema), file=file, rows=str(schema.rows or ""), rows_guessed=False)
@@ -170,8 +168,7 @@ def save(visit: Visit) -> Response:
 def _keep_budget(visit: Visit) -> None:
     chosen = visit.text("ledger_path") or visit.text("ledger")
     if chosen and chosen != "new":
-        path = Path(chosen).expanduser()
-        path = path if path.is_absolute() else visit.site.workplace.folder / path
+        path = visit.site.workplace.folder / Path(chosen).expanduser()
         Ledger.open(path)  # refused here if it is none, or damaged
         visit.project.change(ledger=str(path))
         return
@@ -180,10 +177,7 @@ def _keep_budget(visit: Visit) -> None:
 
 def ceiling_of(text: str) -> float:
     """The total epsilon of a new budget, as typed."""
-    try:
-        ceiling = float(text.replace(",", "."))
-    except ValueError:
-        raise FormatError(f"the budget is a number such as 2, not {text!r}") from None
+    ceiling = typed_number(text, "the budget is a number such as 2")
     if not 0 < ceiling <= LARGEST_CEILING:
         raise FormatError(f"the budget is a number above 0 and at most {LARGEST_CEILING:g}, not {text!r}")
     return ceiling

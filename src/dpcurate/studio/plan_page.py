@@ -21,7 +21,7 @@ from dpcurate.studio.choose_page import ceiling_of
 from dpcurate.studio.jobs import Job
 from dpcurate.studio.project import Project, ProjectState
 from dpcurate.studio.visit import Visit
-from dpcurate.studio.words import bar_of, factor, needed, promise, strength
+from dpcurate.studio.words import bar_of, factor, needed, promise, strength, typed_number
 
 EPSILONS = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 """Places of the slider."""
@@ -153,10 +153,7 @@ def save(visit: Visit) -> Response:
 def _epsilon(visit: Visit, state: ProjectState, most: float) -> float:
     typed, slid = visit.text("epsilon"), visit.text("slider")
     if typed and typed != visit.text("was"):
-        try:
-            epsilon = float(typed.replace(",", "."))
-        except ValueError:
-            raise FormatError(f"epsilon is a number such as 1, not {typed!r}") from None
+        epsilon = typed_number(typed, "epsilon is a number such as 1")
         if not epsilon > 0:
             raise FormatError("epsilon is a number above 0")
         return min(epsilon, most) if most > 0 else epsilon

@@ -19,7 +19,7 @@ from dpcurate.errors import FormatError
 from dpcurate.schema.column_order import example_order
 from dpcurate.studio.jobs import Job, Jobs
 from dpcurate.studio.project import Workplace
-from dpcurate.studio.words import largest, needed, promise
+from dpcurate.studio.words import largest, needed, promise, typed_number
 
 if TYPE_CHECKING:
     from dpcurate.studio.visit import Visit
@@ -149,11 +149,7 @@ def _shown(visit: Visit, place: Place) -> str:
 
 
 def _epsilon(text: str, usual: float) -> float:
-    try:
-        epsilon = float(text.replace(",", ".")) if text.strip() else usual
-    except ValueError:
-        raise FormatError(f"epsilon is a number such as 0.5, not {text!r}") from None
-    return epsilon
+    return typed_number(text, "epsilon is a number such as 0.5") if text.strip() else usual
 
 
 def act(visit: Visit) -> Response:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from dpcurate import Budget, Ledger
+from dpcurate.errors import FormatError
 from dpcurate.planning.estimate import Outlook
 
 STRONG, USUAL, WEAK = 0.5, 3.0, 10.0
@@ -64,6 +65,14 @@ def promise(epsilon: float) -> str:
         f"Whatever anybody concludes about a person from what you publish becomes at most {factor(epsilon)} times as "
         "likely because that person's row is in the table."
     )
+
+
+def typed_number(text: str, what: str) -> float:
+    """A number as people type it, with a decimal comma too; `what` says what it is, for the refusal."""
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        raise FormatError(f"{what}, not {text!r}") from None
 
 
 def needed(outlook: Outlook) -> str:
