@@ -1,11 +1,13 @@
-"""Tables of results: pandas frames, and plain HTML."""
+"""Tables of results: pandas frames, CSV, and plain HTML."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from dpcurate.errors import DpcurateError
 
@@ -21,6 +23,13 @@ def frame_of(heads: Sequence[str], rows: Sequence[Sequence[object]], *, words: C
         if name not in words:
             frame[name] = pandas.to_numeric(frame[name].where(frame[name] != "", None))
     return frame
+
+
+def csv_text(rows: Iterable[Iterable[object]], quoting: Literal[0, 1] = csv.QUOTE_MINIMAL) -> str:
+    """Rows as CSV, cells quoted where they have to be, or all of them (`csv.QUOTE_ALL`)."""
+    text = io.StringIO()
+    csv.writer(text, quoting=quoting, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def table_html(heads: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -11,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from dpcurate._messages import aligned
+from dpcurate._tables import csv_text
 from dpcurate._typing import FloatArray
 from dpcurate.errors import DpcurateError, QueryError
 from dpcurate.queries.statistics import Counts, Means, Statistic, Tables
@@ -62,11 +61,7 @@ class Estimates:
 
     def to_csv(self) -> str:
         """The table with a head, all digits."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self._head())
-        writer.writerows((*row.of, *self._numbers(row)) for row in self.rows)
-        return text.getvalue()
+        return csv_text([self._head(), *((*row.of, *self._numbers(row)) for row in self.rows)])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values."""

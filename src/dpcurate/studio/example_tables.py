@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import random
 from dataclasses import replace
 from datetime import date, timedelta
 
 from dpcurate import networks
 from dpcurate._files import save_text
+from dpcurate._tables import csv_text
 from dpcurate.errors import FormatError
 from dpcurate.studio.cards import known
 from dpcurate.studio.project import Project, Workplace
@@ -37,24 +36,17 @@ def make_example(workplace: Workplace, name: str) -> Project:
         project.change(table=str(path))
         return project
     network = networks.load("asia")
-    save_text(path, _csv(network.schema.names, zip(*network.sample(ASIA_ROWS, seed=SEED).values(), strict=True)))
+    drawn = network.sample(ASIA_ROWS, seed=SEED).values()
+    save_text(path, csv_text([network.schema.names, *zip(*drawn, strict=True)]))
     schema = replace(network.schema, rows=ASIA_ROWS)
     project.change(table=str(path), cards=known(schema), rows=str(schema.rows), read_as="a benchmark network")
     return project
 
 
-def _csv(names: tuple[str, ...], rows: object) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)  # type: ignore[arg-type]
-    return text.getvalue()
-
-
 def clinic_csv(rows: int, seed: int = SEED) -> str:
     """The clinic's table. Smoking, sport and age matter for the outcome, mostly through weight and blood pressure."""
     draw = random.Random(seed)
-    return _csv(CLINIC, (_patient(draw, number) for number in range(rows)))
+    return csv_text([CLINIC, *(_patient(draw, number) for number in range(rows))])
 
 
 def _patient(draw: random.Random, number: int) -> tuple[object, ...]:

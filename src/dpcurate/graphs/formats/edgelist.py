@@ -20,6 +20,7 @@ import csv
 import io
 from collections.abc import Iterator
 
+from dpcurate._tables import csv_text
 from dpcurate.errors import FormatError
 from dpcurate.graphs.formats.graph_draft import (
     EDGE_NUMBERS,
@@ -59,22 +60,15 @@ def _guarded(cell: str) -> bool:
 
 def write(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     """A graph as a CSV file of edges."""
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     heads, *rows = edge_rows(graph, probabilities)
     blank = [""] * (len(heads) - 3)
-    writer.writerow(heads)
-    writer.writerow(["", "", graph.kind, *blank])
-    writer.writerows([guard(name), "", "node", *blank] for name in graph.nodes)
-    writer.writerows(rows)
-    return out.getvalue()
+    nodes = [[guard(name), "", "node", *blank] for name in graph.nodes]
+    return csv_text([heads, ["", "", graph.kind, *blank], *nodes, *rows], csv.QUOTE_ALL)
 
 
 def write_table(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> str:
     """One row for each edge and nothing else, for other programs; read again, it has no nodes without edges."""
-    out = io.StringIO()
-    csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(edge_rows(graph, probabilities))
-    return out.getvalue()
+    return csv_text(edge_rows(graph, probabilities), csv.QUOTE_ALL)
 
 
 def edge_rows(graph: Graph, probabilities: EdgeProbabilities = NO_PROBABILITIES) -> Iterator[list[str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +10,7 @@ from pathlib import Path
 
 from dpcurate import networks
 from dpcurate._files import save_text
+from dpcurate._tables import csv_text
 from dpcurate.published.reproduction import figures, texts
 from dpcurate.published.reproduction.adaptive_comparisons import Gap, gaps
 from dpcurate.published.reproduction.comparisons import (
@@ -43,19 +42,13 @@ def write_page(parquet: Path, directory: Path, data: Path | None = None) -> list
     return [
         *drawn,
         _saved(directory / "paper.md", text),
-        *(_saved(kept / name, _csv(rows)) for name, rows in tables.items()),
+        *(_saved(kept / name, csv_text(rows)) for name, rows in tables.items()),
     ]
 
 
 def _saved(path: Path, text: str) -> Path:
     save_text(path, text)
     return path
-
-
-def _csv(rows: Iterable[Sequence[object]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
 
 
 def page(runs: Runs, made: Provenance | None = None, *, drawn: bool = True, data: str = "") -> str:
