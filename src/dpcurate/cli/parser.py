@@ -241,7 +241,7 @@ def _schema_csvw(group: Parsers) -> None:
     line = "write a schema as CSVW-EO, the W3C's table metadata with privacy terms; touches no private data"
     export = add_command(group, "export", line, "owner:export_csvw", more=more)
     export.add_argument("schema", metavar="SCHEMA", help="a schema file (TOML)")
-    export.add_argument("--csvw", action="store_true", help="the format, which is the only one so far")
+    export.add_argument("--csvw", action="store_true", help="write CSVW-EO, the only format so far")
     line = "where the table is, relative to the file that is written; W3C tools need it"
     export.add_argument("--url", metavar="URL", help=line)
     line = "a public upper bound on the number of rows, which some tools need (default: none is written)"
@@ -257,7 +257,7 @@ def _schema_csvw(group: Parsers) -> None:
 def _ledger(commands: Parsers) -> None:
     group = add_group(commands, "ledger", "keep one privacy budget per table, across runs and people")
     more = (
-        "The budget belongs to the people in the table: a second ledger is not a second budget.\n\n"
+        "The budget protects the people in the table: never make a second ledger for the same table.\n\n"
         "example:\n  dpcurate ledger init patients.ledger --table patients --schema patients.toml --epsilon 3"
     )
     init = add_command(group, "init", "create the ledger of a table, once", "owner:init", more=more)
@@ -329,7 +329,7 @@ def _study(commands: Parsers) -> None:
     new.add_argument("--method", default="auto", metavar="M", help="a method made of few releases (default: auto)")
     line = "set a parameter of the method; 'dpcurate methods METHOD' lists them"
     new.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=line)
-    line = "how often sites are asked at most (default: as often as the method may need); 1 plans a single release"
+    line = "the most rounds of questions to sites (default: what the method may need); 1 plans a single release"
     new.add_argument("--rounds", type=whole_number, metavar="N", help=line)
     new.add_argument("--deadline", metavar="DAY", help="the last day for answers, such as 2026-12-31 (UTC)")
     new.add_argument("--purpose", metavar="TEXT", help="what the study is for, for every site's log")
