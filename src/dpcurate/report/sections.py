@@ -238,13 +238,13 @@ def statement(result: Discovery) -> Html:
 
 
 def _plain(privacy: Privacy) -> Html:
-    who = "one row" if privacy.unit == "one row" else privacy.unit
+    who, _, cap = privacy.unit.partition(", ")
     factor = math.exp(min(700.0, float(privacy.budget.epsilon or 0.0)))
     besides = f", apart from failures of probability {number(privacy.delta)}" if privacy.delta else ""
     return paragraphs(
         "Whoever reads this page, and everything else released about this table under the same budget, learns almost "
-        f"the same whether or not any one unit's data ({who}) were in it: no conclusion becomes more than "
-        f"{number(factor)} times as likely or as unlikely by its presence{besides}. This holds whatever else "
+        f"the same whether or not the data of any {who}{f' ({cap})' if cap else ''} were in it: no conclusion becomes "
+        f"more than {number(factor)} times as likely or as unlikely by them{besides}. This holds whatever else "
         "the reader knows.",
         "It is not a promise that nothing can be learnt. What is true of people in general can be learnt, and "
         "then applies to people who were not in the table too.",
