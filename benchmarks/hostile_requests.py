@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fuzz_wire import changed_bytes, changed_json, requests
+from benchmarks.ports import free_port
 from benchmarks.service_section import write_section
 
 THREADS = 3
@@ -70,8 +71,7 @@ class Service:
         records.revoke("gone")
         records.close()
         self.schema = schema.hash
-        with socket.create_server(("127.0.0.1", 0)) as tried:
-            self.port = int(tried.getsockname()[1])
+        self.port = free_port()
         command = [sys.executable, "-m", "dpcurate.cli", "serve", "t.csv", "--schema", "t.toml", "--ledger", "l.ledger"]
         with (folder / "errors.txt").open("w") as errors:
             self.process = subprocess.Popen(

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import dpcurate
 from benchmarks.harness import command, tell
+from benchmarks.ports import free_port
 from dpcurate import Budget, Curator, Study
 from dpcurate.private.ledger import RunFacts
 from dpcurate.queries import Counts, Gaussian, Release
@@ -66,8 +67,7 @@ def served(network: str, rows: int, epsilon: float) -> Iterator[tuple[str, Path,
         dpcurate.Ledger.create(
             folder / "t.ledger", table="t", neighbours="add-remove", budget=budget, schema=known.schema
         )
-        with socket.create_server(("127.0.0.1", 0)) as tried:
-            port = int(tried.getsockname()[1])
+        port = free_port()
         begin = time.perf_counter()
         process = subprocess.Popen(
             [sys.executable, "-m", "dpcurate.cli", "serve", "t.csv", "--schema", "t.toml", "--ledger", "t.ledger",

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from benchmarks.ports import free_port
 
 import dpcurate
 from dpcurate.private.noise import Seeded
 from dpcurate.service.app import create_app
 from dpcurate.service.host import ServiceHost, ServiceSettings
 from dpcurate.service.records import Records
-from running_service import free_port, until
+from running_service import until
 
 
 class Local:

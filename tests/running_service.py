@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from benchmarks.ports import free_port
 
 import dpcurate
 
@@ -34,11 +34,6 @@ class Served:
 
     def records(self) -> dpcurate.service.Records:
         return dpcurate.service.Records.open(self.folder / "t.ledger")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as tried:
-        return int(tried.getsockname()[1])
 
 
 def a_table(folder: Path, rows: int = 500) -> None:

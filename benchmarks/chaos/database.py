@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,7 @@ from typing import Any
 from benchmarks.chaos.arena import Arena, Unavailable, fork
 from benchmarks.chaos.diary import STEP, Diary, note
 from benchmarks.chaos.worker import prepare
+from benchmarks.ports import free_port
 
 PASSWORD = "a-word-to-look-for"
 COLUMNS = tuple(f"c{n}" for n in range(9))
@@ -42,7 +42,7 @@ class Server:
     """One server, started and stopped as often as one likes."""
 
     def __init__(self, folder: str, owner: dict[str, Any]) -> None:
-        self.folder, self._owner, self.port = folder, owner, _free_port()
+        self.folder, self._owner, self.port = folder, owner, free_port()
         words = [_program("initdb"), "-D", f"{folder}/data", "-U", "owner", "-A", "scram-sha-256", "--no-sync"]
         words += ["--locale=C", "-E", "UTF8", f"--pwfile={folder}/password"]
         subprocess.run(words, check=True, capture_output=True, cwd=folder, **owner)
@@ -83,12 +83,6 @@ def _program(name: str) -> str:
     if found is None:
         raise Unavailable("there is no PostgreSQL server here")
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextmanager

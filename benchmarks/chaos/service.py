@@ -19,7 +19,6 @@ import json
 import os
 import random
 import signal
-import socket
 import sys
 import threading
 import time
@@ -37,6 +36,7 @@ from benchmarks.chaos import service_page
 from benchmarks.chaos.arena import Arena, Child, Unfinished, apart, fork
 from benchmarks.chaos.diary import Diary
 from benchmarks.chaos.worker import LEVELS, TABLE
+from benchmarks.ports import free_port
 
 ASKS = 8
 """Questions of one run."""
@@ -426,9 +426,7 @@ def scene(arena: Arena, rho: float, tokens: dict[str, tuple[float, bool]]) -> It
     """A fresh ledger with shares, and nobody there yet."""
     with arena.place() as folder, arena.diary(folder) as diary:
         known = apart(prepare, folder, rho, tokens)
-        with socket.create_server(("127.0.0.1", 0)) as tried:
-            port = int(tried.getsockname()[1])
-        made = Scene(arena, folder, diary, port)
+        made = Scene(arena, folder, diary, free_port())
         try:
             yield made, known
         finally:

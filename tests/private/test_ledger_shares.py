@@ -328,10 +328,10 @@ def test_processes_that_race_exceed_neither_their_shares_nor_the_ceiling(tmp_pat
     start.set()
     paid: dict[str, int] = {}
     for _ in workers:
-        who, spent = told.get(timeout=60)
+        who, spent = told.get(timeout=600)
         paid[who] = paid.get(who, 0) + spent
     for worker in workers:
-        worker.join(60)
+        worker.join(600)
     assert paid == {"alice": 11, "bob": 27}  # the floats 0.3 and 0.7 lie below twelve and twenty-eight fortieths
     again = Ledger.open(path)
     assert {share.name: round(share.spent * 40) for share in again.shares} == paid
@@ -384,10 +384,10 @@ def test_threads_in_processes_exceed_neither_their_shares_nor_the_ceiling(
     start.set()
     paid: dict[str, Fraction] = {}
     for _ in workers:
-        who, spent = told.get(timeout=60)
+        who, spent = told.get(timeout=600)
         paid[who] = spent
     for worker in workers:
-        worker.join(60)
+        worker.join(600)
     again = Ledger.open(path)
     assert {share.name: Fraction(share.spent) for share in again.shares} == paid, seed
     assert paid["alice"] <= Fraction(0.3)

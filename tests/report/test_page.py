@@ -30,6 +30,8 @@ from dpcurate.result.run_record import RunRecord
 from dpcurate.schema import Categorical, Numeric, Schema
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
+PATIENCE = 60_000
+"""Milliseconds that a step may take on a busy machine; only a hang takes so long."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -340,6 +342,7 @@ class Opened:
     def __init__(self, browser: Any, path: Path, **options: Any) -> None:
         self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
         self.tab = self.context.new_page()
+        self.tab.set_default_timeout(PATIENCE)
         self.wrong: list[str] = []
         self.tab.on("console", lambda m: self.wrong.append(m.text) if m.type in ("error", "warning") else None)
         self.tab.on("pageerror", lambda e: self.wrong.append(str(e)))

@@ -9,8 +9,9 @@ from shutil import which
 
 import httpx
 import pytest
+from benchmarks.ports import free_port
 
-from running_service import answers, free_port, served, until
+from running_service import answers, served, until
 
 NGINX = which("nginx") or which("nginx", path="/usr/sbin:/usr/local/sbin")
 pytestmark = [

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.ports import free_port
 
 import dpcurate
 from dpcurate.cli import main
 from pages import ROOT, blocks
-from running_service import answers, free_port, until
+from running_service import answers, until
 
 GUIDE = ROOT / "docs" / "pooling.md"
 NAMES = ("berlin", "oslo", "rome")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -68,6 +68,14 @@ class Person:
 
     def heading(self, text: str) -> None:
         self.page.get_by_role("heading", level=1, name=re.compile(text)).wait_for()
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait while the page goes on; only a hang takes all of the turns."""
+        for _ in range(3000):
+            if condition():
+                return
+            self.page.wait_for_timeout(20)
+        raise AssertionError(f"it never happened: {what}")
 
     # --- the way of a person --------------------------------------------------------------------------------------
 
@@ -191,7 +199,7 @@ def test_the_keyboard_alone_is_enough(browser, studio):
         press("^Asia")
         person.heading("Table and budget")
         press("^Describe the columns")
-        page.locator("#card-0").wait_for()
+        page.locator("#looking .hint").wait_for()  # until then, what has the focus may be replaced
         press("ontinue$")
         person.heading("What comes first")
         press("^smoke: earlier")
@@ -218,6 +226,12 @@ def test_the_keyboard_alone_is_enough(browser, studio):
         assert person.wrong == []
 
 
+def saved(state: Path, name: str) -> list[str]:
+    """The levels of a column in a project's file."""
+    cards = json.loads(state.read_text())["cards"]
+    return next(one["levels"] for one in cards if one["name"] == name)
+
+
 def test_levels_tiers_and_pairs_are_dragged(browser, studio):
     with a_person(browser, studio) as person:
         page = person.page
@@ -232,10 +246,8 @@ def test_levels_tiers_and_pairs_are_dragged(browser, studio):
         page.locator("#looking .hint").wait_for()
         card.locator(".sorted li").nth(3).drag_to(card.locator(".sorted li").nth(0))
         card.locator(".sorted li:first-child", has_text="sometimes").wait_for()
-        page.locator("#looking .hint").wait_for()
         assert lines.all_inner_texts() == ["sometimes", "daily", "never", "often"]
-        saved = next(one for one in json.loads(state.read_text())["cards"] if one["name"] == "exercise")
-        assert saved["levels"] == ["sometimes", "daily", "never", "often"]
+        person.until(lambda: saved(state, "exercise") == ["sometimes", "daily", "never", "often"], "it is saved")
         low = page.get_by_role("textbox", name="to", exact=True).first
         low.fill("60")
         page.get_by_text(
@@ -420,6 +432,8 @@ def test_another_site_spends_nothing(browser, studio):
             page.on("request", lambda one: asked.append((one.method, one.url)))
             page.on("response", lambda one: answers.append((one.request.method, one.url, one.status)))
             page.goto(f"http://127.0.0.1:{server.server_port}/")
+            tried = [("POST", _Evil.target)] * 2
+            person.until(lambda: [one for one in asked if one in tried] == tried, "both forms are sent")
             page.wait_for_load_state("networkidle")
             ours = [(method, status) for method, url, status in answers if url == _Evil.target]
             assert asked.count(("POST", _Evil.target)) == 2

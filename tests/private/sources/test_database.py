@@ -6,7 +6,6 @@ import json
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.ports import free_port
 from contract import (
     IDS,
     PLAIN,
@@ -99,10 +99,8 @@ def server():
         names = [entry.pw_name for entry in pwd.getpwall()]
         other = pwd.getpwnam("postgres" if "postgres" in names else "nobody")
         me = {"user": other.pw_uid, "group": other.pw_gid, "extra_groups": []}
-    with tempfile.TemporaryDirectory(prefix="dpcurate-pg-", dir="/tmp") as folder, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
+    with tempfile.TemporaryDirectory(prefix="dpcurate-pg-", dir="/tmp") as folder:
+        port = free_port()
         (Path(folder) / "password").write_text(PASSWORD)
         if me:
             for path in (folder, f"{folder}/password"):
