@@ -1,4 +1,4 @@
-"""Says at the end which tests did not run, and why.
+"""Gives each test noise of its own, and says at the end which tests did not run, and why.
 
 Where everything has to run (CI), a test that is left out for want of an engine, a browser or a tool is a failure.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+import own_noise
 from left_out import MARKERS, deselected, summary
 
 NEEDED = {
@@ -48,6 +50,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
     cases = {(item.nodeid.partition("[")[0], item.callspec.id) for item in items if hasattr(item, "callspec")}
     if meant - cases and not any("::" in word for word in config.args):
         raise pytest.UsageError(f"slow(but=...) names cases that are not there: {sorted(meant - cases)}")
+
+
+def pytest_configure() -> None:
+    """A slow machine is no reason to fail; where all is to run, examples are the same every time, as the order is."""
+    own_noise.install()
+    with suppress(ImportError):  # tests/tools has an environment without it
+        from hypothesis import HealthCheck, settings
+
+        slow = [HealthCheck.too_slow]
+        same = bool(os.environ.get("DPCURATE_REQUIRE_ALL"))
+        settings.register_profile("dpcurate", deadline=None, suppress_health_check=slow, derandomize=same)
+        settings.load_profile("dpcurate")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with own_noise.noise_of(None if item.get_closest_marker("secure_noise") else item.nodeid):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, object, object]:
+    """What several tests share must not depend on which of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with own_noise.noise_of(f"{fixturedef.baseid}::{fixturedef.argname}[{getattr(request, 'param_index', 0)}]"):
+        return (yield)
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

@@ -794,6 +794,7 @@ def errors_of(statistic, noise, draws=400):
 CASES = [(s, n) for s in NOISED for n in (Gaussian(sigma=5.0), Laplace(scale=5.0))] + [(NOISED[1], n) for n in NOISES]
 
 
+@pytest.mark.secure_noise
 @pytest.mark.parametrize(("statistic", "noise"), CASES, ids=lambda x: type(x).__name__)
 def test_every_entry_of_an_answer_has_fresh_noise_of_the_stated_scale(statistic, noise):
     parts = list(errors_of(statistic, noise))
@@ -805,6 +806,7 @@ def test_every_entry_of_an_answer_has_fresh_noise_of_the_stated_scale(statistic,
     assert np.abs(together - np.diag(np.diag(together))).max() < 0.4  # shared noise would give 1
 
 
+@pytest.mark.secure_noise
 def test_a_choice_between_scores_that_move_in_opposite_directions_has_its_full_noise():
     """Odds of e^(epsilon (|v| - t) / D): half the scale would square them."""
     value = abs(float(curator(Budget.unlimited(), schema=LEVELS).ask(Release(Tau("a", "b"), Exact()))))
@@ -822,6 +824,7 @@ def test_a_choice_between_scores_that_move_in_opposite_directions_has_its_full_n
     assert not plausible(math.e**0.5)
 
 
+@pytest.mark.secure_noise
 def test_a_gate_has_its_full_noise():
     """A score four steps below the threshold; noise of scale 4 on the score and 2 on the threshold."""
     c = curator(Budget(rho=1e9), schema=LEVELS)
@@ -841,6 +844,7 @@ def test_a_gate_has_its_full_noise():
     assert len(set(thresholds)) > 1400
 
 
+@pytest.mark.secure_noise
 @pytest.mark.parametrize("kind", ["memory", "parquet"])
 def test_equal_rows_of_a_secret_sample_have_coins_of_their_own(kind, tmp_path):
     rows = pd.DataFrame({"a": ["0"] * 4000 + ["1"] * 4000, "b": ["2"] * 8000})

@@ -67,6 +67,7 @@ def test_integer_noise_is_never_smaller_than_charged_for():
             kind(Fraction(1, 10**30))
 
 
+@pytest.mark.secure_noise
 @pytest.mark.parametrize("randomness", [Secure(), Seeded(5)], ids=["secure", "seeded"])
 def test_what_is_drawn_is_what_is_charged(randomness):
     bound = Sensitivity(Fraction(1), Fraction(1))

@@ -13,6 +13,7 @@ from scipy import stats
 from dpcurate.errors import QueryError, RefusedError
 from dpcurate.private.noise import LARGEST_SCALE, Ahead, Secure, Seeded, check_scale
 
+pytestmark = pytest.mark.secure_noise
 LEVEL = 1e-6  # a right sampler is accused once in a million runs
 MAKERS = [Secure, lambda: Seeded(7)]
 
