@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
 import pytest
 
@@ -234,6 +236,9 @@ def test_a_consent_is_not_lost_to_a_run_that_ended_before_it_spent(service):
         curator.ask(Release(Means(("Smoker",)), Gaussian(rho=0.001)))
     with pytest.raises(WaitingForConsent), curator.run(facts(study), share=0.02):  # more than was agreed
         pass
+    for other in ({"purpose": "another one"}, {"method": "another one"}):  # than the owner has read
+        with pytest.raises(WaitingForConsent), curator.run(replace(facts(study), **other), share=0.01):
+            pass
     with curator.run(facts(study), share=0.01):
         curator.ask(release())
     with pytest.raises(WaitingForConsent), curator.run(facts(study), share=0.01):

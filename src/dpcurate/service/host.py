@@ -207,18 +207,23 @@ class ServiceHost:
         def agree(command: str) -> None:
             if not self.records.needs_consent(analyst) or self.curator.stopped(command) is not None:
                 return
-            if not self._is_unspent(command, wanted.share):
+            if not self._is_unspent(command, wanted):
                 self._check_consent(analyst, wanted)
 
         return self.runs.begin(analyst, wanted.request, wanted.facts, wanted.share, agree)
 
-    def _is_unspent(self, command: str, share: float | None) -> bool:
-        """Whether the newest run of this command was agreed to for as much, and ended before it had spent anything."""
+    def _is_unspent(self, command: str, wanted: RunRequest) -> bool:
+        """Whether the newest run of this command was agreed to for this much, and ended before it had spent anything.
+
+        It was for the same purpose by the same method, too: these are what the owner read.
+        """
         newest = [run for run in self.curator.log() if run.facts.command == command][-1:]
+        share, told = wanted.share, (wanted.facts.method, wanted.facts.purpose)
         return any(
-            not run.finished and run.units == 0 and share is not None and share <= (run.allowed or 0) * (1 + 1e-12)
+            not run.finished and run.units == 0 and (run.facts.method, run.facts.purpose) == told
+            and share is not None and share <= (run.allowed or 0) * (1 + 1e-12)
             for run in newest
-        )
+        )  # fmt: skip
 
     def worth(self, share: float | None) -> float | str:
         """What a run may spend, by itself, as an epsilon; what a client says it is does not count."""
