@@ -122,7 +122,7 @@ def test_discover_says_what_it_will_spend_before_it_reads(here, capsys, monkeypa
     def opened(*_, **__):
         raise Reached
 
-    monkeypatch.setattr("dpcurate.study.run_budget.Curator", opened)
+    monkeypatch.setattr("dpcurate.study.run_budget.RunBudget.open", opened)
     with pytest.raises(Reached):
         discover("--epsilon", "0.7", "--delta", "1e-6", "--method", "svt-pc", "--neighbours", "replace")
     err = capsys.readouterr().err

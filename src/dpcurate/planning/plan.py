@@ -266,9 +266,7 @@ class Plan:
             *(
                 []
                 if self.runs or self.sites > 1
-                else [
-                    "Simulate some worlds (--worlds 8) to see what exact methods, which are NOT PRIVATE, would reach."
-                ]
+                else ["Simulate random networks (--worlds 8) to see what exact methods (NOT PRIVATE) would reach."]
             ),
             *(f"{name}: {EXACT[name]} on the same rows, NOT PRIVATE: the ceiling." for name in self.ceiling),
             *(f"Left out: {r.method}: {r.reason}." for r in self.refusals),

@@ -312,4 +312,4 @@ class RunBudget:
             return f"{name}, which is new; the most that may ever be spent on the table is {self.budget}"
         if self.left is None:
             return f"{name}, which is new; the epsilon of this run becomes the ceiling of the table"
-        return f"{name}, where {self.left:.4g} of {self.budget.currency} = {float(self.budget.ceiling):.4g} is left"
+        return f"{name}: {self.budget.currency} = {self.left:.4g} of {float(self.budget.ceiling):.4g} left"

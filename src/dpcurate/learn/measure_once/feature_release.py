@@ -294,6 +294,6 @@ def _sentence(features: Sequence[Features], quantile: float, paid: float) -> str
     bent = "scores and waves" if any(f.curved for f in features) else "scores"
     of = "" if paid else " of rows of independent columns"
     return (
-        f"measured once on {sum(f.size for f in features)} features of {len(features)} columns ({bent} for numbers and "
-        f"ordinals, indicators for levels), rows longer than the {quantile:.1%} quantile{of} shrunk to it"
+        f"released: {sum(f.size for f in features)} features of {len(features)} columns ({bent} for numbers and "
+        f"ordinals, indicators for levels); long rows were clipped (to the {quantile:.1%} quantile{of})"
     )

@@ -387,8 +387,7 @@ def _few_levels(schema: Schema) -> bool:
 
 def _around_chosen(clip: Clip) -> str:
     return (
-        f"measured by margins, then by all pairs around them, rows longer than the {clip.quantile:.0%} quantile "
-        "shrunk to it"
+        f"released: margins, then all pairs around them; long rows were clipped (to the {clip.quantile:.0%} quantile)"
     )
 
 
@@ -402,4 +401,4 @@ def _contrasts_chosen(purchases: Sequence[Purchase]) -> str:
     triples, larger = sum(len(u) == 3 for u in sets), sum(len(u) > 3 for u in sets)
     more = f", then {triples} triples" if triples else ", then pairs again" if _twice(purchases) else ""
     more += f" and {larger} larger sets of families" if larger else ""
-    return f"measured by contrasts of levels: {sum(len(u) == 2 for u in sets)} pairs{more}"
+    return f"released: contrasts of {sum(len(u) == 2 for u in sets)} pairs{more}"
