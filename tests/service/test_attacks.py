@@ -15,6 +15,7 @@ from asgi import Client
 from dpcurate import Budget, Curator, Ledger, Numeric, Schema
 from dpcurate.errors import DpcurateError, LedgerError, QueryError, RefusedError
 from dpcurate.private.ledger import RunFacts
+from dpcurate.private.masking import fresh_key
 from dpcurate.queries import (
     Counts,
     Exact,
@@ -390,6 +391,23 @@ def test_noise_that_protects_nobody_is_refused_everywhere(host, noise):
         assert said.status_code in (403, 422), said.text
         assert "answers" not in said.json()
     assert host.share("alice").spent == spent
+
+
+def test_a_team_reads_no_masked_part_of_a_study_that_the_owner_has_answered(tmp_path):
+    """Parts are for the coordinator of their study, and say nothing by themselves; the run is there without them."""
+    network, path = dpcurate.networks.load("cancer"), tmp_path / "patients.ledger"
+    keys = {"Oslo": dpcurate.pooling.site_public_key(path), "Rome": fresh_key().public, "Lima": fresh_key().public}
+    file = dpcurate.pooling.new_study(network.schema, sites=tuple(keys), epsilon=0.2, noise="shared", keys=keys)
+    owner = dpcurate.pooling.SiteOwner(network.sample(200, seed=1), network.schema, epsilon=2, ledger=path)
+    part = dpcurate.pooling.answer_study(file, "Oslo", owner).bodies[0]
+    host = ServiceHost(owner.opened().curator, Records.open(path), ServiceSettings(team=True))
+    client, mine = Client(create_app(host)), {"Authorization": f"Bearer {host.records.add_token('alice', 0.5)}"}
+    assert [run["number"] for run in client.get("/v1/runs", headers=mine).json()["runs"]] == [1]
+    said = client.get("/v1/answers/1", headers=mine)
+    assert said.status_code == 200, said.text
+    assert said.json()["answers"] == []
+    assert part.hex()[:200] not in said.text
+    host.close()
 
 
 def test_an_analyst_cannot_pass_for_the_owner_who_answers_a_study_by_files(host, tmp_path):

@@ -35,6 +35,7 @@ from dpcurate.private.ledger import LoggedRun, RunFacts
 from dpcurate.private.ledger.disk_store import StoredRun
 from dpcurate.private.ledger.journal import UsedSchema
 from dpcurate.private.ledger.units import LedgerFacts
+from dpcurate.private.shared_round import is_part
 from dpcurate.queries import Query
 from dpcurate.queries.encoding import answer_from_plain, answer_to_plain, decode, encode, from_plain, to_plain
 from dpcurate.schema import Schema
@@ -266,11 +267,13 @@ def run_from_plain(given: Any) -> LoggedRun:
 
 
 def stored_to_plain(stored: StoredRun, command: str) -> dict[str, Any]:
-    """All that a run has released."""
+    """All that a run has released; parts of rounds of shared noise are not for analysts."""
     facts = stored.facts
     schema = next(one for one in stored.schemas if one.hash == stored.logged.facts.schema)
     answers = []
     for request, (units, body) in stored.answers.items():
+        if is_part(body):
+            continue
         pairs = decode(body)
         answers.append({
             "request": request, "units": str(units), "queries": [to_plain(query) for query, _ in pairs],
