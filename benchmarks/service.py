@@ -40,7 +40,7 @@ def main() -> None:
     words = command(__doc__)
     words.add_argument("--seconds", type=float, default=60.0, help="how long the analysts ask")
     args = words.parse_args()
-    rows = ["| what | asked for | measured |", "|---|---|---|"]
+    rows = ["| what | target | measured |", "|---|---|---|"]
     for name, measure in (
         ("start", start), ("one question", one_question), ("a run", a_run),
         ("many analysts", lambda: many_analysts(args.seconds)), ("packages", packages),

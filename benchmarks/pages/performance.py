@@ -36,12 +36,12 @@ Random networks of columns with 2 to 4 levels. Long tables are Parquet files, re
 memory. Seconds, opening included (peak MB, passes over the file). Run `python -m benchmarks.growth`.
 """
 ENGINES = """\
-Our source encodes and checks every cell against the schema; the other side only counts. Asked: at most 1.5 times.
+Our source encodes and checks every cell against the schema; the other side only counts. Target: at most 1.5 times.
 Run `python -m benchmarks.engines`.
 """
 TWINS = """\
 100,000 rows in memory, opening included, median of five. The twin of a PC-like method is PC with Kendall's test,
-of a descent NOTEARS on exact moments, of measure-once (the default) the same search on an unlimited budget. Asked: at
+of a descent NOTEARS on exact moments, of measure-once (the default) the same search on an unlimited budget. Target: at
 most 2. PC-like methods draw secure noise for every test, which costs more than the test; NOLEAKS and CURATE's descent
 go through the rows at every step, which moments do not.
 Run `python -m benchmarks.twins`.
