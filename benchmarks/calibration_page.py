@@ -18,8 +18,8 @@ MANY, APART = 10, 0.1
 FIGURES = "data/confidence.csv"
 HEAD = """# How true P(edge) is
 
-Among pairs with P(edge) = 0.9, are nine of ten linked? About so where the table holds all common causes, fewer where it
-does not ([below](#links-and-dependences)). This page compares P(edge) of the default method with the truth,
+Among pairs with P(edge) = 0.9, are nine of ten linked? About so on most kinds of tables that hold all common causes;
+fewer on others ([where it is off](#where-it-is-off)). This page compares P(edge) of the default method with the truth,
 on {runs:,} runs on {worlds:,} random tables and published networks of {families} families ({rows} rows, epsilon
 {epsilons}, add/remove, delta = 1e-10). {new} families, marked *, were not used to fit P(edge). The fit used other
 tables of the rest; the bound on weakly correlated numbers used other *products*, *linear* tables and *hubs of numbers*.
