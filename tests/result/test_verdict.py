@@ -60,6 +60,14 @@ def test_counts_of_edges_read_as_a_person_would_say_them():
     assert "No edge is drawn; fewer than 1 edge is expected to be missing." in none
 
 
+def test_a_graph_with_edges_is_not_said_to_hide_every_link():
+    noise = NoiseLevel(rows=2000, rows_noise=30, variance=2.0, coordinates=1)
+    drawn = str(on(noise, expected=Expected(drawn=2, right=1.9, missed=1.0)))
+    assert "Noise hides all but the strongest links." in drawn
+    assert "every link" not in drawn
+    assert "every link" in str(on(noise, expected=Expected(drawn=0, right=0.0, missed=3.0)))
+
+
 def test_the_verdict_follows_what_is_drawn():
     levels = [on(LOUD, expected=Expected(drawn=9, right=right, missed=missed)).level for right, missed in
               ((8.9, 1.0), (8.0, 6.0), (6.0, 12.0), (5.0, 30.0))]  # fmt: skip

@@ -144,7 +144,7 @@ def verdict_on(
     if empty or (f1 < HOPELESS and (expected is None or expected.precision < RIGHT)):
         level = "hopeless"
     said = [*_rows(noise, declared, empty=empty, few=few)]
-    said += visible(power) if expected is None else [_shown(power), *_drawn(expected, level)]
+    said += visible(power) if expected is None else [_shown(power, expected, level), *_drawn(expected, level)]
     said += _advice(noise, power, columns, budget, level=level, misfit=misfit, repeated=repeated, fit=fit)
     low, high = power.range if expected is None else expected.range
     return Verdict(
@@ -253,8 +253,10 @@ def _rounded(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def _shown(power: Power) -> str:
-    """The smallest effect in words."""
+def _shown(power: Power, expected: Expected, level: Level) -> str:
+    """The smallest effect in words; a graph with edges is no sign of noise that hides them all."""
+    if power.effect >= 1 and expected.drawn and level != "hopeless":
+        return "Noise hides all but the strongest links."
     return visible(power)[0]
 
 

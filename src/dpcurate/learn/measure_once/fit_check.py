@@ -83,10 +83,11 @@ def verdict_on_directions(fit: GoodnessOfFit, noise: NoiseLevel | None) -> Direc
     """The verdict on the directions of a graph with this fit, found in answers with this noise."""
     effect = _smallest_effect(fit, noise)
     if effect >= NOISY:
+        hidden = f"correlations below {effect:.2g}" if effect < 1 else "all but the strongest correlations"
         return DirectionVerdict(
             level="noisy",
             sentences=(
-                f"Noise hides correlations below {min(effect, 1):.2g}, and directions rest on such small differences.",
+                f"Noise hides {hidden}, and directions rest on such small differences.",
                 f"Use more rows or a larger epsilon. {ADVICE}",
             ),
         )
