@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcurate._messages import shown
+from dpcurate._messages import how_many, shown
 from dpcurate.errors import DomainTooLarge, FormatError, NotStored, QueryError
 from dpcurate.graphs.formats.bif_grammar import quote
 from dpcurate.graphs.graph import Dag
@@ -63,7 +63,7 @@ def fit_model(found: Discovery, queryable: Queryable, dag: Dag | None = None) ->
         kept = found.learned.released
         before = kept if isinstance(kept, ReleasedFeatures) else None
         scored = RegressionModel.of(
-            buy_products(queryable, before, amount), graph, schema, f"products of scores {price}"
+            buy_products(queryable, before, amount), graph, schema, f"released: products of scores, {price}"
         )
         return replace(scored, not_identified=why)
     released = _released(found)
@@ -71,7 +71,7 @@ def fit_model(found: Discovery, queryable: Queryable, dag: Dag | None = None) ->
     if not weights:
         raise NotStored("the stored answers hold nothing that a model of this graph needs; nothing was spent")
     released = released.merged(buy(queryable, weights, amount).answers)
-    made = fitted(released, graph, schema, f"{len(weights)} tables bought in one release, {price}")
+    made = fitted(released, graph, schema, f"released: {how_many(len(weights), 'table')}, {price}")
     return replace(made, not_identified=why)
 
 
