@@ -254,10 +254,9 @@ _PC = (
 DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "MeasureOnce": (
-            "Noised statistics of how columns go together were released, in few large releases instead of many small "
-            "ones. All else was computed from them, without another look at the table: a search for the order of the "
-            "columns and the parents of each that fit best, knowing how large the noise is, and for every pair how "
-            "likely it is linked and which way round."
+            "Noised statistics of sets of columns were released, in a few large releases instead of many small ones. "
+            "Everything else was computed from them, without another look at the table: the order of the columns and "
+            "the parents of each that fit best, given the noise, and the probability of every edge and direction."
         ),
         "EMPC": _PC + "Which edge goes next is chosen at random in favour of the weakest (exponential mechanism).",
         "SVTPC": _PC
@@ -268,7 +267,7 @@ DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
         + "Each edge is judged by a noised number. The budget of each round is found by optimisation beforehand.",
         "NotearsOnMoments": (
             "Noised means and products of columns were released once. A graph of linear effects was fitted to them "
-            "(NOTEARS), mended by a local search, and edges that do not stand out from the noise were left out."
+            "(NOTEARS), improved by a local search, and edges that do not stand out from the noise were left out."
         ),
         "Noleaks": (
             "A graph of linear effects was fitted step by step (NOTEARS), each step by a noised gradient that was paid "

@@ -195,7 +195,7 @@ def _untested(result: Discovery) -> Html:
 
 
 RELATIONS = {
-    "add-remove": "add-remove: the two tables differ in one unit more or less; the number of rows is private",
+    "add-remove": "add-remove: the two tables differ by one added or removed unit; the number of rows is private",
     "replace": "replace: the two tables differ in one unit whose data are changed; the number of rows is private",
 }
 CEILING_NOTE = (
@@ -328,7 +328,7 @@ def _by_order(result: Discovery) -> Html:
     heads = [Head("Order or stage"), Head("Questions", True), Head("Cost", True)]
     cut = slice(3 if leaked else 2)
     return table(
-        "This run, by order (how many columns a pair was examined given) or stage",
+        "This run, by order (size of the conditioning set) or stage",
         heads[cut],
         [row[cut] for row in rows],
         class_="narrow",
@@ -340,7 +340,7 @@ def _at(values: tuple[float, ...], i: int) -> str:
 
 
 def _remarks(result: Discovery) -> Html:
-    said = ["Questions may share a charge: a question is not what costs, a release is."]
+    said = ["Several questions may share a charge: releases cost budget, questions do not."]
     if len(result.learned.leaked) and not result.privacy.private:
         said.append("The cost of an order is by the authors' count, which is not proved.")
     return bullets(said)

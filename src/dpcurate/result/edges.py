@@ -1,4 +1,4 @@
-"""What is said of one edge and of one pair: how surely linked, and which way round."""
+"""What is said of one edge and of one pair: how probable it is, and its direction."""
 
 from __future__ import annotations
 
