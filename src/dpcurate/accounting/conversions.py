@@ -6,12 +6,15 @@ import math
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # it imports NumPy, which a command's help need not wait for
     from dpcurate._validation import Number
 
 
+KEPT = 1024
+"""Conversions that are remembered: the same few budgets are stated again and again, and each takes a bisection."""
 MARGIN = 1e-12
 """What a converted value is moved to the safe side, which covers the rounding of the formula itself."""
 
@@ -40,6 +43,11 @@ def _best_order(rho: float, epsilon: float) -> float:
 
 def epsilon_of(*, rho: float, delta: float) -> float:
     """Smallest epsilon for which rho-zCDP is known to give (epsilon, delta)-DP, rounded up."""
+    return _epsilon_of(float(rho), float(delta))
+
+
+@lru_cache(maxsize=KEPT)
+def _epsilon_of(rho: float, delta: float) -> float:
     if rho <= 0:
         return 0.0
     if math.isinf(rho) or delta <= 0:
@@ -51,6 +59,11 @@ def epsilon_of(*, rho: float, delta: float) -> float:
 
 def rho_of(*, epsilon: float, delta: float) -> float:
     """Largest rho whose zCDP guarantee is known to imply (epsilon, delta)-DP, rounded down."""
+    return _rho_of(float(epsilon), float(delta))
+
+
+@lru_cache(maxsize=KEPT)
+def _rho_of(epsilon: float, delta: float) -> float:
     if math.isinf(epsilon):
         return math.inf
     most = max(1.0, 2 * epsilon)
