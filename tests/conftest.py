@@ -5,6 +5,7 @@ Where everything has to run (CI), a test that is left out for want of an engine,
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Generator, Sequence
@@ -62,6 +63,13 @@ def pytest_configure() -> None:
         same = bool(os.environ.get("DPCURATE_REQUIRE_ALL"))
         settings.register_profile("dpcurate", deadline=None, suppress_health_check=slow, derandomize=same)
         settings.load_profile("dpcurate")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end: to look through them for garbage took a tenth of the time of a run."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
