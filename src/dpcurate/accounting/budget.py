@@ -104,6 +104,10 @@ class Budget:
         """'epsilon' for a pure budget, 'rho' otherwise."""
         return "epsilon" if self.pure else "rho"
 
+    def with_ceiling(self, amount: float) -> Budget:
+        """A budget of this amount in the same currency, at the same delta."""
+        return Budget(epsilon=amount, delta=0) if self.pure else Budget(rho=amount, delta=self.delta)
+
     def as_epsilon(self, amount: float) -> float:
         """The epsilon, by itself, of an amount in the budget's currency."""
         if self.pure or not amount:

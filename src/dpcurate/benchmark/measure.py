@@ -17,7 +17,7 @@ from dpcurate.benchmark.benchmark_worlds import TableOfTruth, World, find
 from dpcurate.benchmark.candidates import Candidate, Guarantee, RowMethod
 from dpcurate.errors import DpcurateError, QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
-from dpcurate.graphs.metrics import arc_rates, skeleton_rates
+from dpcurate.graphs.metrics import arc_rates, class_of, skeleton_rates
 from dpcurate.graphs.pag import Pag
 from dpcurate.private.curator import Curator
 from dpcurate.result.fit import FitResult
@@ -130,13 +130,9 @@ def _scores(found: FitResult, truth: Dag | Cpdag | Pag) -> dict[str, Any]:
         "skeleton_f1": skeleton_rates(graph, truth).f1,
         "cpdag_f1": None
         if isinstance(graph, Pag) or isinstance(truth, Pag)
-        else arc_rates(_class_of(graph), _class_of(truth)).f1,
+        else arc_rates(class_of(graph), class_of(truth)).f1,
         "brier": _brier(found, truth),
     }
-
-
-def _class_of(graph: Cpdag | Dag) -> Cpdag:
-    return graph.cpdag() if isinstance(graph, Dag) else graph
 
 
 def _brier(found: FitResult, truth: Dag | Cpdag | Pag) -> float | None:

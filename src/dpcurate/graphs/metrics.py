@@ -33,6 +33,12 @@ class Rates:
     precision: float
     recall: float
 
+    @classmethod
+    def of(cls, ours: AbstractSet[T], theirs: AbstractSet[T]) -> Rates:
+        """Of what is claimed, how much is true, and the other way round."""
+        both = len(ours & theirs)
+        return cls(both / len(ours) if ours else 1.0, both / len(theirs) if theirs else 1.0)
+
     @property
     def f1(self) -> float:
         """The harmonic mean; 0 where both are 0."""
@@ -101,7 +107,7 @@ score_pag = score
 
 
 def _class_scores(estimated: Cpdag | Dag, truth: Cpdag | Dag) -> Scores:
-    ours, theirs = _class_of(estimated), _class_of(truth)
+    ours, theirs = class_of(estimated), class_of(truth)
     parts = {
         "skeleton": skeleton_rates(ours, theirs),
         "cpdag": arc_rates(ours, theirs),
@@ -125,7 +131,7 @@ def skeleton_rates(estimated: Graph, truth: Graph) -> Rates:
 
 def arc_rates(estimated: Graph, truth: Graph) -> Rates:
     """The published definition: an arrow is one arc, a line is two."""
-    return _rates(estimated, truth, _arcs)
+    return _rates(estimated, truth, arcs_of)
 
 
 def mark_rates(estimated: Graph, truth: Graph) -> Rates:
@@ -171,18 +177,18 @@ def is_class(cpdag: Cpdag) -> bool:
     return member is not None and member.cpdag() == cpdag
 
 
-def _class_of(graph: Cpdag | Dag) -> Cpdag:
+def class_of(graph: Cpdag | Dag) -> Cpdag:
+    """The Markov class of a DAG; a CPDAG is one."""
     return graph.cpdag() if isinstance(graph, Dag) else graph
 
 
 def _rates(estimated: Graph, truth: Graph, claims: Callable[[Graph], AbstractSet[T]]) -> Rates:
     require_same_nodes(estimated, truth)
-    ours, theirs = claims(estimated), claims(truth)
-    both = len(ours & theirs)
-    return Rates(both / len(ours) if ours else 1.0, both / len(theirs) if theirs else 1.0)
+    return Rates.of(claims(estimated), claims(truth))
 
 
-def _arcs(graph: Graph) -> frozenset[Arrow]:
+def arcs_of(graph: Graph) -> frozenset[Arrow]:
+    """An arrow is one arc, a line is two."""
     return graph.arrows | {arc for a, b in graph.lines for arc in ((a, b), (b, a))}
 
 
@@ -264,8 +270,8 @@ def _pag_scores(estimated: Pag, truth: Pag) -> PagScores:
     require_same_nodes(estimated, truth)
     return PagScores(
         adjacency=skeleton_rates(estimated, truth),
-        arrowheads=_mark_rates(estimated, truth, "arrow"),
-        tails=_mark_rates(estimated, truth, "tail"),
+        arrowheads=Rates.of(_ends(estimated, "arrow"), _ends(truth, "arrow")),
+        tails=Rates.of(_ends(estimated, "tail"), _ends(truth, "tail")),
         distance=mark_distance(estimated, truth),
     )
 
@@ -274,12 +280,6 @@ def mark_distance(estimated: Pag, truth: Pag) -> int:
     """Ends of edges whose marks differ."""
     ends = estimated.marks.keys() | truth.marks.keys()
     return sum(estimated.marks.get(end) != truth.marks.get(end) for end in ends)
-
-
-def _mark_rates(estimated: Pag, truth: Pag, mark: Mark) -> Rates:
-    ours, theirs = _ends(estimated, mark), _ends(truth, mark)
-    both = len(ours & theirs)
-    return Rates(both / len(ours) if ours else 1.0, both / len(theirs) if theirs else 1.0)
 
 
 def _ends(pag: Pag, mark: Mark) -> set[Arrow]:

@@ -42,8 +42,8 @@ def orient(skeleton: Skeleton, knowledge: Knowledge | None = None) -> Cpdag:
             return partial.cpdag()
 
 
-def dag_to_cpdag(dag: Dag) -> Cpdag:
-    """The CPDAG of a DAG's Markov class."""
+def dag_to_cpdag(dag: Dag, knowledge: Knowledge | None = None) -> Cpdag:
+    """The CPDAG of a DAG's Markov class, with what background knowledge orients."""
     place = {name: i for i, name in enumerate(dag.order())}
     parents = children_of((b, a) for a, b in dag.arrows)
     around = neighbour_sets(dag.nodes, dag.arrows)
@@ -53,7 +53,7 @@ def dag_to_cpdag(dag: Dag) -> Cpdag:
             if b not in around[a]:
                 # A node's parents separate it from everything that is not below it.
                 separators[frozenset((a, b))] = tuple(parents.get(max(a, b, key=place.__getitem__), ()))
-    return orient(Skeleton(dag.nodes, dag.edges, separators))
+    return orient(Skeleton(dag.nodes, dag.edges, separators), knowledge)
 
 
 class PartialGraph:

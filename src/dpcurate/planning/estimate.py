@@ -181,11 +181,5 @@ class Outlook:
         if times_epsilon != 1:
             whole = Budget(epsilon=float(whole.epsilon or 0) * times_epsilon, delta=whole.delta)
         rows = max(round(self.rows * times_rows), 1)
-        return estimate(self.schema, rows, budget=_share(whole, self.part), neighbours=self.neighbours)
-
-
-def _share(budget: Budget, part: float) -> Budget:
-    if part == 1:
-        return budget
-    amount = budget.ceiling * part
-    return Budget(epsilon=amount, delta=0) if budget.pure else Budget(rho=amount, delta=budget.delta)
+        budget = whole if self.part == 1 else whole.with_ceiling(whole.ceiling * self.part)
+        return estimate(self.schema, rows, budget=budget, neighbours=self.neighbours)

@@ -410,9 +410,7 @@ def plan(
 
 def _of_sum(budget: Budget, sites: int) -> Budget:
     """The budget at which one table has the noise of a sum over sites that each spend this one."""
-    if budget.pure:
-        return Budget(epsilon=float(budget.ceiling) / math.sqrt(sites), delta=0)
-    return Budget(rho=float(budget.ceiling) / sites, delta=budget.delta)
+    return budget.with_ceiling(float(budget.ceiling) / (math.sqrt(sites) if budget.pure else sites))
 
 
 def _silent(_done: int, _total: int) -> None:

@@ -251,10 +251,9 @@ class ServiceHost:
         amount = self.share(analyst).ceiling if share is None else min(share, float(budget.ceiling))
         if schema.rows is None or len(schema.names) < 2 or amount <= 0:
             return ""
-        part = Budget(epsilon=amount, delta=0) if budget.pure else Budget(rho=amount, delta=budget.delta)
         from dpcurate.planning.estimate import Outlook  # loads SciPy, for which a start need not wait
 
-        return " ".join(Outlook(schema=schema, rows=schema.rows, budget=part).sentences)
+        return " ".join(Outlook(schema=schema, rows=schema.rows, budget=budget.with_ceiling(amount)).sentences)
 
     @property
     def stopping(self) -> bool:

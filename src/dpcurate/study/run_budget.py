@@ -266,10 +266,7 @@ class RunBudget:
     def of_run(self) -> Budget:
         """What this run may spend, as a budget of its own."""
         amounts = [float(amount) for amount in (self.left, self.share) if amount is not None]
-        if not amounts:
-            return self.budget
-        amount = min(amounts)
-        return Budget(epsilon=amount, delta=0) if self.budget.pure else Budget(rho=amount, delta=self.budget.delta)
+        return self.budget.with_ceiling(min(amounts)) if amounts else self.budget
 
     def open(
         self,

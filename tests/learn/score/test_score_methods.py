@@ -10,8 +10,8 @@ from dpcurate.errors import NotPrivate, QueryError
 from dpcurate.graphs.graph import Cpdag, Dag
 from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.metrics import score, shd
+from dpcurate.graphs.orient import dag_to_cpdag
 from dpcurate.learn.methods import CurateScore, Noleaks, Notears, NotearsOnMoments
-from dpcurate.learn.score.acyclic import markov_class
 from dpcurate.learn.score.descent import ConvergenceError, Descent, Path
 from dpcurate.learn.score.noised_gradients import norm_quantile
 from dpcurate.learn.score.notears import released_moments
@@ -308,7 +308,7 @@ def test_the_clip_follows_a_quantile_of_the_rows_norms():
 def test_the_class_of_a_dag_with_knowledge_is_its_cpdag_where_knowledge_says_nothing():
     for seed in range(5):
         dag = random_dag(7, edges=8, seed=seed)
-        assert markov_class(dag, Knowledge()) == dag.cpdag()
+        assert dag_to_cpdag(dag, Knowledge()) == dag.cpdag()
 
 
 # --- clipping -------------------------------------------------------------------------------------

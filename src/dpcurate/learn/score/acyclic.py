@@ -10,9 +10,9 @@ import numpy as np
 
 from dpcurate._typing import BoolArray, FloatArray
 from dpcurate.errors import QueryError
-from dpcurate.graphs.graph import Cpdag, Dag, Skeleton
+from dpcurate.graphs.graph import Dag
 from dpcurate.graphs.knowledge import Knowledge
-from dpcurate.graphs.orient import orient
+from dpcurate.graphs.orient import dag_to_cpdag
 from dpcurate.queries import Queryable
 from dpcurate.result.fit import Evidence, FitResult
 
@@ -165,20 +165,6 @@ def to_spend(queryable: Queryable, rho: float | None) -> float:
     return queryable.remaining * (1 - 1e-12) if rho is None else rho
 
 
-def markov_class(dag: Dag, knowledge: Knowledge | None) -> Cpdag:
-    """The CPDAG of a DAG, with what background knowledge orients."""
-    if knowledge is None:
-        return dag.cpdag()
-    place = {name: i for i, name in enumerate(dag.order())}
-    separating_sets = {}
-    for k, b in enumerate(dag.nodes):
-        for a in dag.nodes[:k]:
-            if frozenset((a, b)) not in dag.edges:
-                # A node's parents separate it from everything that is not below it.
-                separating_sets[frozenset((a, b))] = dag.parents(max(a, b, key=place.__getitem__))
-    return orient(Skeleton(dag.nodes, dag.edges, separating_sets), knowledge)
-
-
 def learned(
     nodes: tuple[str, ...],
     arrows: BoolArray,
@@ -200,5 +186,5 @@ def learned(
 def empty(facts: AllowedArrows, knowledge: Knowledge | None, why: str) -> FitResult:
     """What is known without data: the required edges."""
     arrows = acyclic_part(np.zeros(facts.allowed.shape), math.inf, facts)
-    graph = markov_class(dag_of(facts.nodes, arrows), knowledge)
+    graph = dag_to_cpdag(dag_of(facts.nodes, arrows), knowledge)
     return FitResult(graph, graph.skeleton, notes=(why,))

@@ -15,10 +15,11 @@ from dpcurate._typing import BoolArray, FloatArray
 from dpcurate._validation import check_choice
 from dpcurate.errors import QueryError
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.orient import dag_to_cpdag
 from dpcurate.learn.measure_once.blocks import Columns, members_of, sorted_set
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.order_search import BestParents, SearchOrder, best_order, climbed_on, lawful_order
-from dpcurate.learn.score.acyclic import dag_of, markov_class
+from dpcurate.learn.score.acyclic import dag_of
 from dpcurate.learn.score.objectives import ReleasedMoments
 from dpcurate.queries import MOST_CELLS, Answer, Exact, Moments, Queryable, Release, Tables
 from dpcurate.result.fit import Evidence, FitResult
@@ -367,7 +368,7 @@ def _learned(
     arrows = np.zeros((len(names), len(names)), dtype=bool)
     for y, parents in enumerate(order.parents()):
         arrows[list(parents), y] = True
-    graph = markov_class(dag_of(names, arrows), knowledge)
+    graph = dag_to_cpdag(dag_of(names, arrows), knowledge)
     sets = order.families.sets
     note = f"order search with {score}: score {order.total():.1f}, {len(sets):,} sets of columns scored"
     return FitResult(graph, graph.skeleton, evidence=tuple(_evidence(names, order)), tests=(len(sets),), notes=(note,))

@@ -13,8 +13,9 @@ from dpcurate._typing import BoolArray, FloatArray
 from dpcurate._validation import check_choice
 from dpcurate.errors import BudgetExceeded
 from dpcurate.graphs.knowledge import Knowledge
+from dpcurate.graphs.orient import dag_to_cpdag
 from dpcurate.learn.measure_once.column_features import Distribution, distributions
-from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of, empty, learned, markov_class, to_spend
+from dpcurate.learn.score.acyclic import AllowedArrows, acyclic_part, dag_of, empty, learned, to_spend
 from dpcurate.learn.score.descent import ConvergenceError, Descent
 from dpcurate.learn.score.local_search import LeastSquares, NoisyGains, Search, Separation, checked
 from dpcurate.learn.score.objectives import SCALES, Quadratic, ReleasedMoments, TooNoisy, factors
@@ -185,7 +186,7 @@ class NotearsOnMoments:
         start = acyclic_part(ended.weights, self._first(gains, ended.weights), facts)
         found = Search(gains, facts).run(start)
         arrows, looks = checked(gains, found, facts, z=self.stay, least=self.least, order=self.order)
-        graph = markov_class(dag_of(facts.nodes, arrows), knowledge)
+        graph = dag_to_cpdag(dag_of(facts.nodes, arrows), knowledge)
         note = (
             f"moments released once, noise {spread.entry:.3g} on each mean product; an arrow enters at "
             f"{self.enter:g} and stays above {self.stay:g} standard errors"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpcurate import Budget, Curator, networks
-from dpcurate.graphs.graph import Cpdag, Dag
+from dpcurate.graphs.graph import Dag
 from dpcurate.networks import SHIPPED
 from dpcurate.published.claims import ALLOCATIONS, READINGS, PublishedLearned
 from dpcurate.published.constraint import PublishedPC, reach
@@ -114,11 +114,6 @@ class PaperWorld:
         nodes = self.dag.nodes
         pairs = (arc.split("-") for arc in AUTHORS_ARCS[self.name].split())
         return frozenset((nodes[int(a)], nodes[int(b)]) for a, b in pairs)
-
-
-def arcs_of(graph: Cpdag) -> Arcs:
-    """An undirected edge is two arcs."""
-    return frozenset(graph.arrows | {arc for a, b in graph.lines for arc in ((a, b), (b, a))})
 
 
 @lru_cache(maxsize=8)

@@ -15,7 +15,7 @@ import numpy as np
 from dpcurate import Budget
 from dpcurate.accounting import epsilon_of
 from dpcurate.graphs.graph import Cpdag, Dag, Pag
-from dpcurate.graphs.metrics import Rates, arc_rates, shd, skeleton_rates
+from dpcurate.graphs.metrics import Rates, arc_rates, arcs_of, shd, skeleton_rates
 from dpcurate.learn import methods
 from dpcurate.learn.methods import PC, Method
 from dpcurate.learn.score.acyclic import AllowedArrows, Growing, acyclic_part, dag_of
@@ -24,7 +24,7 @@ from dpcurate.published.claims import READINGS, Claim, CurateReading, PublishedL
 from dpcurate.published.constraint import PublishedCuratePC, PublishedEMPC, PublishedPrivPC, PublishedSVTPC
 from dpcurate.published.reproduction import adaptivity
 from dpcurate.published.reproduction.adaptivity import DELTA, DELTA_PRIME, GRADIENTS
-from dpcurate.published.reproduction.grid import SCORE, THRESHOLD, Arcs, GridCell, PaperWorld, arcs_of, world
+from dpcurate.published.reproduction.grid import SCORE, THRESHOLD, Arcs, GridCell, PaperWorld, world
 from dpcurate.published.reproduction.rehearsal import ExactAnswers, Rehearsal, memory
 from dpcurate.published.score import PublishedCurateScore, PublishedNoleaks
 from dpcurate.queries import Queryable
@@ -304,7 +304,7 @@ def scored(
 ) -> CellRecord:
     """Compare a graph with the truths of its network."""
     graph, arcs = _drawn(cell, place, found)
-    skeleton, truth, pc = skeleton_rates(graph, place.dag), place.dag.cpdag(), _against(arcs, place.pc)
+    skeleton, truth, pc = skeleton_rates(graph, place.dag), place.dag.cpdag(), Rates.of(arcs, place.pc)
     return CellRecord(
         kind=cell.kind,
         network=cell.network,
@@ -317,7 +317,7 @@ def scored(
         pc_precision=pc.precision,
         pc_recall=pc.recall,
         pc_f1=pc.f1,
-        authors_f1=_against(arcs, place.authors).f1,
+        authors_f1=Rates.of(arcs, place.authors).f1,
         skeleton_precision=skeleton.precision,
         skeleton_recall=skeleton.recall,
         skeleton_f1=skeleton.f1,
@@ -335,11 +335,6 @@ def _drawn(cell: GridCell, place: PaperWorld, found: FitResult | Cpdag | Dag | P
     assert not isinstance(graph, Pag)  # no recipe of the grid admits hidden causes
     ours = graph.cpdag() if isinstance(graph, Dag) else graph
     return ours, found.arcs if isinstance(found, PublishedLearned) else arcs_of(ours)
-
-
-def _against(arcs: Arcs, listed: Arcs) -> Rates:
-    both = len(arcs & listed)
-    return Rates(both / len(arcs) if arcs else 1.0, both / len(listed) if listed else 1.0)
 
 
 # --- figure 3 -----------------------------------------------------------------------------------------
