@@ -505,7 +505,7 @@ def test_bif_is_not_written() -> None:
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=str)
 def test_networkx_round_trip(graph: Graph) -> None:
-    assert interop.from_networkx(interop.to_networkx(graph)) == graph
+    assert interop.from_networkx(graph.to_networkx()) == graph
 
 
 def test_any_networkx_graph_is_read() -> None:
@@ -521,7 +521,7 @@ def test_any_networkx_graph_is_read() -> None:
 @pytest.mark.parametrize("graph", [g for g in GRAPHS if g.edges], ids=str)
 def test_adjacency_round_trip(graph: Graph) -> None:
     kind: Any = type(graph).__name__.lower()
-    assert interop.from_adjacency(interop.to_adjacency(graph), graph.nodes, kind) == graph
+    assert interop.from_adjacency(graph.adjacency(), graph.nodes, kind) == graph
 
 
 def test_adjacency_matrices_are_checked() -> None:

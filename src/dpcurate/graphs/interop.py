@@ -21,11 +21,6 @@ from dpcurate.graphs.graph import Cpdag, Dag, Graph, ordered_edges
 from dpcurate.graphs.pag import PCALG_CODES, Pag, marks_of, sign_of
 
 
-def to_adjacency(graph: Graph) -> npt.NDArray[np.int8]:
-    """[i, j] is 1 for an arrow from i to j; a line has 1 both ways. A PAG has the codes of `Pag.adjacency`."""
-    return graph.adjacency()
-
-
 def from_adjacency(matrix: npt.ArrayLike, nodes: Iterable[str], kind: GraphKind | None = None) -> Graph:
     """Any entry that is not 0 at [i, j] is an arrow from i to j, both ways a line.
 
@@ -43,11 +38,6 @@ def from_adjacency(matrix: npt.ArrayLike, nodes: Iterable[str], kind: GraphKind 
         draft.arrow(names[i], names[j], None)
     draft.join_opposites()
     return draft.finish(kind)
-
-
-def to_networkx(graph: Graph) -> Any:
-    """A DiGraph, where a line is two opposite arcs; a skeleton is a Graph. The arcs of a PAG have their mark."""
-    return graph.to_networkx()
 
 
 def from_networkx(graph: Any, kind: GraphKind | None = None) -> Graph:
