@@ -53,10 +53,6 @@ class HistogramsTransformation(Transformation):
         """Integer steps in one natural unit, for each part."""
         return (Fraction(1),) * self._parts
 
-    def weights(self) -> tuple[float, ...]:
-        """The weight of each part: its noise is divided by it."""
-        return (1.0,) * self._parts
-
     def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
         """The integers of each part, from the totals."""
         parts: list[IntArray] = []

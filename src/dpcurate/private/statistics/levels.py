@@ -180,10 +180,6 @@ class TablesTransformation(Transformation):
         """Integer steps in one natural unit, for each part."""
         return (Fraction(1),) * len(self.statistic.sets)
 
-    def weights(self) -> tuple[float, ...]:
-        """The weight of each part: its noise is divided by it."""
-        return (1.0,) * len(self.statistic.sets)
-
     def one_row(self, neighbours: Neighbours) -> Sensitivity:
         """How far one row can move the statistic."""
         if neighbours is Neighbours.ADD_REMOVE:

@@ -229,10 +229,6 @@ class MeansTransformation(Transformation):
         each = [(Fraction(GRID), Fraction(1)) if one.missing else (Fraction(GRID),) for one in self._numbers]
         return (Fraction(1), *(unit for units in each for unit in units))
 
-    def weights(self) -> tuple[float, ...]:
-        """The weight of each part: its noise is divided by it."""
-        return (1.0,) * len(self.units)
-
     def integers(self, totals: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
         """The integers of each part, from the totals."""
         return (totals[0], *(part for counts in totals[1:] for part in _sum_and_missing(counts)))

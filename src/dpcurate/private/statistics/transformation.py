@@ -59,7 +59,7 @@ class Transformation(ABC):
 
     def weights(self) -> tuple[float, ...]:
         """For each part of the answer, what its noise is divided by."""
-        return (1.0,)
+        return (1.0,) * len(self.shapes)
 
 
 class InOneCell(Transformation):
