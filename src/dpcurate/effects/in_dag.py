@@ -142,7 +142,7 @@ def _averaged(model: Matched, cause: str, outcome: str, settings: Callable[[int]
     at = np.concatenate(
         [
             np.arange(simulator.size)[simulator.at[x]]
-            for x in simulator.scored(needed(simulator.dag, cause, outcome), cause)
+            for x in simulator.scored(simulator.dag.upstream([outcome], [cause]), cause)
         ]
     )
     covariances = np.einsum("sop,pq,toq->ost", slopes, model.covariance[np.ix_(at, at)], slopes) * model.widening
@@ -155,7 +155,7 @@ def _averaged(model: Matched, cause: str, outcome: str, settings: Callable[[int]
 def _one(model: Matched, cause: str, outcome: str, settings: list[Any], turn: int) -> tuple[FloatArray, FloatArray]:
     """Means of the outcome under each setting, and their derivatives by parameters of what lies above it."""
     simulator, parameters = model.simulator, model.parameters
-    above = needed(simulator.dag, cause, outcome)
+    above = simulator.dag.upstream([outcome], [cause])
     even = even_numbers(ROWS, len(simulator.names), turn)
     means, slopes = [], []
     for setting in settings:
@@ -166,20 +166,6 @@ def _one(model: Matched, cause: str, outcome: str, settings: list[Any], turn: in
         means.append(mean[: expected.shape[1]])
         slopes.append(slope[expected.shape[1] :])
     return np.array(means), np.array(slopes)
-
-
-def needed(dag: Dag, cause: str, outcome: str) -> set[str]:
-    """The outcome and all that lead to it; the cause is set, so what leads to it does not matter."""
-    found = {outcome}
-    for name in reversed(dag.order()):
-        if name in found and name != cause:
-            found.update(dag.parents(name))
-    return found
-
-
-def leads(dag: Dag, cause: str, outcome: str) -> bool:
-    """Whether a directed path goes from one to the other."""
-    return cause in needed(dag, cause, outcome)
 
 
 WORST_MISFIT = 3.0
@@ -230,7 +216,7 @@ class InDag:
 
     def effect(self, asked: EffectQuestion) -> Effect:
         """In the graph itself, whatever others say the same."""
-        if not leads(self.dag, asked.cause, asked.outcome):
+        if not self.dag.leads(asked.cause, asked.outcome):
             return Effect.none(asked.cause, asked.outcome)
         why, then = self._constant(asked) or self._blurred(asked) or self.why_not
         if why:
@@ -245,7 +231,7 @@ class InDag:
 
     def _blurred(self, asked: EffectQuestion) -> tuple[str, str] | None:
         shown = self.simulator.shown
-        involved = (x for x in self.schema.names if x in needed(self.dag, asked.cause, asked.outcome))
+        involved = (x for x in self.schema.names if x in self.dag.upstream([asked.outcome], [asked.cause]))
         hidden = [x for x in involved if getattr(shown[x], "blurred", False)]
         if not hidden:
             return None

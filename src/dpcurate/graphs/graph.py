@@ -7,7 +7,7 @@ nodes (in order), arrows and lines are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -177,6 +177,18 @@ class Dag(_Directed):
     def order(self) -> tuple[str, ...]:
         """Parents before children; among free nodes the earliest listed."""
         return tuple(self._masks.place)
+
+    def upstream(self, names: Iterable[str], cut: Collection[str] = ()) -> set[str]:
+        """These nodes and all that lead to them; those in `cut` have no causes, being set from outside."""
+        found = set(names)
+        for name in reversed(self.order()):
+            if name in found and name not in cut:
+                found.update(self.parents(name))
+        return found
+
+    def leads(self, cause: str, outcome: str) -> bool:
+        """Whether a directed path goes from one to the other."""
+        return cause in self.upstream([outcome])
 
     def d_separated(self, a: str, b: str, given: Iterable[str] = ()) -> bool:
         """Whether `given` blocks every trail between a and b."""

@@ -22,7 +22,7 @@ from dpcurate.learn.measure_once.release import Weights, buy, offered
 from dpcurate.models.family import FittedFamily, Shares, fit_family
 from dpcurate.models.model import Model
 from dpcurate.models.regression_model import RegressionModel, buy_products
-from dpcurate.models.table_model import DRAW, TableModel, factors, upstream
+from dpcurate.models.table_model import DRAW, TableModel, factors
 from dpcurate.networks.network import Network, Variable, joint, stream
 from dpcurate.queries import Queryable
 from dpcurate.result.threshold import BEST_F1, DOUBTFUL
@@ -127,7 +127,7 @@ def _shares(variables: dict[str, Variable], families: dict[str, FittedFamily], p
 
 
 def _exact_shares(so_far: Network, families: dict[str, FittedFamily], parents: tuple[str, ...]) -> Shares:
-    tables = {x: families[x].draws for x in upstream(so_far.dag, parents)}
+    tables = {x: families[x].draws for x in so_far.dag.upstream(parents)}
     drawn = joint(list(factors(so_far, tables).values()), (DRAW, *parents))
     return Shares.of(so_far.marginal(parents), drawn.reshape(DRAWS, -1))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -94,7 +94,7 @@ class TableModel(Model):
             raise QueryError(f"an effect is that of one column on another, got {cause!r} twice")
         if self.not_identified:
             return Effect.unknown(cause, outcome, "not identified", self.not_identified)
-        if not leads(self.dag, cause, outcome):
+        if not self.dag.leads(cause, outcome):
             return Effect.none(cause, outcome)
         drawn = {x: family.draws for x, family in self.families.items()}
         values, might_be = (if_set(factors(self.network, tables), self.dag, cause, outcome) for tables in (None, drawn))
@@ -151,18 +151,9 @@ def factors(network: Network, tables: Mapping[str, FloatArray] | None = None) ->
     return made
 
 
-def upstream(dag: Dag, names: Iterable[str], without: str | None = None) -> set[str]:
-    """These columns and all that lead to them; `without` has no causes, being set from outside."""
-    needed = set(names)
-    for name in reversed(dag.order()):
-        if name in needed and name != without:
-            needed.update(dag.parents(name))
-    return needed
-
-
 def distribution_given(network: Network, evidence: Mapping[str, int], outcome: str) -> FloatArray:
     """The distribution of a column in rows of this evidence, by places of levels."""
-    needed = upstream(network.dag, [outcome, *evidence])
+    needed = network.dag.upstream([outcome, *evidence])
     some = [_at(f, evidence) for name, f in factors(network).items() if name in needed]
     return joint(some, (outcome,))
 
@@ -178,15 +169,10 @@ def if_set(made: Mapping[str, Factor], dag: Dag, cause: str, outcome: str) -> Fl
 
     A column that is set has no causes: the product of all factors but its own, summed over the other columns.
     """
-    needed = upstream(dag, [outcome], without=cause) - {cause}
+    needed = dag.upstream([outcome], [cause]) - {cause}
     some = [made[name] for name in dag.nodes if name in needed]
     drawn = (DRAW,) if any(DRAW in names for names, _ in some) else ()
     return joint(some, (*drawn, cause, outcome))
-
-
-def leads(dag: Dag, cause: str, outcome: str) -> bool:
-    """Whether a directed path goes from one to the other."""
-    return cause in upstream(dag, [outcome])
 
 
 # --- from places of levels to the cells of a table -----------------------------------------------------

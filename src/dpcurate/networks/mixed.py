@@ -110,10 +110,7 @@ class MixedWorld(SettableWorld):
         """
         count = whole("rows", rows)
         sources = dict(zip(self.dag.nodes, streams(seed, "mixed rows", len(self.dag.nodes)), strict=True))
-        needed = {outcome}
-        for node in reversed(self.dag.order()):
-            if node in needed and node not in do:
-                needed.update(self.dag.parents(node))
+        needed = self.dag.upstream([outcome], do)
         signals: dict[str, Any] = {}
         for node in (x for x in self.dag.order() if x in needed and x != outcome):
             is_set = node in do

@@ -204,10 +204,7 @@ class Network:
             raise QueryError(f"marginal takes a list of different variables, got {nodes!r}")
         by_name = {v.name: v for v in self.variables}
         sizes = {v.name: len(v.levels) for v in self.variables}
-        needed = {self[name].name for name in keep}
-        for name in reversed(self._dag.order()):
-            if name in needed:
-                needed.update(by_name[name].parents)
+        needed = self._dag.upstream([self[name].name for name in keep])
         scopes = [(*by_name[x].parents, x) for x in self.nodes if x in needed]
         return joint([factor(n, [sizes[x] for x in n], by_name[n[-1]].probabilities) for n in scopes], keep)
 
