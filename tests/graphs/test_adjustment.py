@@ -158,3 +158,14 @@ def test_arrows_that_decide_lines_leave_one_possibility() -> None:
     assert [one.acts for one in adjustments(graph, "d", "f")] == [True]
     assert [one.acts for one in adjustments(graph, "b", "d")] == [True]
     assert [one.acts for one in adjustments(graph, "d", "b")] == [False]
+
+
+def test_which_graphs_cover_the_effects_does_not_depend_on_how_names_are_hashed():
+    """Or a result would change from one process to the next."""
+    lines = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4), (3, 5), (4, 5), (5, 6)]
+    found = set()
+    for turn in range(20):
+        names = [f"{i} {turn}" for i in range(7)]
+        dags = covering(Cpdag.of(names, [], [(names[a], names[b]) for a, b in lines]))
+        found.add(tuple(frozenset((names.index(a), names.index(b)) for a, b in dag.arrows) for dag in dags))
+    assert len(found) == 1

@@ -170,7 +170,8 @@ def _member(graph: Cpdag, some: Dag, cause: str, more: tuple[str, ...]) -> Dag |
     within = frozenset(turned | {(a, b) for a, b in graph.arrows if a in near and b in near})
     if find_cycle(tuple(near), within):
         return None
-    part = extension(Cpdag(tuple(near), within, frozenset(pair for pair in lines if cause not in pair)))
+    nodes = tuple(name for name in graph.nodes if name in near)  # in their order, or another process has another DAG
+    part = extension(Cpdag(nodes, within, frozenset(pair for pair in lines if cause not in pair)))
     if part is None:
         return None
     arrows = frozenset(arrow for arrow in some.arrows if frozenset(arrow) not in lines) | part.arrows
