@@ -72,6 +72,10 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # libraries look at the end whether all of theirs is gone
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     with own_noise.noise_of(None if item.get_closest_marker("secure_noise") else item.nodeid):
