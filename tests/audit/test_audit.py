@@ -161,6 +161,7 @@ def test_a_quantile_whose_sensitivity_is_half_of_what_it_is_would_be_accused(mon
     assert audited(case).accused
 
 
+@pytest.mark.slow
 @pytest.mark.secure_noise
 def test_the_secure_source_is_not_accused():
     for noise in (Laplace(epsilon=1.0), Gaussian(rho=0.5)):

@@ -17,11 +17,10 @@ def test_no_two_families_have_one_name():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family_gives_tables_that_fit_their_schema(family):
-    for seed in (1, 2):
-        world = FAMILIES[family](seed, 40)
-        assert (world.family, world.seed, world.rows) == (family, seed, 40)
-        assert tuple(world.table) == world.columns
-        Curator(dict(world.table), world.schema, budget=Budget.unlimited())
+    world = FAMILIES[family](1, 40)
+    assert (world.family, world.seed, world.rows) == (family, 1, 40)
+    assert tuple(world.table) == world.columns
+    Curator(dict(world.table), world.schema, budget=Budget.unlimited())
 
 
 @pytest.mark.parametrize("family", FAMILIES)

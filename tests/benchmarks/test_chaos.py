@@ -31,7 +31,7 @@ def test_a_short_run_finds_nothing_and_writes_its_page(tmp_path):
     assert "--only kills,races,damage,clock,disk" in text
 
 
-@pytest.mark.slow(but=["kills", "damage", "disk"])
+@pytest.mark.slow(but=["kills"])
 @pytest.mark.parametrize("attack", QUICK.split(","))
 def test_an_attack_sees_what_it_is_there_for(attack):
     done = chaos("--self-test", "--only", attack)

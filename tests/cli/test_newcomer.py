@@ -26,6 +26,7 @@ def follow(name, capsys):
         assert main(words) == 0, (words, capsys.readouterr().err)
 
 
+@pytest.mark.slow(but=["decimals.csv", "t.dta"])
 @pytest.mark.parametrize("name", ["decimals.csv", "semicolons.csv", "t.dta", "t.parquet"])
 def test_a_newcomers_path(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

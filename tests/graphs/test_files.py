@@ -166,7 +166,7 @@ for name in sys.argv[1:]:
 """
 
 
-@pytest.mark.slow(but=["bif", "csv", "gml", "knowledge", "tetrad"])
+@pytest.mark.slow(but=["csv", "knowledge"])
 @pytest.mark.parametrize("family", sorted({name.split("/")[0] for name in BOMBS}))
 def test_bombs_are_refused_in_a_gigabyte(family: str) -> None:
     """In a process that may hold no more than a gigabyte."""

@@ -146,6 +146,7 @@ def test_more_rows_help_at_a_fixed_budget(method):
     assert scores[1] > 0.85
 
 
+@pytest.mark.slow(but=["CURATE", "Priv-PC", "SVT-PC"])
 @pytest.mark.parametrize(
     ("method", "target", "authors", "deviation"),
     [

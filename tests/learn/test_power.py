@@ -65,6 +65,7 @@ def test_the_noise_level_is_what_pairs_of_even_coins_vary_by(design):
     assert levels[0].variance > 1.5 / rows
 
 
+@pytest.mark.slow
 def test_the_noise_level_of_features_is_what_their_correlations_vary_by():
     rows, size = 3000, 6
     schema = Schema(tuple(Numeric(f"x{i}", -4, 4) for i in range(size)))

@@ -418,6 +418,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs POSIX signals")
+@pytest.mark.slow(but=["killpg"])
 @pytest.mark.parametrize("kill", [os.killpg, os.kill])
 def test_an_interrupt_ends_the_workers_too_and_leaves_no_trace(tmp_path, kill):
     """Whether Ctrl-C goes to the whole group, as in a terminal, or a signal to the parent alone."""

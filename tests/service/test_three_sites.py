@@ -41,6 +41,7 @@ def serving(words: list[str], folder: Path) -> Iterator[str]:
             process.wait(60)
 
 
+@pytest.mark.slow
 def test_three_services_one_analyst_one_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,7 +96,7 @@ def _finished(path: Path) -> bool:
 CASES = {"levels": (TABLE, ASIA.schema), "numbers": (numbers(), NUMBERS)}
 
 
-@pytest.mark.slow(but=["levels-None-False", "levels-1.0-True"])
+@pytest.mark.slow(but=["levels-1.0-True"])
 @pytest.mark.parametrize(
     ("case", "share", "new"), [("levels", None, False), ("levels", 1.0, True), ("numbers", 1.0, False)]
 )

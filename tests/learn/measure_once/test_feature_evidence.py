@@ -71,7 +71,7 @@ def residuals(one, other, given, rho, tables=40, rows=2000):
     return np.array(found)
 
 
-@pytest.mark.slow(but=["number-category-ruling", "ordinal-missing-as sampling"])
+@pytest.mark.slow(but=["number-category-ruling"])
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("one", "other"), list(combinations_with_replacement(KINDS, 2)), ids=str)
 def test_independent_columns_leave_what_the_null_says(one, other, noise):
@@ -129,6 +129,7 @@ def independent(columns, levels, rows, seed):
     return values, Schema(tuple(declared))
 
 
+@pytest.mark.slow(but=["5-100-20000-10.0", "12-60-10000-0.3"])
 @pytest.mark.parametrize(
     ("columns", "levels", "rows", "epsilon"),
     [(5, 100, 10_000, 1.0), (5, 100, 20_000, 10.0), (12, 60, 10_000, 0.3), (30, 10, 5000, 1.0), (40, 5, 5000, 20.0)],

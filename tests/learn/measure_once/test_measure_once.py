@@ -95,6 +95,7 @@ def statistic(residuals):
     return float(values @ np.linalg.solve(null, values))
 
 
+@pytest.mark.slow(but=["levels0-0.0001", "levels0-0.01", "levels0-100.0"])
 @pytest.mark.parametrize("rho", [1e-4, 1e-2, 100.0])
 @pytest.mark.parametrize("levels", [(3, 2, 4), (2, 2, 2)])
 def test_the_null_of_an_order_one_test_knows_its_noise(rho, levels):

@@ -144,6 +144,7 @@ def test_what_is_lacking_is_small_where_noise_hides_effects_and_always_there_whe
     assert {(constants.misfit_bounds, constants.max_parents_if_small) for constants in seen} == expected
 
 
+@pytest.mark.slow
 def test_it_finds_more_of_a_wide_table_of_rare_levels_than_contrasts_do():
     found = {10: [], 100: []}
     for seed in range(2):

@@ -362,7 +362,7 @@ def test_a_csv_row_of_another_length_is_told_to_the_owner(tmp_path):
 @pytest.mark.parametrize("levels", [(0, 1), ("0", "1"), ("1.0", "0.0"), ("01", "00"), ("true", "false")], ids=str)
 @pytest.mark.parametrize("cells", [[True, False], [1, 0], [1.0, 0.0], ["1", "0"], ["True", "False"]], ids=str)
 @pytest.mark.parametrize(
-    "odd", [None, "seven", *(pytest.param(x, marks=pytest.mark.slow) for x in (2, float("nan"), 2.5))], ids=str
+    "odd", ["seven", *(pytest.param(x, marks=pytest.mark.slow) for x in (None, 2, float("nan"), 2.5))], ids=str
 )
 def test_a_strange_cell_does_not_change_what_the_others_mean(levels, cells, odd):
     schema = Schema((Categorical("a", levels),))
