@@ -99,6 +99,15 @@ def test_d_separation_names_the_closest_node() -> None:
         Dag.of(["smoke", "lung"]).d_separated("lung", "smok")
 
 
+def test_what_lies_upstream_ends_where_a_column_is_set() -> None:
+    dag = Dag.of("abcdz", ["ab", "bc", "cd", "bd"])
+    assert dag.upstream(["c", "z"]) == {"a", "b", "c", "z"}
+    assert dag.upstream(["d"], ["b"]) == {"b", "c", "d"}
+    assert dag.leads("a", "d")
+    assert not dag.leads("d", "a")
+    assert not dag.leads("z", "d")
+
+
 def test_the_order_puts_parents_first_and_then_follows_the_nodes() -> None:
     assert Dag.of(FOUR, [("d", "a")]).order() == ("b", "c", "d", "a")
     for seed in range(10):

@@ -61,7 +61,7 @@ def _in_dag(dag: Dag, cause: str, outcome: str) -> Adjustment:
 
 def _above(dag: Dag, outcome: str) -> Dag:
     """The part of a DAG from which the outcome can be reached."""
-    kept = reachable(outcome, children_of((b, a) for a, b in dag.arrows)) | {outcome}
+    kept = dag.upstream([outcome])
     nodes = tuple(name for name in dag.nodes if name in kept)
     return Dag(nodes, frozenset((a, b) for a, b in dag.arrows if b in kept))
 
@@ -101,8 +101,7 @@ def _least(given: tuple[str, ...], valid: Callable[[tuple[str, ...]], bool]) -> 
 def _on_paths(dag: Dag, cause: str, outcome: str) -> set[str]:
     """The columns on directed paths from the cause to the outcome, that included and the cause not."""
     below = reachable(cause, children_of(dag.arrows))
-    above = reachable(outcome, children_of((b, a) for a, b in dag.arrows)) | {outcome}
-    return below & above
+    return below & dag.upstream([outcome])
 
 
 def _possible(graph: Cpdag, cause: str, outcome: str) -> Iterator[Adjustment]:

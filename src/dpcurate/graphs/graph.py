@@ -21,8 +21,10 @@ from dpcurate.graphs.base_graph import (
     checked_arrows,
     checked_edges,
     checked_nodes,
+    children_of,
     ordered_edges,
     put,
+    reachable,
     require_known,
     topological,
 )
@@ -180,11 +182,9 @@ class Dag(_Directed):
 
     def upstream(self, names: Iterable[str], cut: Collection[str] = ()) -> set[str]:
         """These nodes and all that lead to them; those in `cut` have no causes, being set from outside."""
-        found = set(names)
-        for name in reversed(self.order()):
-            if name in found and name not in cut:
-                found.update(self.parents(name))
-        return found
+        parents = children_of((b, a) for a, b in self.arrows if b not in cut)
+        given = set(names)
+        return given.union(*(reachable(name, parents) for name in given))
 
     def leads(self, cause: str, outcome: str) -> bool:
         """Whether a directed path goes from one to the other."""
