@@ -162,6 +162,7 @@ def test_what_a_model_has_bought_makes_errors_smaller(found):
     assert other < one
 
 
+@pytest.mark.slow
 def test_in_a_class_of_graphs_every_possible_effect_is_that_of_a_member(given):
     lines = Cpdag.of("abcd", arrows=[("b", "d"), ("c", "d"), ("a", "d")], lines=["ab", "ac"])
     told = Effects.of(lines, given.released, WORLD.schema)

@@ -59,6 +59,7 @@ def tiny_runs(tmp_path_factory):
     return directory
 
 
+@pytest.mark.slow
 class TestEndToEnd:
     def test_every_cell_is_in_the_parquet(self, tiny_runs):
         rows = read_runs(tiny_runs / "runs.parquet")
@@ -327,6 +328,7 @@ def cell(method, target, claimed, f1, reading=None):
     return [{**row, **{k: v + 0.01 * (i % 3 - 1) for k, v in scores.items()}} for i in range(20)]
 
 
+@pytest.mark.slow
 def test_the_dotted_line_is_the_run_that_methods_are_compared_with(tiny_runs):
     runs = Runs(read_runs(tiny_runs / "runs.parquet"))
     assert runs.exact("pc_f1", "cancer") == 1.0

@@ -89,6 +89,7 @@ def test_columns_that_a_third_explains_leave_what_the_null_says(one, other, nois
     assert found.mean() - 1 < 4 * error + 0.25
 
 
+@pytest.mark.slow
 def test_the_null_counts_the_noise_of_the_release(monkeypatch):
     """Without it the same residuals would be several times too large: the tests above can fail."""
     honest, compared = residuals("number", "category", (), NOISES["ruling"], tables=20), _Regressed.compared
