@@ -42,7 +42,7 @@ def test_half_of_what_stays_dependent_is_expected_to_be_missed():
 
 def test_of_noise_nothing_is_said_about_how_well_it_is_explained():
     noise = NoiseLevel(rows=400, rows_noise=30, variance=5.0, coordinates=1)
-    bad = GoodnessOfFit(columns=15, edges=0, apart=80, dependent=30)
+    bad = GoodnessOfFit(columns=15, edges=0, apart=80, dependent=30, share=0.3, log_ratio=5.0)
     said = str(on(noise, expected=Expected(drawn=0, right=0.0, missed=15.0), fit=bad))
     assert "Do not read the graph" in said
     assert "does not explain" not in said
@@ -85,7 +85,7 @@ def test_copies_and_a_bad_fit_lower_it_and_are_named():
     assert on(repeated=["b2"]).level == "partial"
     assert "leave out b2" in str(on(repeated=["b2"]))
     bad, good = (
-        GoodnessOfFit(columns=15, edges=20, apart=80, dependent=30),
+        GoodnessOfFit(columns=15, edges=20, apart=80, dependent=30, share=0.38, log_ratio=5.0),
         GoodnessOfFit(columns=15, edges=20, apart=80, dependent=2),
     )
     assert on(fit=bad).level == "partial"
@@ -178,11 +178,11 @@ def test_levels_do_not_skip_a_step():
     assert all(order.index(a) <= order.index(b) for a, b in combinations(seen, 2))
 
 
-def test_one_missed_edge_of_a_small_table_is_no_misfit():
-    def named(dependent, apart):
-        return "does not explain" in str(on(fit=GoodnessOfFit(columns=5, edges=4, apart=apart, dependent=dependent)))
+def test_a_share_of_dependent_pairs_is_a_misfit_where_the_answers_speak_for_it():
+    def named(share, log_ratio):
+        fit = GoodnessOfFit(columns=5, edges=4, apart=40, dependent=3, share=share, log_ratio=log_ratio)
+        return "does not explain" in str(on(fit=fit))
 
-    assert not named(1, 6)
-    assert not named(2, 6)
-    assert named(3, 6)
-    assert not named(3, 40)
+    assert not named(0.05, 5.0)
+    assert not named(0.2, 0.2)
+    assert named(0.2, 5.0)

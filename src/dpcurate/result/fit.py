@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 DirectionLevel = Literal["readable", "unreadable", "noisy"]
 
+UNEXPLAINED, LEAST_LOG_RATIO = 0.1, 0.4
+"""A graph does not explain a table of which the likeliest share of pairs that stay dependent is so large, if that share
+makes the answers likelier by this log ratio."""
 TRUST: Mapping[DirectionLevel, float] = MappingProxyType({"readable": 1.0, "unreadable": 0.27, "noisy": 0.4})
 """What is left of the distance of P(direction) from 1/2. All of these were chosen on random worlds, and checked on real
 tables (docs/confidence.md)."""
@@ -87,6 +90,11 @@ class GoodnessOfFit:
         return self.dependent / self.apart if self.apart else 0.0
 
     @property
+    def explains(self) -> bool:
+        """Whether the graph explains the table: the share of dependent pairs is small, or not to be told from none."""
+        return self.share < UNEXPLAINED or self.log_ratio < LEAST_LOG_RATIO
+
+    @property
     def edges_per_column(self) -> float:
         """Edges divided by columns."""
         return self.edges / self.columns
@@ -100,6 +108,7 @@ class GoodnessOfFit:
             "dependent": self.dependent,
             "share": self.share,
             "log_ratio": self.log_ratio,
+            "explains": self.explains,
             "unexplained": self.unexplained,
             "edges_per_column": self.edges_per_column,
         }

@@ -23,9 +23,6 @@ PARTIAL, WEAK = 0.8, 0.55
 """Expected skeleton F1 below which power is moderate, and low."""
 RIGHT = 0.8
 """Where at least this share of the drawn edges is expected to be right, they can be read, however few they are."""
-MISFIT, MISFITS = 0.1, 3
-"""Where a larger share of the pairs without an edge, and at least so many, stay dependent, the graph does not explain
-the table; in a small one a single weak edge that is missed would be a tenth of them."""
 MISSED_OF_DEPENDENT = 0.5
 """Of the likeliest share of pairs that stay dependent so many are taken for edges that are missed. The method forgives
 such a dependence, because its regressions may miss something: in wide tables of many levels many are links. (Counts of
@@ -134,7 +131,7 @@ def verdict_on(
     )
     empty = lost(noise.rows, noise.rows_noise)
     few = declared is not None and noise.rows + CLEAR_DEVIATIONS * noise.rows_noise < MOST_DROPPED * declared
-    misfit = fit is not None and fit.dependent >= MISFITS and fit.unexplained > MISFIT
+    misfit = fit is not None and not fit.explains
     f1 = power.f1 if expected is None else expected.f1
     level: Level = "fine" if f1 >= PARTIAL else "partial" if f1 >= WEAK else "weak"
     if level == "fine" and (misfit or repeated):
@@ -192,7 +189,7 @@ def _advice(
         said.append(f"Columns that repeat others blur their links: leave out {', '.join(repeated)}.")
     if misfit and fit is not None and level != "hopeless":
         said.append(
-            f"The graph does not explain the table: {fit.unexplained:.0%} of the pairs without an edge stay dependent. "
+            f"The graph does not explain the table: about {fit.share:.0%} of the pairs without an edge stay dependent. "
             "Causes may be missing, so read its edges as associations."
         )
     if level == "fine":

@@ -7,12 +7,14 @@ coordinates, in which a noised contrast has one noise variance.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from itertools import combinations
 from math import inf, sqrt
 from typing import TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from dpcurate._typing import BoolArray, FloatArray
 
@@ -131,3 +133,9 @@ def block_diagonal(blocks: Sequence[FloatArray]) -> FloatArray:
         matrix[row : row + height, column : column + width] = block
         row, column = row + height, column + width
     return matrix
+
+
+def one_thread() -> AbstractContextManager[object, None]:
+    """Linear algebra in one thread: a small matrix is done before a second thread has woken up to help."""
+    limits: AbstractContextManager[object, None] = threadpool_limits(limits=1, user_api="blas")
+    return limits

@@ -46,10 +46,8 @@ class Constants:
     fewer edges is nearer to the truth."""
     hopeless: float = 10.0
     """A column slides no further in an order where the score has fallen by so much: it hardly ever comes back."""
-    patience: int = 3
+    patience: int = 1
     """A search over orders ends when so many climbs in a row from equivalent graphs gain nothing."""
-    patience_later: int = 1
-    """The same in a wide table for a search that goes on from an earlier one."""
     share_later: float = 0.5
     """Share of the budget kept for a second look."""
     share_doubts: float = 0.3
@@ -60,8 +58,7 @@ class Constants:
     """Triples are bought if the noise variance of pairs is below this multiple of what it would have to hide: sampling
     error, or what regressions without triples miss, whichever is larger."""
     wide: int = 10
-    """From so many columns on pairs too noisy for triples are measured around margins (in fewer, rare rows matter),
-    and a search goes on from an earlier one instead of starting afresh."""
+    """From so many columns on pairs too noisy for triples are measured around margins: in fewer, rare rows matter."""
     planned_triples: float = 0.3
     """Weight of a triple in a single planned release, in which a pair has 1."""
     share_margins: float = 0.05
@@ -220,9 +217,7 @@ EXCHANGED = 2
 FLIPS = 4
 """Arrows tried for turning, for each arrow of the graph."""
 SEARCHED = 2
-"""An earlier search of a wide table, whose climbs are long, counts as so many starts."""
-MOST_CLIMBED = 2400
-"""Columns times climbs that go on from equivalent orders, so that 223 columns climb ten times more."""
+"""The order of an earlier search counts as so many starts."""
 LEAST_THRESHOLD = 0.05
 """Edges less likely than this are not kept, however little there is to find."""
 IN_PLACE = 0.5
@@ -267,11 +262,6 @@ SETS = 0.5
 
 WEAK_EFFECT = 0.02
 """A size of effects that no search looks for: hidden causes of many columns leave it behind."""
-UNEXPLAINED = 0.10
-LEAST_DEPENDENT = 3
-"""Directions cannot be read if so large a share of the pairs without an edge, and so many, stay dependent."""
-LEAST_LOG_RATIO = 0.4
-"""Nor if the likeliest share of dependent pairs is so large, and makes the answers likelier by this log ratio."""
 DENSE = 2.0
 CROWDED, FEWEST = 0.65, 6
 """Nor if a graph has so many edges a column, or of FEWEST columns and more an edge for so many of its pairs: then the

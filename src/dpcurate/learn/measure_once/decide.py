@@ -13,7 +13,7 @@ from dpcurate._typing import FloatArray
 from dpcurate.graphs.base_graph import UnorderedPair
 from dpcurate.graphs.graph import Skeleton
 from dpcurate.learn.measure_once.blocks import Columns, members_of
-from dpcurate.learn.measure_once.constants import LEAST_THRESHOLD, MOST_CLIMBED, SEARCHED
+from dpcurate.learn.measure_once.constants import LEAST_THRESHOLD, SEARCHED
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.family_search import FamilySearch
 from dpcurate.learn.measure_once.order_search import SearchOrder, best_order, climbed_on, first_orders, number_of_starts
@@ -29,17 +29,11 @@ class Decision:
     probabilities: FloatArray
 
 
-def decide(
-    families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = (), *, starts: int | None = None
-) -> Decision:
+def decide(families: FamilySearch, random: Random, warm: Sequence[Sequence[int]] = ()) -> Decision:
     """The best order found, P(edge) at it, and the edges that raise the expected F1."""
-    constants = families.constants
-    again = bool(warm) and families.columns >= constants.wide  # in fewer columns climbs cost next to nothing
-    cold = (starts or number_of_starts(constants, families.columns)) - (SEARCHED if again else len(warm))
+    cold = number_of_starts(families.constants, families.columns) - SEARCHED * len(warm)
     order = best_order(families, random, [*warm, *first_orders(families, random, cold)])
-    patience = constants.patience_later if again else constants.patience
-    most = MOST_CLIMBED // families.columns
-    order = climbed_on(order, families.constraints, random, patience, most)
+    order = climbed_on(order, families.constraints, random, families.constants.patience)
     probabilities = edge_probabilities(order)
     kept = _at_best_threshold(families, list(order.columns), probabilities)
     return Decision(tuple(kept.parents()), tuple(kept.columns), probabilities)

@@ -13,11 +13,8 @@ from dpcurate.learn.measure_once.constants import (
     CROWDED,
     DENSE,
     FEWEST,
-    LEAST_DEPENDENT,
-    LEAST_LOG_RATIO,
     NOISY,
     STRAIGHT,
-    UNEXPLAINED,
     WEAK_EFFECT,
 )
 from dpcurate.learn.measure_once.decide import Decision
@@ -91,7 +88,7 @@ def verdict_on_directions(fit: GoodnessOfFit, noise: NoiseLevel | None) -> Direc
                 f"Use more rows or a larger epsilon. {ADVICE}",
             ),
         )
-    why = _too_many(fit) or _too_many_weak(fit) or _too_dense(fit)
+    why = _too_many(fit) or _too_dense(fit)
     if why:
         return DirectionVerdict(level="unreadable", sentences=(why, ADVICE))
     return DirectionVerdict(
@@ -119,14 +116,9 @@ def _unexplained(fit: GoodnessOfFit) -> str:
 
 
 def _too_many(fit: GoodnessOfFit) -> str:
-    many = fit.dependent >= LEAST_DEPENDENT and fit.unexplained >= UNEXPLAINED
-    return f"{_unexplained(fit)} {MISSING}" if many else ""
-
-
-def _too_many_weak(fit: GoodnessOfFit) -> str:
-    if fit.share < UNEXPLAINED or fit.log_ratio < LEAST_LOG_RATIO:
+    if fit.explains:
         return ""
-    return f"About {fit.share:.0%} of the {fit.apart} pairs without an edge depend a little on each other. {MISSING}"
+    return f"About {fit.share:.0%} of the {fit.apart} pairs without an edge still depend on each other. {MISSING}"
 
 
 def _too_dense(fit: GoodnessOfFit) -> str:

@@ -16,7 +16,7 @@ from dpcurate.graphs.knowledge import Knowledge
 from dpcurate.graphs.orient import orient
 from dpcurate.graphs.pag_orientation import known_marks
 from dpcurate.learn.measure_once.arrows import Interaction, directed, no_interaction
-from dpcurate.learn.measure_once.blocks import Columns
+from dpcurate.learn.measure_once.blocks import Columns, one_thread
 from dpcurate.learn.measure_once.central_moments import CentralMoments, Released
 from dpcurate.learn.measure_once.confidence import Confidence, confidence
 from dpcurate.learn.measure_once.constants import (
@@ -43,7 +43,7 @@ from dpcurate.learn.measure_once.hidden_causes import (
     with_hidden_causes,
 )
 from dpcurate.learn.measure_once.pair_release import PairDesign, ReleasedPairs, buy_pairs
-from dpcurate.learn.measure_once.prune import pruned, settled
+from dpcurate.learn.measure_once.prune import pruned
 from dpcurate.learn.measure_once.release import (
     Purchase,
     Weights,
@@ -137,6 +137,13 @@ class MeasureOnce:
         constraints = Constraints.of(names, knowledge)
         learn = self._by_levels if _few_levels(queryable.schema) else self._by_features
         learnt = learn(queryable, constraints)
+        with one_thread():
+            return self._result(names, learnt, constraints, knowledge)
+
+    def _result(
+        self, names: tuple[str, ...], learnt: _Learnt, constraints: Constraints, knowledge: Knowledge | None
+    ) -> FitResult:
+        """What is said of the graph that was learnt."""
         if self.latent:
             return _hidden(names, learnt, self._hidden_reading(names, learnt, knowledge), knowledge)
         decision = learnt.decision
@@ -185,14 +192,20 @@ class MeasureOnce:
             families = FamilySearch.of(evidence, constraints, constants)
             return _Reading(decide(families, Random(0)), families, no_interaction)
 
-        reading = read(constraints, self.constants)
-        sure = confidence(reading.decision, reading.families, no_interaction, Random(0))
+        with one_thread():
+            reading = read(constraints, self.constants)
+            sure = confidence(reading.decision, reading.families, no_interaction, Random(0))
         same = redundant(bought.released, queryable.schema.names)
         costs, noise, kept = bought.costs, of_features(bought), bought.answers
         return _Learnt(reading, sure, read, (len(costs),), costs, bought.choice, same, noise, kept)
 
     def _by_levels(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
-        """By contrasts; in a wide table margins come first, and say whether pairs are better measured around them."""
+        """By contrasts, or around margins."""
+        with one_thread():
+            return self._by_contrasts_or_margins(queryable, constraints)
+
+    def _by_contrasts_or_margins(self, queryable: Queryable, constraints: Constraints) -> _Learnt:
+        """In a wide table margins come first, and say whether pairs are better measured around them."""
         levels = [column.size for column in queryable.schema.columns]
         check_memory(levels, constraints.pairs, memory_in_all())
         weights = first_weights(levels, constraints.pairs, self.constants.skew)
@@ -257,11 +270,8 @@ class MeasureOnce:
 
         def read(constraints: Constraints, believed: Constants) -> _Reading:
             evidence, families = searched(CentralMoments.of(released), constraints, believed)
-            starts, warm = 1 if known.quiet else None, [known.order] if known.order else []
-            decision = decide(families, random, warm, starts=starts)  # what one start misses is settled
-            if known.quiet:
-                decision = settled(decision, families, evidence, random)
-            elif known.order:  # triples were bought; from pairs alone the search has drawn what there is to draw
+            decision = decide(families, random, [known.order] if known.order else [])
+            if known.order:  # triples were bought; from pairs alone the search has drawn what there is to draw
                 fewer = pruned(decision, evidence, constraints)
                 decision = directed(fewer, families, evidence.interactions, random)
             return _Reading(decision, families, evidence.interactions)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from math import inf
 from random import Random
-from sys import maxsize
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -169,12 +168,11 @@ def _shuffled(columns: int, random: Random) -> list[int]:
 
 
 def climbed_on(
-    order: SearchOrder[Families], constraints: Constraints, random: Random, patience: int, most: int = maxsize
+    order: SearchOrder[Families], constraints: Constraints, random: Random, patience: int
 ) -> SearchOrder[Families]:
-    """Climb again from orders of equivalent graphs until `patience` climbs in a row gain nothing, or `most` in all."""
-    idle = climbs = 0
-    while idle < patience and climbs < most:
-        climbs += 1
+    """Climb again from orders of equivalent graphs until `patience` climbs in a row gain nothing."""
+    idle = 0
+    while idle < patience:
         start = equivalent_order(order.parents(), constraints, random)
         other = best_order(order.families, random, [start])
         gain = other.total() - order.total()

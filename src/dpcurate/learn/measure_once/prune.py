@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from random import Random
 
 import numpy as np
 
 from dpcurate._typing import BoolArray
-from dpcurate.learn.measure_once.arrows import adjacency, directed
+from dpcurate.learn.measure_once.arrows import adjacency
 from dpcurate.learn.measure_once.blocks import Columns, sorted_set
 from dpcurate.learn.measure_once.constants import IN_PLACE, INDEPENDENT, MOST_GIVEN
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.contrast_evidence import ContrastEvidence
-from dpcurate.learn.measure_once.decide import Decision, edge_probabilities
-from dpcurate.learn.measure_once.family_search import FamilySearch
-from dpcurate.learn.measure_once.order_search import SearchOrder
+from dpcurate.learn.measure_once.decide import Decision
 
 
 class Explanations:
@@ -69,13 +66,6 @@ class Explanations:
         for x in given:
             if self.evidence.one(a, b, tuple(s for s in given if s != x)) > 0:
                 yield x
-
-
-def settled(decision: Decision, families: FamilySearch, evidence: ContrastEvidence, random: Random) -> Decision:
-    """Pruned and directed, twice: the order found first may ask for an edge that a wrong order hid."""
-    drawn = directed(pruned(decision, evidence, families.constraints), families, evidence.interactions, random)
-    again = _at_order(drawn, families)
-    return directed(pruned(again, evidence, families.constraints), families, evidence.interactions, random)
 
 
 def pruned(decision: Decision, evidence: ContrastEvidence, constraints: Constraints) -> Decision:
@@ -133,12 +123,3 @@ def _sets(adjacent: BoolArray, size: int) -> Iterator[tuple[int, Columns]]:
     for column, around in enumerate(adjacent):
         for given in combinations((int(x) for x in np.flatnonzero(around)), size):
             yield column, given
-
-
-def _at_order(decision: Decision, families: FamilySearch) -> Decision:
-    """The parents that the decision's order asks for."""
-    order = SearchOrder(families, decision.order)
-    again = replace(decision, parents=tuple(order.parents()))
-    sure = np.maximum(decision.probabilities, edge_probabilities(order))
-    kept = adjacency(again, families.constraints)
-    return replace(again, probabilities=np.where(kept, sure, decision.probabilities))

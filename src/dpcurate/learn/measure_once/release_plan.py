@@ -59,9 +59,8 @@ def copies(moments: CentralMoments, constraints: Constraints) -> dict[int, int]:
     found: dict[int, int] = {}
     usual = [float(margin.probabilities.max()) for margin in moments.margins]
     for a, b in combinations(range(len(usual)), 2):
-        if abs(usual[a] - usual[b]) > MOST_DIFFERENT * (
-            1 - max(usual[a], usual[b])
-        ):  # most pairs: rows differ by that alone
+        rare = 1 - max(usual[a], usual[b])
+        if abs(usual[a] - usual[b]) > MOST_DIFFERENT * rare:  # most pairs: rows differ by that alone
             continue
         if found.keys().isdisjoint((a, b)) and moments.measured(a, b) and _same(moments, a, b):
             first, copy = (a, b) if constraints.allowed[a, b] else (b, a)

@@ -13,7 +13,6 @@ from scipy.stats import multivariate_t
 
 from dpcurate import Budget, Curator, Knowledge, Schema, discover, networks
 from dpcurate.errors import BudgetExceeded, NotPrivate, QueryError
-from dpcurate.learn.measure_once import order_search
 from dpcurate.learn.measure_once.blocks import bits
 from dpcurate.learn.measure_once.constraints import Constraints
 from dpcurate.learn.measure_once.order_search import (
@@ -307,30 +306,6 @@ def test_options_that_are_none_are_refused(options):
 def test_one_column_is_no_graph():
     with pytest.raises(QueryError, match="at least two columns"):
         OrderSearch().fit(unlimited({"a": [0, 1]}, Schema((Categorical("a", (0, 1)),))))
-
-
-@pytest.mark.parametrize("most", [0, 1, 4])
-def test_a_search_climbs_no_more_often_than_it_may(monkeypatch, most):
-    """Whatever it gains each time."""
-    climbs = []
-
-    def better(families, _, starts):
-        climbs.append(starts)
-        assert len(climbs) <= most  # or it would go on for ever
-        return Scored(families, starts[0], len(climbs))
-
-    class Scored(SearchOrder):
-        def __init__(self, families, columns, score):
-            super().__init__(families, columns)
-            self.score = score
-
-        def total(self):
-            return self.score
-
-    families = TwoColumns()
-    monkeypatch.setattr(order_search, "best_order", better)
-    climbed_on(Scored(families, [0, 1], 0), Constraints.of("ab", None), Random(0), 3, most)
-    assert len(climbs) == most
 
 
 class TwoColumns(BestParents):
