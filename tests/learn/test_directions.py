@@ -40,8 +40,8 @@ def fit(columns=10, edges=12, dependent=0, share=0.0, log_ratio=0.0):
         (fit(), "readable"),
         (fit(dependent=4), "readable"),  # each a little likelier than not, and no share of them likely
         (fit(share=0.2, log_ratio=3.0), "unreadable"),
-        (fit(share=0.2, log_ratio=0.3), "readable"),
-        (fit(share=0.05, log_ratio=9.0), "readable"),
+        (fit(share=0.1), "unreadable"),
+        (fit(share=0.09, log_ratio=9.0), "readable"),
         (fit(edges=19), "readable"),
         (fit(edges=20), "unreadable"),
         (fit(columns=6, edges=10), "unreadable"),  # two thirds of all pairs

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 DirectionLevel = Literal["readable", "unreadable", "noisy"]
 
-UNEXPLAINED, LEAST_LOG_RATIO = 0.1, 0.4
-"""A graph does not explain a table of which the likeliest share of pairs that stay dependent is so large, if that share
-makes the answers likelier by this log ratio."""
+UNEXPLAINED = 0.1
+"""A graph does not explain a table of which the likeliest share of pairs that stay dependent is so large."""
 TRUST: Mapping[DirectionLevel, float] = MappingProxyType({"readable": 1.0, "unreadable": 0.27, "noisy": 0.4})
 """What is left of the distance of P(direction) from 1/2. All of these were chosen on random worlds, and checked on real
 tables (docs/confidence.md)."""
@@ -91,8 +90,8 @@ class GoodnessOfFit:
 
     @property
     def explains(self) -> bool:
-        """Whether the graph explains the table: the share of dependent pairs is small, or not to be told from none."""
-        return self.share < UNEXPLAINED or self.log_ratio < LEAST_LOG_RATIO
+        """Whether the graph explains the table: few of the pairs without an edge stay dependent."""
+        return self.share < UNEXPLAINED
 
     @property
     def edges_per_column(self) -> float:
