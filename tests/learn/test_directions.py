@@ -38,7 +38,9 @@ def fit(columns=10, edges=12, dependent=0, share=0.0, log_ratio=0.0):
     ("given", "level"),
     [
         (fit(), "readable"),
-        (fit(dependent=4), "readable"),  # each a little likelier than not, and no share of them likely
+        (fit(dependent=3), "readable"),  # 3 of 33
+        (fit(dependent=4), "unreadable"),
+        (fit(columns=5, edges=4, dependent=2), "readable"),  # a third, but only two pairs
         (fit(share=0.2, log_ratio=3.0), "unreadable"),
         (fit(share=0.1), "unreadable"),
         (fit(share=0.09, log_ratio=9.0), "readable"),
@@ -71,7 +73,8 @@ def test_curved_features_do_not_make_a_run_too_noisy_for_directions():
 
 def test_the_evidence_is_in_the_sentence_and_plurals_are_right():
     assert "1 of the 33 pairs without an edge stays dependent" in str(verdict_on_directions(fit(dependent=1), QUIET))
-    assert "9 of the 33 pairs without an edge stay dependent" in str(verdict_on_directions(fit(dependent=9), QUIET))
+    assert "2 of the 33 pairs without an edge stay dependent" in str(verdict_on_directions(fit(dependent=2), QUIET))
+    assert "About 27% of the 33 pairs" in str(verdict_on_directions(fit(dependent=9), QUIET))
     assert "25 edges among 10 columns" in str(verdict_on_directions(fit(edges=25), QUIET))
     assert "About 20% of the 33 pairs" in str(verdict_on_directions(fit(share=0.2, log_ratio=3.0), QUIET))
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 DirectionLevel = Literal["readable", "unreadable", "noisy"]
 
-UNEXPLAINED = 0.1
-"""A graph does not explain a table of which the likeliest share of pairs that stay dependent is so large."""
+UNEXPLAINED, LEAST_DEPENDENT = 0.1, 3
+"""A graph does not explain a table if so large a share of the pairs without an edge stays dependent: the likeliest one,
+or that of the pairs that are seen to, if there are so many of them."""
 TRUST: Mapping[DirectionLevel, float] = MappingProxyType({"readable": 1.0, "unreadable": 0.27, "noisy": 0.4})
 """What is left of the distance of P(direction) from 1/2. All of these were chosen on random worlds, and checked on real
 tables (docs/confidence.md)."""
@@ -91,7 +92,12 @@ class GoodnessOfFit:
     @property
     def explains(self) -> bool:
         """Whether the graph explains the table: few of the pairs without an edge stay dependent."""
-        return self.share < UNEXPLAINED
+        return self.still_dependent < UNEXPLAINED
+
+    @property
+    def still_dependent(self) -> float:
+        """The likeliest share of pairs without an edge that stay dependent, or of those seen if that is larger."""
+        return max(self.share, self.unexplained if self.dependent >= LEAST_DEPENDENT else 0.0)
 
     @property
     def edges_per_column(self) -> float:

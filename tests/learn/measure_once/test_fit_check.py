@@ -64,7 +64,6 @@ def test_weak_effects_everywhere_show_in_the_fit(make, latent):
     )
     assert sufficient.fit.unexplained <= 0.09
     assert sufficient.directions.level == "readable"
-    assert weak.fit.dependent > 0
     assert weak.directions.level == "unreadable"
 
 

@@ -260,6 +260,8 @@ SETS = 0.5
 
 # Whether directions can be read.
 
+SEEN = 0.5
+"""Log evidence from which on a pair counts as dependent: less than that is common among independent ones."""
 WEAK_EFFECT = 0.02
 """A size of effects that no search looks for: hidden causes of many columns leave it behind."""
 DENSE = 2.0

@@ -14,6 +14,7 @@ from dpcurate.learn.measure_once.constants import (
     DENSE,
     FEWEST,
     NOISY,
+    SEEN,
     STRAIGHT,
     WEAK_EFFECT,
 )
@@ -42,7 +43,7 @@ def fit_of(decision: Decision, families: FamilySearch) -> GoodnessOfFit:
         columns=families.columns,
         edges=int(np.triu(joined).sum()),
         apart=int(np.isfinite(clear).sum()),
-        dependent=int((clear > 0).sum()),
+        dependent=int((clear > SEEN).sum()),
         share=share,
         log_ratio=log_ratio,
     )
@@ -118,7 +119,8 @@ def _unexplained(fit: GoodnessOfFit) -> str:
 def _too_many(fit: GoodnessOfFit) -> str:
     if fit.explains:
         return ""
-    return f"About {fit.share:.0%} of the {fit.apart} pairs without an edge still depend on each other. {MISSING}"
+    share = f"About {fit.still_dependent:.0%} of the {fit.apart} pairs without an edge"
+    return f"{share} still depend on each other. {MISSING}"
 
 
 def _too_dense(fit: GoodnessOfFit) -> str:
