@@ -189,8 +189,8 @@ def _advice(
         said.append(f"Columns that repeat others blur their links: leave out {', '.join(repeated)}.")
     if misfit and fit is not None and level != "hopeless":
         said.append(
-            f"The graph does not explain the table: about {fit.still_dependent:.0%} of the pairs without an edge stay dependent. "
-            "Causes may be missing, so read its edges as associations."
+            f"The graph does not explain the table: about {fit.still_dependent:.0%} of the pairs without an edge stay "
+            "dependent. Causes may be missing, so read its edges as associations."
         )
     if level == "fine":
         return said
