@@ -72,6 +72,20 @@ def test_a_number_without_bins_is_planned_as_a_number():
         plan(schema, 2000, epsilons=(1,), worlds=1, methods=("em-pc",))
 
 
+@pytest.mark.parametrize(
+    ("rows", "delta", "larger"),
+    [(2_000, 1e-10, "1e-06"), (90_000, 1e-10, "1e-07"), (2_000, 1e-6, None), (2_000, 0.0, None)],
+)
+def test_a_plan_says_what_a_larger_delta_would_buy(rows, delta, larger):
+    said = str(plan(SMALL, rows, epsilons=(1,), delta=delta))
+    assert ("the same epsilon buys" in said) == (larger is not None)
+    if larger:
+        assert f"With delta = {larger}," in said
+        times = Budget(epsilon=1, delta=float(larger)).ceiling / Budget(epsilon=1, delta=delta).ceiling
+        assert f"buys {float(times):.1f} times the rho" in said
+        assert f"{float(1 / times) ** 0.5:.0%} of its size" in said
+
+
 def test_worlds_have_the_schema_and_no_other_levels():
     world = random_world(SMALL, seed=3)
     assert world.nodes == SMALL.names

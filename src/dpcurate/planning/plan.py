@@ -256,6 +256,7 @@ class Plan:
             "Figures are about the graph that a result shows: pairs with P(edge) of at least 0.5.",
             "Skeleton F1 is 1 if every edge is found and none is false. In 8 of 10 tables it lies in the range shown.",
             "Weak effects and rare levels need more budget or rows than this, strong effects less.",
+            *self._delta,
             *(f"{m}: {SITES[m]}, at this epsilon at every site." for m in self.methods if m in SITES),
             *(
                 f"{m}: the estimate that `discover` announces before a run."
@@ -270,6 +271,18 @@ class Plan:
             ),
             *(f"{name}: {EXACT[name]} on the same rows, NOT PRIVATE: the ceiling." for name in self.ceiling),
             *(f"Left out: {r.method}: {r.reason}." for r in self.refusals),
+        )
+
+    @property
+    def _delta(self) -> tuple[str, ...]:
+        """What a larger delta that is still small for this table would buy."""
+        larger = 10.0 ** math.floor(-math.log10(100 * self.rows))
+        if not 0 < self.delta < larger:
+            return ()
+        now, then = (Budget(epsilon=1, delta=delta).ceiling for delta in (self.delta, larger))
+        return (
+            f"With delta = {larger:g}, which is still below a hundredth of one over the rows, the same epsilon buys "
+            f"{then / now:.1f} times the rho (at epsilon = 1): noise has {(now / then) ** 0.5:.0%} of its size.",
         )
 
     @property
