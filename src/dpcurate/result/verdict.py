@@ -27,6 +27,9 @@ MISSED_OF_DEPENDENT = 0.5
 """Of the likeliest share of pairs that stay dependent so many are taken for edges that are missed. The method forgives
 such a dependence, because its regressions may miss something: in wide tables of many levels many are links. (Counts of
 such pairs would not do: where noise hides everything, every sixth one is a little likelier dependent than not.)"""
+CLEAR_SHARE = 2.0
+"""A share of dependent pairs is told if it makes the answers likelier by this log ratio than no such pair: where noise
+hides nearly everything the likeliest share is often far from 0 by chance."""
 F1_IF_BLIND = 0.15
 """Below this F1 is where even the strongest links are hidden."""
 MOST_DROPPED = 0.5
@@ -51,7 +54,9 @@ class Expected:
         """If pairs are drawn from this P(edge) on, and the graph leaves this much dependence unexplained."""
         every = tuple(probabilities)
         drawn = [p for p in every if p >= least]
-        forgiven = MISSED_OF_DEPENDENT * fit.share * fit.apart if fit is not None else 0.0
+        forgiven = 0.0
+        if fit is not None and fit.log_ratio >= CLEAR_SHARE:
+            forgiven = MISSED_OF_DEPENDENT * fit.share * fit.apart
         return cls(drawn=len(drawn), right=sum(drawn), missed=sum(every) - sum(drawn) + forgiven)
 
     @property
@@ -131,7 +136,7 @@ def verdict_on(
     )
     empty = lost(noise.rows, noise.rows_noise)
     few = declared is not None and noise.rows + CLEAR_DEVIATIONS * noise.rows_noise < MOST_DROPPED * declared
-    misfit = fit is not None and not fit.explains
+    misfit = fit is not None and not fit.explains and fit.log_ratio >= CLEAR_SHARE
     f1 = power.f1 if expected is None else expected.f1
     level: Level = "fine" if f1 >= PARTIAL else "partial" if f1 >= WEAK else "weak"
     if level == "fine" and (misfit or repeated):
