@@ -83,7 +83,7 @@ def test_a_plan_says_what_a_larger_delta_would_buy(rows, delta, larger):
         assert f"With delta = {larger}," in said
         times = Budget(epsilon=1, delta=float(larger)).ceiling / Budget(epsilon=1, delta=delta).ceiling
         assert f"buys {float(times):.1f} times the rho" in said
-        assert f"{float(1 / times) ** 0.5:.0%} of its size" in said
+        assert f"{float(1 / times) ** 0.5:.0%} of the noise" in said
 
 
 def test_worlds_have_the_schema_and_no_other_levels():

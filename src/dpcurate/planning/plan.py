@@ -281,8 +281,8 @@ class Plan:
             return ()
         now, then = (Budget(epsilon=1, delta=delta).ceiling for delta in (self.delta, larger))
         return (
-            f"With delta = {larger:g}, which is still below a hundredth of one over the rows, the same epsilon buys "
-            f"{then / now:.1f} times the rho (at epsilon = 1): noise has {(now / then) ** 0.5:.0%} of its size.",
+            f"With delta = {larger:g}, below a hundredth of 1 / rows, the same epsilon buys {then / now:.1f} times "
+            f"the rho: {(now / then) ** 0.5:.0%} of the noise.",
         )
 
     @property
